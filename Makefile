@@ -1,0 +1,63 @@
+# Needs only Python 3.11+ and make. Everything lands in .venv; `system-deps` alone touches the system.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+.PHONY: help demo test lint format bench docs figures system-deps clean
+
+help:
+	@echo "make demo         set up and see discreet do its job on made-up data"
+	@echo "make test         set up and run every test"
+	@echo "make lint         ruff and mypy"
+	@echo "make bench        the benchmarks (minutes)"
+	@echo "make docs         the documentation as HTML in site/"
+	@echo "make figures      the pictures that the documentation shows"
+	@echo "make system-deps  (root, Debian) Chromium, Java and PostgreSQL for the tests that need them"
+
+$(VENV)/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "discreet needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12"; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/demo-ready: $(VENV)/made pyproject.toml constraints.txt
+	@echo "Installing discreet into $(VENV) (a minute or two, once)"
+	@$(PIP) install -c constraints.txt -e '.[plots]'
+	@touch $@
+
+$(VENV)/test-ready: $(VENV)/made pyproject.toml constraints.txt
+	@echo "Installing discreet and its test tools into $(VENV) (a minute or two, once)"
+	@$(PIP) install -c constraints.txt -e '.[plots,dev]'
+	@touch $@ $(VENV)/demo-ready
+
+demo: $(VENV)/demo-ready
+	@$(BIN)/discreet demo
+
+test: $(VENV)/test-ready
+	@echo "Checking style and types, then running the tests"
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/mypy
+	@$(BIN)/python -m pytest
+
+lint: $(VENV)/test-ready
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: $(VENV)/test-ready
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+bench: $(VENV)/test-ready
+	@$(BIN)/python -m benchmarks
+
+docs: $(VENV)/test-ready
+	@$(BIN)/mkdocs build --strict --quiet
+	@echo "The documentation is in site/index.html"
+
+figures: $(VENV)/test-ready
+	@$(BIN)/discreet demo --output docs/figures --figures-only
+
+system-deps:
+	@sh .ci/system-deps
+
+clean:
+	rm -rf $(VENV) build dist site .mypy_cache .pytest_cache .ruff_cache

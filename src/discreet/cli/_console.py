@@ -1,0 +1,28 @@
+"""How the command line speaks: tables and progress for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from rich.console import Console
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def complain(message: str) -> None:
+    """One line on standard error."""
+    err.print(f"discreet: {message}", style="red", markup=False, soft_wrap=True)
+
+
+def note(message: str) -> None:
+    """One quiet line on standard error, so that standard output stays clean for `--json`."""
+    err.print(message, style="dim", markup=False, soft_wrap=True)
+
+
+def write_json(data: Any) -> None:
+    """One JSON document on standard output."""
+    json.dump(data, sys.stdout, indent=2, allow_nan=False)
+    sys.stdout.write("\n")

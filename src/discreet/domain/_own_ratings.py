@@ -1,0 +1,57 @@
+"""What one person rated: the only ratings that predictors and protocol clients ever see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain._catalog import Catalog
+from discreet.domain._scale import Scale
+from discreet.domain.errors import InputError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OwnRatings:
+    """One person's ratings, checked against a catalogue and a scale.
+
+    `items` are catalogue indices in rising order, `values` the ratings beside them, `unknown` the
+    names that the catalogue does not have (reported, never fatal).
+    """
+
+    items: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float64]
+    unknown: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, ratings: Mapping[str, float], catalog: Catalog, scale: Scale) -> OwnRatings:
+        """Look up a plain mapping from item id or title to rating.
+
+        Raises:
+            InputError: A rating is not on the scale, or two names mean the same item.
+        """
+        known: dict[int, float] = {}
+        unknown: list[str] = []
+        for name, value in ratings.items():
+            index = catalog.find(name)
+            if index is None:
+                unknown.append(name)
+                continue
+            if index in known:
+                raise InputError(f"'{name}' is rated twice under two names")
+            known[index] = float(value)
+        items = np.array(sorted(known), dtype=np.int32)
+        values = np.array([known[int(i)] for i in items], dtype=np.float64)
+        outside = ~scale.contains(values)
+        if outside.any():
+            title = catalog.titles[int(items[outside][0])]
+            raise InputError(f"the rating of '{title}' is not on the scale {scale}")
+        return cls(items, values, tuple(unknown))
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return "OwnRatings(private)"

@@ -1,0 +1,109 @@
+"""The scale that ratings live on: a public input, never inferred from private data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain.errors import InputError
+
+_MAX_LEVELS = 256
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Ratings from `lo` to `hi`, in multiples of `step` above `lo`, or continuous.
+
+    Args:
+        lo: The smallest rating.
+        hi: The largest rating, above `lo`.
+        step: The distance between neighbouring ratings; it divides `hi - lo` into at most
+            255 parts. `None` for a continuous scale.
+    """
+
+    lo: float
+    hi: float
+    step: float | None = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.lo) and math.isfinite(self.hi)) or self.lo >= self.hi:
+            raise InputError(
+                f"a scale needs finite lo < hi, not {self.lo:g}..{self.hi:g}; five stars are 1..5"
+            )
+        if self.step is not None:
+            if not (math.isfinite(self.step) and self.step > 0):
+                raise InputError(f"a scale's step must be positive, not {self.step:g}")
+            parts = (self.hi - self.lo) / self.step
+            if abs(parts - round(parts)) > 1e-9 or not 1 <= round(parts) < _MAX_LEVELS:
+                raise InputError(
+                    f"step {self.step:g} does not divide {self.lo:g}..{self.hi:g} into 1 to "
+                    f"{_MAX_LEVELS - 1} equal parts; use step None for a continuous scale"
+                )
+
+    @classmethod
+    def parse(cls, text: str) -> Scale:
+        """Read `lo..hi`, `lo..hi/step` or `lo..hi/continuous`, as the command line writes it."""
+        span, _, step = text.partition("/")
+        lo, dots, hi = span.partition("..")
+        try:
+            if not dots:
+                raise ValueError(text)
+            parsed = None if step == "continuous" else float(step) if step else 1.0
+            return cls(float(lo), float(hi), parsed)
+        except ValueError:
+            raise InputError(
+                f"'{text}' is not a scale; write 1..5, 0.5..5/0.5 or -10..10/continuous"
+            ) from None
+
+    @property
+    def range(self) -> float:
+        """The width `hi - lo`: the alpha of the papers."""
+        return self.hi - self.lo
+
+    @property
+    def mid(self) -> float:
+        """The middle of the scale."""
+        return (self.lo + self.hi) / 2
+
+    @property
+    def levels(self) -> npt.NDArray[np.float64] | None:
+        """The possible ratings in rising order, or None on a continuous scale."""
+        if self.step is None:
+            return None
+        return self.lo + self.step * np.arange(round(self.range / self.step) + 1, dtype=np.float64)
+
+    def contains(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Which values are ratings of this scale (NaN is none)."""
+        array = np.asarray(values, dtype=np.float64)
+        slack = 1e-6 * self.range
+        inside = (array >= self.lo - slack) & (array <= self.hi + slack)
+        if self.step is None:
+            return inside
+        offset = (array - self.lo) / self.step
+        with np.errstate(invalid="ignore"):
+            return inside & (np.abs(offset - np.rint(offset)) <= 1e-3)
+
+    def encode(
+        self, values: npt.NDArray[np.generic]
+    ) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
+        """Compact storage: the level's number on a stepped scale, float32 on a continuous one.
+
+        The caller has checked `contains`.
+        """
+        array = values.astype(np.float64, copy=False)
+        if self.step is None:
+            return np.clip(array, self.lo, self.hi).astype(np.float32)
+        return np.rint((array - self.lo) / self.step).astype(np.uint8)
+
+    def decode(self, codes: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
+        """The ratings that `encode` stored."""
+        if self.step is None:
+            return codes.astype(np.float64)
+        return self.lo + self.step * codes.astype(np.float64)
+
+    def __str__(self) -> str:
+        kind = "continuous" if self.step is None else f"in steps of {self.step:g}"
+        return f"{self.lo:g}..{self.hi:g} {kind}"

@@ -1,0 +1,57 @@
+"""Every error that discreet raises on purpose.
+
+    DiscreetError
+    ├── InputError            a file, a frame or an argument is not what it should be
+    │   └── MissingPart       an optional part of the installation is absent
+    ├── BudgetExceeded        a charge would pass the ledger's limit; nothing was charged
+    ├── LedgerError           a ledger cannot be read or written; nothing was drawn
+    └── DownloadError         a public data set could not be fetched or did not verify
+
+Each message is one line for the person who reads it: what was wrong, where, what would be right.
+No message, and no `repr` in the package, contains a private rating.
+"""
+
+from __future__ import annotations
+
+import os
+
+
+class DiscreetError(Exception):
+    """The root: catch it to catch everything that discreet raises on purpose."""
+
+
+class InputError(DiscreetError):
+    """Input that cannot be used.
+
+    Args:
+        reason: What was wrong, and what would be right.
+        path: The file it was found in, if it came from one.
+        line: The 1-based line in that file, if it has lines.
+    """
+
+    def __init__(
+        self, reason: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None
+    ) -> None:
+        self.reason = reason
+        self.path = None if path is None else os.fspath(path)
+        self.line = line
+        where = "" if self.path is None else f"{self.path}: "
+        if line is not None:
+            where = f"{self.path or 'input'}, line {line:,}: "
+        super().__init__(f"{where}{reason}")
+
+
+class MissingPart(InputError):
+    """An optional dependency is needed here and not installed."""
+
+
+class BudgetExceeded(DiscreetError):
+    """The charge would take the ledger past its limit. Nothing was charged, nothing was drawn."""
+
+
+class LedgerError(DiscreetError):
+    """The ledger cannot be used: missing, damaged, foreign, locked, read-only or full."""
+
+
+class DownloadError(DiscreetError):
+    """A data set could not be fetched, or what came does not match its published checksum."""

@@ -1,0 +1,1 @@
+"""The door: each statistic with its sensitivity and its proof."""

@@ -1,0 +1,1 @@
+"""The guarantee: units, events, accountants, calibration, ledger, mechanisms."""

@@ -1,0 +1,185 @@
+"""What was spent, as data.
+
+An event says which mechanism drew noise of which size against which sensitivity. Accountants
+compose events, ledgers store them, releases carry them; none of them knows the code that sampled.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from discreet.domain import InputError
+from discreet.privacy._units import Unit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event(abc.ABC):
+    """One spend, or `count` equal ones.
+
+    Attributes:
+        unit: Whose presence the sensitivity speaks of.
+        label: What was released, in a few words: "item counts".
+        count: How many times.
+        ratings_per_user: For unit `rating`, the most records that one user may have had in the
+            data; None if nothing bounds it. A user's presence then costs that many times as much.
+        covers_change: The bound already covers a rating whose value changes (local randomizers).
+            Elsewhere a change is one rating less and one more, and costs twice.
+    """
+
+    kind: ClassVar[str]
+
+    unit: Unit
+    label: str
+    count: int = 1
+    ratings_per_user: int | None = None
+    covers_change: bool = False
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InputError(f"an event happens at least once, not {self.count} times")
+        if self.ratings_per_user is not None and self.ratings_per_user < 1:
+            raise InputError(f"ratings_per_user must be at least 1, not {self.ratings_per_user}")
+
+    @abc.abstractmethod
+    def scaled(self, factor: int) -> Event:
+        """The same spend as a group of `factor` units sees it."""
+
+    def seen_by(self, unit: Unit) -> Event | None:
+        """The same spend as one `unit` sees it; None if nothing bounds what it could cost.
+
+        A user with at most r ratings is a group of r ratings. A rating more or less turns its user
+        into another one: that is one user less and one user more, a group of two.
+        """
+        if unit is self.unit:
+            return self
+        factor = 2 if unit is Unit.RATING else self.ratings_per_user
+        if factor is None:
+            return None
+        return dataclasses.replace(self.scaled(factor), unit=unit, ratings_per_user=None)
+
+    def seen_by_change(self) -> Event:
+        """The same spend as somebody sees it who changes the value of one rating."""
+        return self if self.covers_change else self.scaled(2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `event_from_dict` reads back without loss."""
+        return {"kind": self.kind} | dataclasses.asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianEvent(Event):
+    """Gaussian noise of standard deviation `sigma` on values of L2 sensitivity `sensitivity`.
+
+    It is mu-GDP with mu = sensitivity / sigma, which for integer values and rounded noise is exact:
+    delta(eps) = Phi(-eps/mu + mu/2) - e^eps Phi(-eps/mu - mu/2). The two share one measure (grid
+    units). A group of g units has g times the sensitivity.
+    """
+
+    kind: ClassVar[str] = "gaussian"
+
+    sensitivity: float
+    sigma: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _positive("sensitivity", self.sensitivity)
+        _positive("sigma", self.sigma)
+
+    @property
+    def mu(self) -> float:
+        """The mean shift in standard deviations, rounded up."""
+        return round_up(self.sensitivity / self.sigma)
+
+    def scaled(self, factor: int) -> GaussianEvent:
+        """A group of `factor` units: that many times the sensitivity."""
+        return dataclasses.replace(self, sensitivity=_times(self.sensitivity, factor))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeometricEvent(Event):
+    """Two-sided geometric noise, P(k) proportional to exp(-|k|/scale), L1 sensitivity.
+
+    It is eps-DP with eps = sensitivity / scale; a group of g units has g times the sensitivity.
+    """
+
+    kind: ClassVar[str] = "geometric"
+
+    sensitivity: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _positive("sensitivity", self.sensitivity)
+        _positive("scale", self.scale)
+
+    @property
+    def epsilon(self) -> float:
+        """The pure epsilon, rounded up."""
+        return round_up(self.sensitivity / self.scale)
+
+    def scaled(self, factor: int) -> GeometricEvent:
+        """A group of `factor` units: that many times the sensitivity."""
+        return dataclasses.replace(self, sensitivity=_times(self.sensitivity, factor))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureEvent(Event):
+    """Any mechanism whose output probabilities differ by at most e^epsilon between neighbours.
+
+    A group of g units: epsilon g times over, by passing from one neighbour to the next.
+    """
+
+    kind: ClassVar[str] = "pure"
+
+    epsilon: float
+    mechanism: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _positive("epsilon", self.epsilon)
+
+    def scaled(self, factor: int) -> PureEvent:
+        """A group of `factor` units: that many times the epsilon."""
+        return dataclasses.replace(self, epsilon=_times(self.epsilon, factor))
+
+
+_KINDS: dict[str, type[Event]] = {
+    event.kind: event for event in (GaussianEvent, GeometricEvent, PureEvent)
+}
+
+
+def event_from_dict(data: Mapping[str, Any]) -> Event:
+    """Read what `Event.to_dict` wrote.
+
+    Raises:
+        InputError: The kind is not known here (a newer version's, perhaps) or a field is off.
+    """
+    fields = dict(data)
+    kind = fields.pop("kind", None)
+    if kind not in _KINDS:
+        raise InputError(f"'{kind}' is not a kind of spend that this version knows")
+    try:
+        return _KINDS[kind](**fields | {"unit": Unit(fields["unit"])})
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"a {kind} spend has wrong fields: {error}") from error
+
+
+def round_up(value: float) -> float:
+    """The next float above: a quotient rounded to nearest is never below the true one then."""
+    return math.nextafter(value, math.inf)
+
+
+def _times(value: float, factor: int) -> float:
+    if factor < 1:
+        raise InputError(f"a group has at least one member, not {factor}")
+    return value if factor == 1 else round_up(value * factor)
+
+
+def _positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"{name} must be a positive finite number, not {value:g}")

@@ -1,0 +1,53 @@
+"""Leave to draw: what a ledger hands out after it has booked a charge, and never before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from discreet.domain import DiscreetError
+from discreet.privacy._events import Event
+from discreet.privacy.noise import Randomness, SystemRandomness
+
+
+class NotCharged(DiscreetError):
+    """A mechanism was asked to draw for an event that no receipt covers. A bug, caught in time."""
+
+
+class Receipt:
+    """The events that were charged, each good for one draw.
+
+    Mechanisms take their randomness from a receipt and from nowhere else: no charge, no noise.
+
+    Args:
+        events: What was charged.
+        randomness: Where the noise shall come from.
+        ledger: The population whose ledger was charged; None if no ledger was kept.
+    """
+
+    def __init__(
+        self,
+        events: Iterable[Event],
+        randomness: Randomness | None = None,
+        ledger: str | None = None,
+    ) -> None:
+        self.events = tuple(events)
+        self.ledger = ledger
+        self._randomness = randomness or SystemRandomness()
+        self._left = Counter(self.events)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the noise comes from the operating system; seeded noise protects nobody."""
+        return self._randomness.is_private
+
+    def redeem(self, event: Event) -> Randomness:
+        """Use up one charged event; the randomness returned is for its draws alone.
+
+        Raises:
+            NotCharged: The event was not charged, or was redeemed before.
+        """
+        if self._left[event] < 1:
+            raise NotCharged(f"'{event.label}' was not charged, or was drawn before")
+        self._left[event] -= 1
+        return self._randomness

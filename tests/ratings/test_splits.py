@@ -1,0 +1,258 @@
+"""Splits: what goes where, seeds, ties, and the people with few ratings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.domain import Catalog, InputError, Scale
+from discreet.ratings import Ratings, _splits
+from discreet.ratings._splits import (
+    Split,
+    split_by_time,
+    split_leave_latest,
+    split_leave_out,
+    split_netflix,
+    split_pairs,
+    split_random,
+)
+
+Row = tuple[int, int, int]
+"""A user, an item, a time."""
+
+_ITEMS = 40
+
+
+def build(rows: list[Row], users: int, names: list[int] | list[str] | None = None) -> Ratings:
+    """Ratings in which the value of (user, item) is `1 + (user + item) % 5`."""
+    rows = sorted(rows)
+    counts = np.bincount([u for u, _, _ in rows], minlength=users)
+    return Ratings(
+        scale=Scale(1, 5),
+        catalog=Catalog([f"i{k}" for k in range(_ITEMS)]),
+        starts=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        items=np.array([i for _, i, _ in rows], dtype=np.int32),
+        codes=np.array([(u + i) % 5 for u, i, _ in rows], dtype=np.uint8),
+        times=np.array([t for _, _, t in rows], dtype=np.uint32),
+        users=None if names is None else np.array(names),
+    )
+
+
+def rows_of(ratings: Ratings) -> list[Row]:
+    assert ratings.times is not None
+    users, items, times = ratings.user_of_rating(), ratings.items, ratings.times
+    assert np.array_equal(ratings.codes, (users + items) % 5)
+    return list(zip(users.tolist(), items.tolist(), times.tolist(), strict=True))
+
+
+def users_of(rows: list[Row]) -> dict[int, list[Row]]:
+    return {u: [r for r in rows if r[0] == u] for u in {r[0] for r in rows}}
+
+
+def grid(users: int, each: int) -> Ratings:
+    """Every user rated the first `each` items, each at a time of its own."""
+    return build([(u, i, 1000 * u + 7 * i) for u in range(users) for i in range(each)], users)
+
+
+tables = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(0, _ITEMS - 1), st.integers(0, 5)),
+    max_size=80,
+    unique_by=lambda row: row[:2],
+).map(lambda rows: build(rows, users=8))
+
+EVERY_SPLIT: dict[str, Callable[[Ratings], Split]] = {
+    "random": lambda r: split_random(r, 0.3, seed=5),
+    "leave out": lambda r: split_leave_out(r, 2, seed=5),
+    "leave latest": lambda r: split_leave_latest(r, 2),
+    "by time": lambda r: split_by_time(r, 0.3),
+    "netflix": lambda r: split_netflix(r, seed=5),
+    "pairs": lambda r: split_pairs(r, [0, 1, 2], ["i0", "i1", "i2"]),
+}
+
+
+@pytest.mark.parametrize("name", EVERY_SPLIT)
+@given(ratings=tables)
+def test_parts_make_up_the_whole_and_keep_every_user(name: str, ratings: Ratings) -> None:
+    split = EVERY_SPLIT[name](ratings)
+    assert split.train.user_count == split.test.user_count == ratings.user_count
+    assert sorted(rows_of(split.train) + rows_of(split.test)) == rows_of(ratings)
+    assert split.train.catalog == split.test.catalog == ratings.catalog
+
+
+@pytest.mark.parametrize("name", EVERY_SPLIT)
+def test_parts_do_not_depend_on_the_size_of_blocks(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ratings = grid(users=50, each=30)
+    whole = rows_of(EVERY_SPLIT[name](ratings).test)
+    monkeypatch.setattr(_splits, "_BLOCK", 64)
+    assert rows_of(EVERY_SPLIT[name](ratings).test) == whole
+
+
+@pytest.mark.parametrize("split", [split_random, split_leave_out, split_netflix])
+def test_a_seed_gives_one_split_and_another_seed_another(split: Callable[..., Split]) -> None:
+    ratings = grid(users=50, each=30)
+    first = rows_of(split(ratings, seed=1).test)
+    assert first == rows_of(split(ratings, seed=1).test)
+    assert first != rows_of(split(ratings, seed=2).test)
+
+
+def test_random_split_draws_in_the_order_of_the_ratings() -> None:
+    ratings = grid(users=100, each=40)
+    kept = np.random.default_rng(1).random(len(ratings)) < 0.9
+    assert np.array_equal(split_random(ratings, seed=1).train.items, ratings.items[kept])
+
+
+def test_random_split_takes_its_share() -> None:
+    ratings = grid(users=1000, each=40)
+    # 40,000 ratings: the standard deviation of the share is sqrt(0.3 * 0.7 / 40,000) = 0.0023.
+    assert len(split_random(ratings, 0.3, seed=3).test) / 40_000 == pytest.approx(0.3, abs=0.012)
+
+
+@given(ratings=tables, n=st.integers(1, 5), seed=st.integers(0, 9))
+def test_leaving_out_takes_n_of_each_user_but_never_the_last_one(
+    ratings: Ratings, n: int, seed: int
+) -> None:
+    split = split_leave_out(ratings, n, seed)
+    had = np.diff(ratings.starts)
+    expected = np.where(had > n, n, np.maximum(had - 1, 0))
+    assert np.array_equal(np.diff(split.test.starts), expected)
+
+
+def test_leaving_out_gives_every_rating_the_same_chance() -> None:
+    ratings = grid(users=20_000, each=4)
+    taken = np.bincount(split_leave_out(ratings, 1, seed=2).test.items, minlength=4)[:4]
+    # Each of 4 items is expected 5,000 times with a standard deviation of 61.
+    assert np.abs(taken - 5000).max() < 5 * 61
+
+
+@given(ratings=tables, n=st.integers(1, 5))
+def test_leaving_out_the_latest(ratings: Ratings, n: int) -> None:
+    expected: list[Row] = []
+    for rows in users_of(rows_of(ratings)).values():
+        by_time = sorted(rows, key=lambda row: (row[2], row[1]))
+        expected += by_time[max(1, len(rows) - n) :]
+    assert rows_of(split_leave_latest(ratings, n).test) == sorted(expected)
+
+
+@given(ratings=tables, share=st.floats(0.01, 0.99))
+def test_split_by_time_takes_the_latest(ratings: Ratings, share: float) -> None:
+    by_time = sorted(rows_of(ratings), key=lambda row: (row[2], row[0], row[1]))
+    expected = by_time[len(by_time) - round(share * len(by_time)) :]
+    assert rows_of(split_by_time(ratings, share).test) == sorted(expected)
+
+
+@given(ratings=tables, seed=st.integers(0, 9))
+def test_netflix_probe_is_among_the_latest_nine_or_the_later_half(
+    ratings: Ratings, seed: int
+) -> None:
+    users = users_of(rows_of(ratings))
+    for user, probe in users_of(rows_of(split_netflix(ratings, seed).test)).items():
+        times = sorted(row[2] for row in users[user])
+        offered = min(9, len(times) // 2)
+        assert len(probe) <= offered
+        assert all(row[2] >= times[len(times) - offered] for row in probe)
+
+
+def test_netflix_probe_takes_a_third_of_the_latest_nine() -> None:
+    split = split_netflix(grid(users=5000, each=30), seed=4)
+    assert set(split.test.items.tolist()) == set(range(21, 30))
+    # 45,000 ratings offered: 15,000 expected, with a standard deviation of 100.
+    assert abs(len(split.test) - 15_000) < 500
+
+
+def test_netflix_probe_lets_chance_order_equal_times() -> None:
+    ratings = replace(grid(users=2000, each=36), times=np.zeros(72_000, dtype=np.uint32))
+    taken = np.bincount(split_netflix(ratings, seed=4).test.items, minlength=36)[:36]
+    # Each item is offered with probability 9/36 and taken with 1/3: 167 expected, deviation 12.4.
+    assert np.abs(taken - 2000 / 12).max() < 5 * 12.4
+
+
+NAMES: list[list[int] | list[str] | None] = [
+    [30, 10, 20],
+    ["carol", "alice", "bob"],
+    None,
+]
+
+
+@pytest.mark.parametrize("names", NAMES)
+def test_pairs_are_found_by_the_names_of_the_source(names: list[int] | list[str] | None) -> None:
+    rows = [(0, 3, 0), (0, 5, 0), (1, 5, 0), (2, 0, 0), (2, 39, 0)]
+    ratings = build(rows, users=3, names=names)
+    called = names or [0, 1, 2]
+    who = [called[0], called[2], called[2], called[1]]
+    split = split_pairs(ratings, who, ["i5", "i39", "i0", "i5"])
+    assert rows_of(split.test) == [(0, 5, 0), (1, 5, 0), (2, 0, 0), (2, 39, 0)]
+    assert split.unknown == 0
+
+
+def test_pairs_that_are_not_there_are_counted() -> None:
+    ratings = build([(0, 3, 0), (0, 5, 0), (2, 39, 0)], users=3, names=[7, 8, 9])
+    users = [7, 7, 8, 9, 6, 7, 9]
+    items = ["i3", "i4", "i3", "i40", "i3", "i3", "i39"]
+    split = split_pairs(ratings, users, items)
+    assert rows_of(split.test) == [(0, 3, 0), (2, 39, 0)]
+    # (7, i4) and (8, i3) are no ratings, i40 no item, 6 no user; (7, i3) came twice.
+    assert split.unknown == 4
+
+
+def test_numbers_find_textual_ids() -> None:
+    numbered = replace(
+        build([(0, 1, 0), (1, 2, 0)], users=2, names=["5", "6"]),
+        catalog=Catalog([str(10 * k) for k in range(_ITEMS)]),
+    )
+    split = split_pairs(numbered, np.array([5, 6]), np.array([10, 20]))
+    assert (len(split.test), split.unknown) == (2, 0)
+
+
+@given(ratings=tables, pairs=st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 45))))
+def test_pairs_agree_with_a_plain_lookup(ratings: Ratings, pairs: list[tuple[int, int]]) -> None:
+    there = {row[:2] for row in rows_of(ratings)}
+    split = split_pairs(ratings, [u for u, _ in pairs], [f"i{i}" for _, i in pairs])
+    assert {row[:2] for row in rows_of(split.test)} == there & set(pairs)
+    assert split.unknown == sum(pair not in there for pair in pairs)
+
+
+def test_real_probe_is_found_whole() -> None:
+    ratings = build([(u, i, 0) for u in range(300) for i in range(0, _ITEMS, 3)], users=300)
+    probe = split_random(ratings, 0.2, seed=9).test
+    ids = np.array(ratings.catalog.ids)[probe.items]
+    split = split_pairs(ratings, probe.user_of_rating(), ids)
+    assert split.unknown == 0
+    assert rows_of(split.test) == rows_of(probe)
+
+
+@pytest.mark.parametrize(
+    "split",
+    [split_by_time, split_leave_latest, split_netflix],
+)
+def test_splits_by_time_refuse_ratings_without_times(split: Callable[[Ratings], Split]) -> None:
+    with pytest.raises(InputError, match="have none"):
+        split(replace(grid(3, 3), times=None))
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
+@pytest.mark.parametrize("split", [split_random, split_by_time])
+def test_shares_outside_0_to_1_are_refused(split: Callable[..., Split], share: float) -> None:
+    with pytest.raises(InputError, match="between 0 and 1"):
+        split(grid(3, 3), share)
+
+
+@pytest.mark.parametrize("split", [split_leave_out, split_leave_latest])
+def test_leaving_out_nothing_is_refused(split: Callable[..., Split]) -> None:
+    with pytest.raises(InputError, match="1 or more"):
+        split(grid(3, 3), 0)
+
+
+def test_pairs_of_different_lengths_are_refused() -> None:
+    with pytest.raises(InputError, match="as many users as items"):
+        split_pairs(grid(3, 3), [0, 1], ["i0"])
+
+
+def test_a_split_shows_no_rating() -> None:
+    assert repr(split_random(grid(3, 3))).count("private") == 2
