@@ -1,1 +1,30 @@
 """The guarantee: units, events, accountants, calibration, ledger, mechanisms."""
+
+from discreet.privacy._events import (
+    Event,
+    GaussianEvent,
+    GeometricEvent,
+    PureEvent,
+    event_from_dict,
+)
+from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
+from discreet.privacy._receipt import NotCharged, Receipt
+from discreet.privacy._units import Unit
+from discreet.privacy.noise import Randomness, SeededRandomness, SystemRandomness
+
+__all__ = [
+    "NO_NOISE",
+    "SEEDED",
+    "Event",
+    "GaussianEvent",
+    "GeometricEvent",
+    "Guarantee",
+    "NotCharged",
+    "PureEvent",
+    "Randomness",
+    "Receipt",
+    "SeededRandomness",
+    "SystemRandomness",
+    "Unit",
+    "event_from_dict",
+]

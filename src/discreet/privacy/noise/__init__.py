@@ -1,5 +1,21 @@
-"""Random bits and integer noise with an exact law."""
+"""Random bits, and draws from them whose law is exact."""
 
+from discreet.privacy.noise._choices import below_exactly, draw_below, flip_coins
+from discreet.privacy.noise._laws import MAX_SCALE, GaussianLaw, GeometricLaw, Law
 from discreet.privacy.noise._randomness import Randomness, SeededRandomness, SystemRandomness
+from discreet.privacy.noise._sampler import add_noise, draw_noise
 
-__all__ = ["Randomness", "SeededRandomness", "SystemRandomness"]
+__all__ = [
+    "MAX_SCALE",
+    "GaussianLaw",
+    "GeometricLaw",
+    "Law",
+    "Randomness",
+    "SeededRandomness",
+    "SystemRandomness",
+    "add_noise",
+    "below_exactly",
+    "draw_below",
+    "draw_noise",
+    "flip_coins",
+]

@@ -1,0 +1,37 @@
+"""What the two mechanisms that add integer noise have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.privacy._events import Event
+from discreet.privacy._receipt import Receipt
+from discreet.privacy.noise import Law, add_noise
+
+_LARGEST = 2**61
+
+
+def release_with_noise(
+    values: npt.NDArray[Any], law: Law, event: Event, receipt: Receipt, *, in_place: bool
+) -> npt.NDArray[np.int64]:
+    """Check everything, redeem the event, then draw: values plus noise, in the same shape.
+
+    Raises:
+        InputError: The values are not integers, or too large for 64 bits once noise is added.
+        NotCharged: The receipt does not cover the event.
+    """
+    if event.count != 1:
+        raise InputError("one draw redeems one event: charge an event with count 1")
+    if not np.issubdtype(values.dtype, np.integer):
+        raise InputError(f"private statistics are integers on a grid, not {values.dtype}")
+    if in_place and (values.dtype != np.int64 or not values.flags.c_contiguous):
+        raise InputError("noise can be added in place to a contiguous int64 array only")
+    if values.size and (int(values.max()) > _LARGEST or int(values.min()) < -_LARGEST):
+        raise InputError("a private statistic exceeds 2^61 grid units; use a coarser grid")
+    noisy = values if in_place else np.array(values, dtype=np.int64, order="C")
+    add_noise(law, noisy.reshape(-1), receipt.redeem(event))
+    return noisy

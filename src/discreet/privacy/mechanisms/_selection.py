@@ -1,0 +1,124 @@
+"""The contract that both private selections share."""
+
+from __future__ import annotations
+
+import abc
+import enum
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.privacy._events import PureEvent
+from discreet.privacy._receipt import Receipt
+from discreet.privacy._units import Unit
+from discreet.privacy.noise import Randomness
+
+MAX_ITEMS = 1 << 20
+MAX_CHOSEN = 1 << 10
+_LARGEST_SCORE = 1 << 52
+
+
+class Moves(enum.StrEnum):
+    """How many of the scores one neighbour's record can move: the caller's word, in the proof."""
+
+    ONE = "one"
+    """One score, by at most the sensitivity: one entry of a completed matrix, say."""
+    ALL = "all"
+    """Every score, each by at most the sensitivity: anything fitted on the data."""
+
+
+@dataclass(frozen=True)
+class Selection(abc.ABC):
+    """Chooses k items out of a whole public catalogue by their private scores.
+
+    The candidates are all items, whoever asks: leaving out what a person has rated would make the
+    support of the distribution private. Drop those on the person's own screen.
+
+    Args:
+        k: How many to choose.
+        epsilon: For the whole set.
+        sensitivity: How far a score moves between neighbours, in grid units of the scores.
+        moves: How many scores move at once.
+    """
+
+    k: int
+    epsilon: float
+    sensitivity: int
+    moves: Moves
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "moves", Moves(self.moves))
+        if not 1 <= self.k <= MAX_CHOSEN:
+            raise InputError(f"k must be from 1 to {MAX_CHOSEN}, not {self.k}")
+        if not (math.isfinite(self.epsilon) and self.epsilon > 0):
+            raise InputError(f"epsilon must be a positive number, not {self.epsilon:g}")
+        if self.sensitivity < 1:
+            raise InputError(f"sensitivity must be at least 1 grid unit, not {self.sensitivity}")
+
+    @property
+    @abc.abstractmethod
+    def divisor(self) -> int:
+        """The log-weight of a score is score * epsilon / divisor."""
+
+    @abc.abstractmethod
+    def _choose(
+        self, scores: npt.NDArray[np.int64], randomness: Randomness
+    ) -> npt.NDArray[np.int64]:
+        """One choice for each row of scores."""
+
+    def event(self, unit: Unit, label: str, rows: int = 1) -> PureEvent:
+        """The privacy map: epsilon for every row of scores, each a choice of its own."""
+        return PureEvent(
+            unit=unit, label=label, count=rows, epsilon=self.epsilon, mechanism=self.name
+        )
+
+    def release(
+        self, scores: npt.NDArray[Any], event: PureEvent, receipt: Receipt
+    ) -> npt.NDArray[np.int64]:
+        """The chosen items: k indices for a vector of scores, one row of k for each row.
+
+        Args:
+            scores: Integers on a grid, one for each item of the catalogue in the last axis.
+            event: What was charged: this mechanism's event for so many rows.
+            receipt: Shows that it was.
+        """
+        rows = np.atleast_2d(scores)
+        if event != self.event(event.unit, event.label, len(rows)):
+            raise InputError("the charged event is not this mechanism's for so many rows")
+        self._check(rows)
+        chosen = self._choose(np.ascontiguousarray(rows, dtype=np.int64), receipt.redeem(event))
+        return chosen.reshape(*np.shape(scores)[:-1], self.k)
+
+    def _check(self, rows: npt.NDArray[Any]) -> None:
+        items = rows.shape[1]
+        if not np.issubdtype(rows.dtype, np.integer):
+            raise InputError(f"scores are integers on a grid, not {rows.dtype}: see to_grid")
+        if not self.k <= items <= MAX_ITEMS:
+            raise InputError(
+                f"{self.k} of {items:,} items cannot be chosen (at most {MAX_ITEMS:,})"
+            )
+        if rows.size and max(-int(rows.min()), int(rows.max())) > _LARGEST_SCORE:
+            raise InputError("a score exceeds 2^52 grid units; use a coarser grid")
+
+
+def to_grid(scores: npt.ArrayLike, step: float) -> npt.NDArray[np.int64]:
+    """Scores as integers: multiples of `step`, rounded to the nearest.
+
+    A sensitivity of s becomes `grid_sensitivity(s, step)` grid units.
+    """
+    return np.rint(np.asarray(scores, dtype=np.float64) / step).astype(np.int64)
+
+
+def grid_sensitivity(sensitivity: float, step: float) -> int:
+    """How far two rounded scores can be apart whose originals are `sensitivity` apart.
+
+    Rounding moves each by half a step, so the integers differ by less than s/step + 1, and 2 more
+    than the floor of s/step is never reached; one is added for the float division.
+    """
+    return math.floor(sensitivity / step * (1 + 2**-50)) + 1

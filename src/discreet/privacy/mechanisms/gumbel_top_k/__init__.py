@@ -1,0 +1,44 @@
+"""Choosing k items one after the other by the exponential mechanism, in one pass. See PROOF.md."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.privacy.mechanisms._selection import Moves, Selection
+from discreet.privacy.mechanisms.gumbel_top_k import _exact, _kernels
+from discreet.privacy.noise import Randomness
+
+_WORDS_AT_ONCE = 1 << 22
+
+
+class GumbelTopK(Selection):
+    """Peeling: the first item with probability proportional to its weight, then the next one.
+
+    The result is in the order of choosing. A score's weight is exp(score epsilon / divisor).
+    """
+
+    name = "Gumbel top-k"
+
+    @property
+    def divisor(self) -> int:
+        """With `moves="one"` k s, with `moves="all"` 2 k s (PROOF.md)."""
+        return (1 if self.moves is Moves.ONE else 2) * self.k * self.sensitivity
+
+    def _choose(
+        self, scores: npt.NDArray[np.int64], randomness: Randomness
+    ) -> npt.NDArray[np.int64]:
+        rows, items = scores.shape
+        chosen = np.empty((rows, self.k), dtype=np.int64)
+        block = max(1, _WORDS_AT_ONCE // items)
+        for start in range(0, rows, block):
+            part = scores[start : start + block]
+            words = randomness.words(part.size).reshape(part.shape)
+            sure = _kernels.top_k(
+                part, words, self.epsilon / self.divisor, chosen[start : start + block]
+            )
+            for row in np.flatnonzero(~sure):
+                chosen[start + row] = _exact.top_k(
+                    part[row], words[row], self.epsilon, self.divisor, self.k, randomness
+                )
+        return chosen

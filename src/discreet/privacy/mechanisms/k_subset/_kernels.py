@@ -1,0 +1,96 @@
+"""Conditional Poisson sampling: independent coins, given that k of them come up heads.
+
+With weights w_j = e^(z_j) and p_j = w_j/(1 + w_j), the set of heads among independent coins, given
+that there are k, has probability proportional to the product of its weights. Any common factor on
+the weights leaves that law unchanged, so it is chosen to make k heads likely: then nothing that
+matters is too small for a float. heads[j, t] = P(t heads among the first j coins) needs additions
+and multiplications of positive numbers only, so its relative error is bounded (PROOF.md).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba as nb
+import numpy as np
+
+RELATIVE, ABSOLUTE = 2.0**-28, 2.0**-50
+SMALLEST, TRUSTED = 1e-290, 1e-200
+
+
+@nb.njit(cache=True, nogil=True)
+def tilt(exponents, k):  # type: ignore[no-untyped-def]
+    """A z with sum over j of 1/(1 + e^(z - exponent_j)) within a quarter of k, by bisection."""
+    low, high = exponents.min() - 60.0, exponents.max() + 60.0
+    middle = 0.5 * (low + high)
+    for _ in range(100):
+        heads = 0.0
+        for exponent in exponents:
+            if exponent > middle - 50.0:
+                heads += 1.0 / (1.0 + math.exp(middle - exponent))
+        if abs(heads - k) < 0.25:
+            break
+        if heads > k:
+            low = middle
+        else:
+            high = middle
+        middle = 0.5 * (low + high)
+    return middle
+
+
+@nb.njit(cache=True, nogil=True)
+def head_counts(exponents, k):  # type: ignore[no-untyped-def]
+    """P(t heads among the first j coins) for t <= k, and each coin's chance of heads.
+
+    Entries below 1e-290 become 0 (slow subnormal numbers otherwise): see PROOF.md.
+    """
+    items = len(exponents)
+    centre = tilt(exponents, k)
+    chance = np.empty(items)
+    heads = np.zeros((items + 1, k + 1))
+    heads[0, 0] = 1.0
+    for j in range(items):
+        z = exponents[j] - centre
+        small = math.exp(-min(abs(z), 700.0))
+        likely, unlikely = 1.0 / (1.0 + small), small / (1.0 + small)
+        p, q = (likely, unlikely) if z > 0 else (unlikely, likely)
+        chance[j] = p
+        heads[j + 1, 0] = q * heads[j, 0]
+        for t in range(1, min(k, j + 1) + 1):
+            value = q * heads[j, t] + p * heads[j, t - 1]
+            heads[j + 1, t] = value if value > SMALLEST else 0.0
+    return heads, chance
+
+
+@nb.njit(cache=True, nogil=True)
+def _choose_row(scores, words, rate, chosen):  # type: ignore[no-untyped-def]
+    """Decide items from the last to the first; (-1, 0), or the first undecidable (item, wanted)."""
+    k = len(chosen)
+    items = len(scores)
+    reference = np.partition(scores, items - k)[items - k]
+    heads, chance = head_counts((scores - reference) * rate, k)
+    wanted = k
+    for item in range(items - 1, -1, -1):
+        if wanted == 0:
+            break
+        if wanted < item + 1:
+            share = chance[item] * heads[item, wanted - 1] / heads[item + 1, wanted]
+            u = np.float64(words[item]) * 2.0**-64
+            doubt = abs(u - share) <= RELATIVE * share + ABSOLUTE
+            if doubt or not heads[item + 1, wanted] > TRUSTED:
+                return item, wanted
+            if u >= share:
+                continue
+        wanted -= 1
+        chosen[wanted] = item
+    return -1, 0
+
+
+@nb.njit(cache=True, nogil=True, parallel=True)
+def choose(scores, words, rate, chosen):  # type: ignore[no-untyped-def]
+    """Fill `chosen` row by row; where a row got stuck: (item, items still wanted), else (-1, 0)."""
+    rows = len(chosen)
+    stuck = np.empty((rows, 2), np.int64)
+    for row in nb.prange(rows):
+        stuck[row] = _choose_row(scores[row], words[row], rate, chosen[row])
+    return stuck
