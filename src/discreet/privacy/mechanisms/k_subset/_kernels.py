@@ -20,8 +20,12 @@ SMALLEST, TRUSTED = 1e-290, 1e-200
 
 @nb.njit(cache=True, nogil=True)
 def tilt(exponents, k):  # type: ignore[no-untyped-def]
-    """A z with sum over j of 1/(1 + e^(z - exponent_j)) within a quarter of k, by bisection."""
-    low, high = exponents.min() - 60.0, exponents.max() + 60.0
+    """A centre c with sum over j of 1/(1 + e^(c - exponent_j)) within a quarter of k.
+
+    The k-th largest exponent is 0. At c = 60 fewer than k coins are likely, so bisection between
+    -700 and 60 finds such a c, or goes to -700, where the k largest are certain beyond any float.
+    """
+    low, high = -700.0, 60.0
     middle = 0.5 * (low + high)
     for _ in range(100):
         heads = 0.0

@@ -1,0 +1,66 @@
+"""How often each item was rated, with everybody's influence bounded. See PROOF.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from discreet.measure._noise import Noise
+from discreet.privacy import Unit
+from discreet.ratings import Ratings
+
+GRID = 1 << 14
+"""Grid units in one full vote."""
+
+
+@dataclass(frozen=True)
+class ItemCounts:
+    """MCnt_i = sum over users of v_u e_ui: one number for each item of the catalogue.
+
+    Protecting ratings, every rating is one vote. Protecting users, everybody's votes have length 1
+    together: v_u = 1/sqrt(c_u) for Gaussian noise, 1/c_u for Laplace noise.
+
+    Args:
+        unit: Whom the release protects.
+        noise: Which noise the sensitivity is for.
+    """
+
+    unit: Unit
+    noise: Noise
+
+    @property
+    def grid(self) -> int:
+        """Grid units in one full vote."""
+        return 1 if self.unit is Unit.RATING else GRID
+
+    @property
+    def sensitivity(self) -> float:
+        """In grid units: L2 for Gaussian noise, L1 for Laplace noise."""
+        return float(self.grid)
+
+    def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
+        """The exact integers; private."""
+        return _weighted_counts(
+            ratings.starts, ratings.items, self._votes(ratings), len(ratings.catalog)
+        )
+
+    def _votes(self, ratings: Ratings) -> npt.NDArray[np.int64]:
+        """v_u on the grid, rounded down: floor(G/sqrt c) is the integer root of floor(G^2/c)."""
+        counts = np.maximum(np.diff(ratings.starts), 1)
+        if self.unit is Unit.RATING:
+            return np.ones_like(counts)
+        if self.noise is Noise.GAUSSIAN:
+            return np.sqrt(GRID * GRID // counts).astype(np.int64)
+        return GRID // counts
+
+
+@nb.njit(cache=True, nogil=True)
+def _weighted_counts(starts, items, votes, size):  # type: ignore[no-untyped-def]
+    counts = np.zeros(size, np.int64)
+    for user in range(len(starts) - 1):
+        for place in range(starts[user], starts[user + 1]):
+            counts[items[place]] += votes[user]
+    return counts
