@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A kernel compiles on its first call, which no deadline should count.
+settings.register_profile("discreet", deadline=None)
+settings.load_profile("discreet")
 
 _ROOT = Path(__file__).resolve().parent.parent
 

@@ -15,20 +15,49 @@ if TYPE_CHECKING:
     from discreet.domain import InputError as InputError
     from discreet.domain import OwnRatings as OwnRatings
     from discreet.domain import Scale as Scale
+    from discreet.privacy import Guarantee as Guarantee
+    from discreet.privacy import Unit as Unit
+    from discreet.privacy.ledger import Ledger as Ledger
+    from discreet.privacy.ledger import Limit as Limit
     from discreet.ratings import Ratings as Ratings
+    from discreet.ratings import make_ratings as make_ratings
+    from discreet.ratings import read_catalog as read_catalog
+    from discreet.ratings import read_ratings as read_ratings
 
 __version__ = "0.1.0"
 
 _HOME = {
     "Catalog": "discreet.domain",
     "DiscreetError": "discreet.domain",
+    "Guarantee": "discreet.privacy",
     "InputError": "discreet.domain",
+    "Ledger": "discreet.privacy.ledger",
+    "Limit": "discreet.privacy.ledger",
     "OwnRatings": "discreet.domain",
     "Ratings": "discreet.ratings",
     "Scale": "discreet.domain",
+    "Unit": "discreet.privacy",
+    "make_ratings": "discreet.ratings",
+    "read_catalog": "discreet.ratings",
+    "read_ratings": "discreet.ratings",
 }
 
-__all__ = [*sorted(_HOME), "__version__"]
+__all__ = [
+    "Catalog",
+    "DiscreetError",
+    "Guarantee",
+    "InputError",
+    "Ledger",
+    "Limit",
+    "OwnRatings",
+    "Ratings",
+    "Scale",
+    "Unit",
+    "__version__",
+    "make_ratings",
+    "read_catalog",
+    "read_ratings",
+]
 
 
 def __getattr__(name: str) -> Any:

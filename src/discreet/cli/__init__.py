@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from discreet.cli import _console
+from discreet.cli import _console, data, demo, ledger
 from discreet.domain import DiscreetError
 
 app = typer.Typer(
@@ -17,6 +17,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(demo.demo)
+app.add_typer(data.app, name="data")
+app.add_typer(ledger.app, name="ledger")
 
 
 def main() -> None:

@@ -100,7 +100,7 @@ def _exact_counts(private: Ratings) -> npt.NDArray[np.float64]:
     """Everybody's votes without noise: each person divides one vote (in L2) between their items."""
     votes = 1 / np.sqrt(np.maximum(np.diff(private.starts), 1))
     shares = np.repeat(votes, np.diff(private.starts))
-    return np.bincount(private.items, shares, minlength=len(private.catalog))
+    return np.bincount(private.items, shares, len(private.catalog)).astype(np.float64)
 
 
 def _top(counts: npt.NDArray[np.float64]) -> list[int]:

@@ -1,5 +1,6 @@
 """The guarantee: units, events, accountants, calibration, ledger, mechanisms."""
 
+from discreet.domain.errors import NotCharged
 from discreet.privacy._events import (
     Event,
     GaussianEvent,
@@ -8,7 +9,7 @@ from discreet.privacy._events import (
     event_from_dict,
 )
 from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
-from discreet.privacy._receipt import NotCharged, Receipt
+from discreet.privacy._receipt import Receipt
 from discreet.privacy._units import Unit
 from discreet.privacy.noise import Randomness, SeededRandomness, SystemRandomness
 

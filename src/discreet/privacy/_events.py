@@ -40,10 +40,13 @@ class Event(abc.ABC):
     covers_change: bool = False
 
     def __post_init__(self) -> None:
-        if self.count < 1:
-            raise InputError(f"an event happens at least once, not {self.count} times")
-        if self.ratings_per_user is not None and self.ratings_per_user < 1:
-            raise InputError(f"ratings_per_user must be at least 1, not {self.ratings_per_user}")
+        if not isinstance(self.unit, Unit):
+            raise InputError(f"an event's unit is Unit.RATING or Unit.USER, not {self.unit!r}")
+        _at_least_one("count", self.count)
+        if self.ratings_per_user is not None:
+            _at_least_one("ratings_per_user", self.ratings_per_user)
+        if not isinstance(self.covers_change, bool):
+            raise InputError(f"covers_change is True or False, not {self.covers_change!r}")
 
     @abc.abstractmethod
     def scaled(self, factor: int) -> Event:
@@ -159,13 +162,13 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
     Raises:
         InputError: The kind is not known here (a newer version's, perhaps) or a field is off.
     """
-    fields = dict(data)
-    kind = fields.pop("kind", None)
-    if kind not in _KINDS:
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise InputError(f"'{kind}' is not a kind of spend that this version knows")
+    fields = {name: value for name, value in data.items() if name != "kind"}
     try:
         return _KINDS[kind](**fields | {"unit": Unit(fields["unit"])})
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"a {kind} spend has wrong fields: {error}") from error
 
 
@@ -178,6 +181,11 @@ def _times(value: float, factor: int) -> float:
     if factor < 1:
         raise InputError(f"a group has at least one member, not {factor}")
     return value if factor == 1 else round_up(value * factor)
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
 
 
 def _positive(name: str, value: float) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from discreet.privacy._units import Unit
 from discreet.privacy.accounting import FilterAccountant
 
 _WEAK = 10.0
+_TOLERANCE = 1e-9
 
 SEEDED = "its noise came from a seed, and whoever knows the seed can take it away"
 NO_NOISE = "no noise was added"
@@ -37,13 +38,15 @@ class Guarantee:
     not_private: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.unit, Unit):
+            raise InputError(f"a guarantee's unit is Unit.RATING or Unit.USER, not {self.unit!r}")
         if not 0 <= self.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, not {self.delta:g}")
         if not self.events and not self.not_private:
             raise InputError(
                 "a guarantee rests on what was spent; without noise it is no guarantee"
             )
-        if self.is_private and self.per(self.unit) is None:
+        if self.is_private and (self.per(self.unit) is None or math.isinf(self.changed_rating)):
             raise InputError(f"nothing bounds what this costs per {self.unit}")
 
     @property
@@ -55,31 +58,29 @@ class Guarantee:
     def epsilon(self) -> float:
         """The epsilon of the promise; infinite if there is none."""
         epsilon = self.per(self.unit)
-        return math.inf if epsilon is None or not self.is_private else epsilon
+        return math.inf if epsilon is None else epsilon
 
     def per(self, unit: Unit) -> float | None:
         """The epsilon at the same delta as another unit sees it; None if nothing bounds it."""
-        return _epsilon((event.seen_by(unit) for event in self.events), self.delta)
+        seen = [event.seen_by(unit) for event in self.events]
+        bounded = [event for event in seen if event is not None]
+        if not self.is_private or len(bounded) < len(seen):
+            return None
+        epsilon = FilterAccountant().epsilon(bounded, self.delta)
+        return epsilon if math.isfinite(epsilon) else None
 
     @property
     def changed_rating(self) -> float:
         """The epsilon at the same delta for somebody who changes the value of one rating."""
-        seen = (event.seen_by_change() for event in self.events)
-        epsilon = _epsilon(seen, self.delta)
-        assert epsilon is not None
-        return epsilon
+        if not self.is_private:
+            return math.inf
+        return FilterAccountant().epsilon([e.seen_by_change() for e in self.events], self.delta)
 
     def sentences(self) -> list[str]:
         """The promise in plain words."""
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}."]
-        whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
-        said = [
-            f"Anything that this release can lead to is at most {_factor(self.epsilon)} as likely "
-            f"as it would be without {whom}{_give_or_take(self.delta)}, and the other way round."
-        ]
-        said.append(self._on_changes())
-        said.append(self._on_other_unit())
+        said = [self._on_presence(), self._on_changes(), self._on_other_unit()]
         if self.assumes:
             said.append(f"It assumes that {'; that '.join(self.assumes)}.")
         if self.epsilon > _WEAK:
@@ -88,30 +89,41 @@ class Guarantee:
             )
         return said
 
+    def _on_presence(self) -> str:
+        whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
+        times = f"{_factor(self.epsilon)} times " if self.epsilon > 0 else ""
+        return (
+            f"Anything that this release can lead to is at most {times}as likely "
+            f"as it would be without {whom}{_give_or_take(self.delta)}, and the other way round."
+        )
+
     def _on_changes(self) -> str:
         if all(event.covers_change for event in self.events):
             return "A changed rating costs no more than an added one."
-        swap = "one rating" if self.unit is Unit.RATING else "its person"
         return (
-            f"A changed rating counts as {swap} taken out and put back changed: for it the factor "
-            f"is {_factor(self.changed_rating)} (epsilon {_number(self.changed_rating)})."
+            "A changed rating counts as taken out and put back changed: for it the factor is "
+            f"{_factor(self.changed_rating)} (epsilon {_number(self.changed_rating)})."
         )
 
     def _on_other_unit(self) -> str:
-        other = Unit.USER if self.unit is Unit.RATING else Unit.RATING
-        epsilon = self.per(other)
-        whom = "person's whole history" if other is Unit.USER else "added or removed rating"
-        if epsilon is None:
-            return (
-                f"For a {whom} it has no bound, because nothing limits how much one person rates."
-            )
-        article = "an" if other is Unit.RATING else "a"
-        return f"Seen by {article} {whom}, it is epsilon {_number(epsilon)}."
+        if self.unit is Unit.RATING:
+            epsilon = self.per(Unit.USER)
+            if epsilon is None:
+                bound = "it has no bound, because nothing limits how much one person rates"
+            else:
+                bound = f"the epsilon is {_number(epsilon)}"
+            return f"For a person's whole history {bound}."
+        epsilon = self.per(Unit.RATING)
+        assert epsilon is not None
+        why = ""
+        if any(event.unit is Unit.USER for event in self.events):
+            why = ", because its person counts as taken out and put back"
+        return f"For one rating added or removed the epsilon is {_number(epsilon)}{why}."
 
     def __str__(self) -> str:
         head = "no guarantee"
         if self.is_private:
-            head = f"epsilon {_number(self.epsilon)}, delta {self.delta:g}, per {self.unit}"
+            head = f"epsilon {_number(self.epsilon)}, delta {_number(self.delta)}, per {self.unit}"
         return "\n".join([head, *self.sentences()])
 
     def to_dict(self) -> dict[str, Any]:
@@ -136,41 +148,44 @@ class Guarantee:
                 unit=Unit(data["unit"]),
                 events=tuple(event_from_dict(event) for event in data["events"]),
                 delta=float(data["delta"]),
-                assumes=tuple(data["assumes"]),
-                not_private=tuple(data["not_private"]),
+                assumes=_clauses(data["assumes"]),
+                not_private=_clauses(data["not_private"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise InputError(f"a guarantee has wrong fields: {error}") from error
 
 
-def _epsilon(seen: Iterable[Event | None], delta: float) -> float | None:
-    events = list(seen)
-    bounded = [event for event in events if event is not None]
-    if len(bounded) < len(events):
-        return None
-    return FilterAccountant().epsilon(bounded, delta)
+def _clauses(data: Any) -> tuple[str, ...]:
+    if not isinstance(data, list) or not all(isinstance(clause, str) for clause in data):
+        raise TypeError("clauses are a list of texts")
+    return tuple(data)
 
 
 def _factor(epsilon: float) -> str:
-    if epsilon < math.log(1e6):
-        return f"{_rounded_up(math.exp(epsilon), 3)} times"
-    return f"10^{math.ceil(epsilon / math.log(10))} times"
+    if epsilon < math.log(9.9e5):
+        return _rounded_up(math.exp(epsilon), 3)
+    return f"10^{math.ceil(epsilon / math.log(10) - _TOLERANCE)}"
 
 
-def _number(epsilon: float) -> str:
-    return _rounded_up(epsilon, 4) if math.isfinite(epsilon) else "without bound"
+def _number(value: float) -> str:
+    return _rounded_up(value, 4)
 
 
 def _rounded_up(value: float, digits: int) -> str:
-    """So many significant digits, never less than the value by more than 1e-9 of it."""
-    if value == 0:
-        return "0"
+    """So many significant digits, never less than the value by more than 1e-9 of it.
+
+    The tolerance lets ten times 0.1 print as 1, and not as 1.001.
+    """
+    if value < 1e-300:
+        return "0" if value == 0 else "1e-300"
     unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
-    return f"{math.ceil(value / unit * (1 - 1e-9)) * unit:.{digits + 3}g}"
+    above = math.ceil(value / unit * (1 - _TOLERANCE)) * unit
+    return f"{above:,.0f}" if 1000 <= above < 1e9 else f"{above:.{digits}g}"
 
 
 def _give_or_take(delta: float) -> str:
     if delta == 0:
         return ""
-    odds = 1 / delta
-    return f", give or take a chance of 1 in {odds:,.0f}" if odds < 1e15 else ", give or take 1e-15"
+    if delta <= 1e-15:
+        return ", give or take a chance of at most 1 in 10^15"
+    return f", give or take a chance of 1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,}"

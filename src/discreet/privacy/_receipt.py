@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from discreet.domain import DiscreetError
+from discreet.domain.errors import NotCharged
 from discreet.privacy._events import Event
 from discreet.privacy.noise import Randomness, SystemRandomness
-
-
-class NotCharged(DiscreetError):
-    """A mechanism was asked to draw for an event that no receipt covers. A bug, caught in time."""
 
 
 class Receipt:

@@ -1,5 +1,39 @@
 """Private data comes in here: readers, splits, synthetic data."""
 
+from discreet.ratings._figures import Figures, figures
 from discreet.ratings._ratings import Ratings
+from discreet.ratings._splits import (
+    Split,
+    split_by_time,
+    split_leave_latest,
+    split_leave_out,
+    split_netflix,
+    split_pairs,
+    split_random,
+)
+from discreet.ratings._write import check_target, write_catalog, write_ratings
+from discreet.ratings.readers import read_catalog, read_probe, read_ratings
+from discreet.ratings.synthetic import SHAPES, Shape, find_shape, make_ratings
 
-__all__ = ["Ratings"]
+__all__ = [
+    "SHAPES",
+    "Figures",
+    "Ratings",
+    "Shape",
+    "Split",
+    "check_target",
+    "figures",
+    "find_shape",
+    "make_ratings",
+    "read_catalog",
+    "read_probe",
+    "read_ratings",
+    "split_by_time",
+    "split_leave_latest",
+    "split_leave_out",
+    "split_netflix",
+    "split_pairs",
+    "split_random",
+    "write_catalog",
+    "write_ratings",
+]

@@ -92,7 +92,8 @@ class Ratings:
 
     def where(self, keep: npt.NDArray[np.bool_]) -> Ratings:
         """The marked ratings; every user stays, possibly without ratings."""
-        kept_before = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
+        kept_before = np.zeros(len(keep) + 1, dtype=np.int64)
+        np.cumsum(keep, out=kept_before[1:])
         return replace(
             self,
             starts=kept_before[self.starts],

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -25,6 +26,7 @@ _NETFLIX_SHARE = 1 / 3
 
 _Mask = npt.NDArray[np.bool_]
 _Indices = npt.NDArray[np.int64]
+_Keys = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ def split_leave_out(ratings: Ratings, n: int = 1, seed: int = 0) -> Split:
     generator = np.random.default_rng(seed)
 
     def choose(block: Ratings) -> _Mask:
-        ranks = _ranks(block.starts, generator.random(len(block)))
+        keys = generator.integers(2**64 - 1, size=len(block), dtype=np.uint64, endpoint=True)
+        ranks = rank_within(block.starts, keys)
         return _lowest(block, ranks, np.minimum(n, np.diff(block.starts) - 1))
 
     return _part(ratings, _by_user(ratings, choose))
@@ -89,7 +92,7 @@ def split_leave_latest(ratings: Ratings, n: int = 1) -> Split:
     _times(ratings)
 
     def choose(block: Ratings) -> _Mask:
-        ranks = _from_last(block, _ranks(block.starts, _times(block)))
+        ranks = _from_last(block, rank_within(block.starts, _times(block).astype(np.uint64)))
         return _lowest(block, ranks, np.minimum(n, np.diff(block.starts) - 1))
 
     return _part(ratings, _by_user(ratings, choose))
@@ -128,8 +131,9 @@ def split_netflix(ratings: Ratings, seed: int = 0) -> Split:
     shuffle, coin = np.random.default_rng(seed).spawn(2)
 
     def choose(block: Ratings) -> _Mask:
-        draws = shuffle.random(len(block))
-        ranks = _from_last(block, _ranks(block.starts, draws, _times(block)))
+        ties = shuffle.integers(2**32 - 1, size=len(block), dtype=np.uint32, endpoint=True)
+        keys = (_times(block).astype(np.uint64) << np.uint64(32)) | ties
+        ranks = _from_last(block, rank_within(block.starts, keys))
         offered = _lowest(block, ranks, np.minimum(_NETFLIX_LATEST, np.diff(block.starts) // 2))
         return offered & (coin.random(len(block)) < _NETFLIX_SHARE)
 
@@ -144,20 +148,16 @@ def split_pairs(ratings: Ratings, users: npt.ArrayLike, items: npt.ArrayLike) ->
 
     Args:
         ratings: The data that the pairs are taken from.
-        users: What the source calls each pair's user (`Ratings.users`), or the user's index where
-            the data has no such names.
-        items: The catalogue id of each pair's item.
+        users: Each pair's user, as an index into the ratings' users.
+        items: Each pair's item, as a catalogue index.
 
     Raises:
-        InputError: `users` and `items` differ in length.
+        InputError: `users` and `items` are not two columns of whole numbers, equally long.
     """
-    who, what = np.asarray(users), np.asarray(items)
-    if who.shape != what.shape or who.ndim != 1:
-        raise InputError("the pairs need as many users as items, in two plain columns")
-    names = np.arange(ratings.user_count) if ratings.users is None else ratings.users
-    found = _find_ratings(
-        ratings, _find(names, who), _find(np.array(ratings.catalog.ids), what.astype(np.str_))
-    )
+    who, what = _indices(users), _indices(items)
+    if len(who) != len(what):
+        raise InputError(f"{len(who):,} users but {len(what):,} items do not make pairs")
+    found = _find_ratings(ratings, who, what)
     test = np.zeros(len(ratings), dtype=np.bool_)
     test[found[found >= 0]] = True
     return _part(ratings, test, unknown=int(np.count_nonzero(found < 0)))
@@ -173,14 +173,15 @@ def _by_user(ratings: Ratings, choose: Callable[[Ratings], _Mask]) -> _Mask:
     return np.concatenate([np.empty(0, dtype=np.bool_), *chosen])
 
 
-def _ranks(starts: _Indices, *keys: npt.NDArray[np.generic]) -> _Indices:
-    """Each rating's place among its user's when sorted by the last key, then the one before it."""
-    counts = np.diff(starts)
-    user = np.repeat(np.arange(len(counts)), counts)
-    order = np.lexsort((*keys, user))
-    ranks = np.empty(len(user), dtype=np.int64)
-    # Sorting moves ratings within their user only, so place i holds a rating of user[i].
-    ranks[order] = np.arange(len(user)) - starts[user]
+@numba.njit(cache=True, parallel=True)
+def rank_within(starts: _Indices, keys: _Keys) -> _Indices:
+    """Each rating's place among its user's by rising key; of equal keys the earlier comes first."""
+    ranks = np.empty(keys.size, np.int64)
+    for user in numba.prange(starts.size - 1):
+        begin = starts[user]
+        order = np.argsort(keys[begin : starts[user + 1]], kind="mergesort")
+        for place in range(order.size):
+            ranks[begin + order[place]] = place
     return ranks
 
 
@@ -193,23 +194,19 @@ def _lowest(block: Ratings, ranks: _Indices, how_many: _Indices) -> _Mask:
     return ranks < np.repeat(how_many, np.diff(block.starts))
 
 
-def _find(known: npt.NDArray[np.generic], wanted: npt.NDArray[np.generic]) -> _Indices:
-    """Where each wanted name stands among the known ones, or -1."""
-    if known.dtype.kind not in "iu" or wanted.dtype.kind not in "iu":
-        known, wanted = known.astype(np.str_), wanted.astype(np.str_)
-    if not len(known):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    order = np.argsort(known, kind="stable")
-    place = np.searchsorted(known, wanted, sorter=order)
-    found = order[np.minimum(place, len(known) - 1)]
-    return np.where(known[found] == wanted, found, -1)
+def _indices(column: npt.ArrayLike) -> _Indices:
+    array = np.asarray(column)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InputError("the pairs must be given as indices: whole numbers in a plain column")
+    return array.astype(np.int64)
 
 
 def _find_ratings(ratings: Ratings, users: _Indices, items: _Indices) -> _Indices:
     """Where each pair's rating stands, or -1: a binary search in all the users' slices at once."""
-    known = (users >= 0) & (items >= 0)
-    low = np.where(known, ratings.starts[users], 0)
-    high = ends = np.where(known, ratings.starts[users + 1], 0)
+    known = (users >= 0) & (users < ratings.user_count)
+    slices = np.where(known, users, 0)
+    low = np.where(known, ratings.starts[slices], 0)
+    high = ends = np.where(known, ratings.starts[slices + known], 0)
     while (unsure := low < high).any():
         middle = (low + high) // 2
         below = ratings.items[np.where(unsure, middle, 0)] < items

@@ -43,9 +43,9 @@ class ItemCounts:
 
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""
-        return _weighted_counts(
-            ratings.starts, ratings.items, self._votes(ratings), len(ratings.catalog)
-        )
+        counts = np.zeros(len(ratings.catalog), dtype=np.int64)
+        _add_votes(ratings.starts, ratings.items, self._votes(ratings), counts)
+        return counts
 
     def _votes(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """v_u on the grid, rounded down: floor(G/sqrt c) is the integer root of floor(G^2/c)."""
@@ -53,14 +53,14 @@ class ItemCounts:
         if self.unit is Unit.RATING:
             return np.ones_like(counts)
         if self.noise is Noise.GAUSSIAN:
-            return np.sqrt(GRID * GRID // counts).astype(np.int64)
-        return GRID // counts
+            counts = np.sqrt(GRID * GRID // counts)
+        else:
+            counts = GRID // counts
+        return counts.astype(np.int64)
 
 
 @nb.njit(cache=True, nogil=True)
-def _weighted_counts(starts, items, votes, size):  # type: ignore[no-untyped-def]
-    counts = np.zeros(size, np.int64)
+def _add_votes(starts, items, votes, counts) -> None:  # type: ignore[no-untyped-def]
     for user in range(len(starts) - 1):
         for place in range(starts[user], starts[user + 1]):
             counts[items[place]] += votes[user]
-    return counts

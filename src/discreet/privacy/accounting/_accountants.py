@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -18,13 +19,24 @@ from discreet.domain import InputError
 from discreet.privacy._events import Event, GaussianEvent, GeometricEvent, PureEvent, round_up
 from discreet.privacy.accounting._gaussian import gaussian_delta, gaussian_epsilon
 
+_SLACK = 1e-10
+
 
 @dataclass(frozen=True)
 class Totals:
-    """What events add up to: pure epsilons, and the squared mus of the Gaussian ones."""
+    """What events add up to: pure epsilons, and the squared mus of the Gaussian ones.
+
+    Infinity stands for a cost that nothing bounds.
+    """
 
     pure: float = 0.0
     mu_squared: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (self.pure >= 0 and self.mu_squared >= 0):
+            raise InputError(
+                f"spends are at least 0, not pure {self.pure:g} and mu^2 {self.mu_squared:g}"
+            )
 
     @property
     def mu(self) -> float:
@@ -36,6 +48,8 @@ class Totals:
 
     def times(self, count: int) -> Totals:
         """This much, `count` times over."""
+        if count < 1:
+            raise InputError(f"a spend happens at least once, not {count} times")
         if count == 1:
             return self
         return Totals(
@@ -48,17 +62,25 @@ class Totals:
         return Totals(self.times(size).pure, self.times(size * size).mu_squared)
 
     def epsilon(self, delta: float) -> float:
-        """The epsilon at `delta`, rounded up: pure + the exact Gaussian epsilon (PROOF.md)."""
+        """The epsilon at `delta`, rounded up: pure + the exact Gaussian epsilon (PROOF.md).
+
+        Raises:
+            InputError: delta is not from 0 to below 1, or is 0 and there is Gaussian noise.
+        """
+        if not 0 <= delta < 1:
+            raise InputError(f"delta must be from 0 to below 1, not {delta:g}")
         if self.mu_squared == 0:
             return self.pure
         gaussian = gaussian_epsilon(self.mu, delta)
         return _sum_up(self.pure, gaussian)
 
     def delta(self, epsilon: float) -> float:
-        """The delta at `epsilon`, rounded up."""
+        """The delta at `epsilon` (may be negative), rounded up."""
+        _check_epsilon(epsilon)
         if self.mu_squared == 0:
             return 0.0 if epsilon >= self.pure else _pure_delta(self.pure, epsilon)
-        return gaussian_delta(self.mu, epsilon - self.pure)
+        left = epsilon if self.pure == 0 else math.nextafter(epsilon - self.pure, -math.inf)
+        return gaussian_delta(self.mu, left)
 
 
 class Accountant(abc.ABC):
@@ -124,10 +146,11 @@ class GaussianAccountant(_SummingAccountant):
 
 
 class FilterAccountant(_SummingAccountant):
-    """Both kinds side by side: what the ledger uses, valid when events are chosen adaptively.
+    """Both kinds side by side: pure epsilons add up, squared mus add up, then the two epsilons.
 
-    See PROOF.md: the Gaussian part alone is a mu-GDP filter, and pure steps change every
-    probability by at most a factor e^(sum of their epsilons), whatever was seen before.
+    See PROOF.md: events may be chosen one after the other, in the light of what came out before,
+    as long as the two totals were fixed in advance. A ledger, whose totals are not, makes sure of
+    that by its own rule.
     """
 
     name = "filter"
@@ -139,9 +162,9 @@ class ZcdpAccountant(Accountant):
 
     name = "zCDP"
     _rho: ClassVar[dict[type[Event], Callable[[Any], float]]] = {
-        GaussianEvent: lambda e: e.mu * e.mu / 2,
-        GeometricEvent: lambda e: e.epsilon * e.epsilon / 2,
-        PureEvent: lambda e: e.epsilon * e.epsilon / 2,
+        GaussianEvent: lambda e: round_up(e.mu * e.mu) / 2,
+        GeometricEvent: lambda e: round_up(e.epsilon * e.epsilon) / 2,
+        PureEvent: lambda e: round_up(e.epsilon * e.epsilon) / 2,
     }
 
     def rho(self, events: Iterable[Event]) -> float:
@@ -163,30 +186,34 @@ class ZcdpAccountant(Accountant):
         if not 0 < delta < 1:
             raise InputError(f"delta must be above 0 and below 1, not {delta:g}")
         rho = self.rho(events)
-        if rho == 0:
-            return 0.0
+        if rho in (0.0, math.inf):
+            return rho
 
         def bound(log_gap: float) -> float:
             gap = math.exp(log_gap)
             spread = -(math.log(delta) + math.log1p(gap)) / gap
-            return rho * (1 + gap) + spread - math.log1p(1 / gap)
+            return _sum_of_terms(rho * (1 + gap), spread, -math.log1p(1 / gap))
 
         best = minimize_scalar(bound, bounds=(-20.0, 40.0), method="bounded").fun
-        return max(0.0, float(best) + 1e-12 * abs(float(best)))
+        return max(0.0, float(best))
 
     def delta(self, events: Iterable[Event], epsilon: float) -> float:
         """Minimise over alpha: e^((alpha-1)(alpha rho - eps)) (1 - 1/alpha)^alpha / (alpha-1)."""
+        _check_epsilon(epsilon)
         rho = self.rho(events)
         if rho == 0:
-            return 0.0
+            return _pure_delta(0.0, min(0.0, epsilon))
+        if rho == math.inf:
+            return 1.0
 
         def bound(log_gap: float) -> float:
             gap = math.exp(log_gap)
             alpha = 1 + gap
-            return gap * (alpha * rho - epsilon) - log_gap - alpha * math.log1p(1 / gap)
+            moment = _sum_of_terms(gap * alpha * rho, -gap * epsilon)
+            return _sum_of_terms(moment, -log_gap, -alpha * math.log1p(1 / gap))
 
-        best = minimize_scalar(bound, bounds=(-20.0, 40.0), method="bounded").fun
-        return min(1.0, math.exp(min(0.0, float(best))) * (1 + 1e-9))
+        best = float(minimize_scalar(bound, bounds=(-20.0, 40.0), method="bounded").fun)
+        return min(1.0, max(sys.float_info.min, math.exp(min(0.0, best)) * (1 + _SLACK)))
 
 
 class PldAccountant(Accountant):
@@ -194,18 +221,30 @@ class PldAccountant(Accountant):
 
     For the parts of one release that were declared before any of them was drawn. Not for ledgers:
     a later release chosen after seeing an earlier one needs a filter.
+
+    Its Fourier transforms lose about 1e-14 of probability, to either side; a larger part of delta
+    is set aside for that. The simple sum is valid as well, so the smaller answer is given.
     """
 
     name = "PLD"
 
     def __init__(self, interval: float = 1e-4) -> None:
+        if not (math.isfinite(interval) and interval > 0):
+            raise InputError(f"the interval must be a positive number, not {interval:g}")
         self._interval = interval
 
     def epsilon(self, events: Iterable[Event], delta: float) -> float:
-        return float(self._compose(events).get_epsilon_for_delta(delta))
+        events = list(events)
+        composed, simple = self._compose(events), FilterAccountant().epsilon(events, delta)
+        left = delta - _lost_by_fourier(events)
+        return simple if left <= 0 else min(simple, float(composed.get_epsilon_for_delta(left)))
 
     def delta(self, events: Iterable[Event], epsilon: float) -> float:
-        return float(self._compose(events).get_delta_for_epsilon(epsilon))
+        events = list(events)
+        composed, simple = self._compose(events), FilterAccountant().delta(events, epsilon)
+        return min(
+            simple, float(composed.get_delta_for_epsilon(epsilon)) + _lost_by_fourier(events)
+        )
 
     def _compose(self, events: Iterable[Event]) -> Any:
         composed: Any = None
@@ -241,11 +280,26 @@ def _sum_up(a: float, b: float) -> float:
     return a + b if a == 0 or b == 0 else round_up(a + b)
 
 
+def _sum_of_terms(*terms: float) -> float:
+    """The sum, rounded up by more than the error of the terms and of adding them."""
+    return math.fsum(terms) + 1e-12 * math.fsum(map(abs, terms))
+
+
 def _pure_delta(pure: float, epsilon: float) -> float:
     """What `pure`-DP says about a smaller epsilon: the trade-off of randomized response.
 
-    max over S of P(S) - e^eps Q(S) is p - e^eps (1 - p) with p = e^pure/(1 + e^pure).
+    P(S) - e^eps Q(S) is largest for the likelier answer, p - e^eps (1 - p) with
+    p = e^pure/(1 + e^pure), or for an epsilon below -pure for both answers, 1 - e^eps.
     """
-    return min(
-        1.0, round_up(math.exp(pure - math.log1p(math.exp(pure))) * -math.expm1(epsilon - pure))
-    )
+    likelier = -math.expm1(epsilon - pure) / (1 + math.exp(-pure))
+    return min(1.0, max(likelier, -math.expm1(epsilon)) * (1 + _SLACK))
+
+
+def _lost_by_fourier(events: Iterable[Event]) -> float:
+    """The part of delta set aside for rounding errors, 50 times what was seen (PROOF.md)."""
+    return 1e-12 * (1 + sum(event.count for event in events) / 1000)
+
+
+def _check_epsilon(epsilon: float) -> None:
+    if math.isnan(epsilon):
+        raise InputError("epsilon must be a number, not nan")

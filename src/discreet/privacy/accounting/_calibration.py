@@ -12,6 +12,9 @@ from discreet.privacy.accounting._gaussian import gaussian_mu
 PAPER_SPLIT = (0.02, 0.19, 0.79)
 """How McSherry and Mironov divide theta between global, item and covariance stage."""
 
+_MARGIN = 1e-9
+_ROUNDING = 1e-15
+
 
 def calibrate_gaussian(
     sensitivity: float, epsilon: float, delta: float, share: float = 1.0
@@ -24,30 +27,47 @@ def calibrate_gaussian(
         delta: Of the whole release.
         share: The part of mu^2 for this statistic; parts of one release add up to 1.
     """
+    _check_positive("sensitivity", sensitivity)
+    _check_positive("epsilon", epsilon)
     if not 0 < share <= 1:
         raise InputError(f"a share of the budget is above 0 and at most 1, not {share:g}")
-    mu = math.nextafter(gaussian_mu(epsilon, delta) * math.sqrt(share), 0.0)
-    return round_up(round_up(sensitivity / mu))
+    # Adding the parts up again rounds up at each step; the margin is more than all of them.
+    mu = gaussian_mu(epsilon, delta) * math.sqrt(share) * (1 - _MARGIN)
+    return round_up(sensitivity / mu)
 
 
 def calibrate_geometric(sensitivity: float, epsilon: float) -> float:
     """The smallest scale of two-sided geometric noise for L1 `sensitivity` at `epsilon`."""
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise InputError(f"epsilon must be a positive number, not {epsilon:g}")
+    _check_positive("sensitivity", sensitivity)
+    _check_positive("epsilon", epsilon)
+    # Twice: the event's own epsilon is sensitivity / scale rounded up.
     return round_up(round_up(sensitivity / epsilon))
 
 
 def mu_of_theta(theta: float, split: Sequence[float] = PAPER_SPLIT) -> float:
-    """The exact mu of stages with sigma_i = sensitivity_i / (split_i theta).
+    """The mu of stages with sigma_i = sensitivity_i / (split_i theta), rounded up.
 
     Each stage is one release here; where a stage has two parts that share their theta_i, their
     mu^2 add up to theta_i^2.
     """
-    if not (math.isfinite(theta) and theta > 0):
-        raise InputError(f"theta must be a positive number, not {theta:g}")
-    return theta * math.sqrt(sum(part * part for part in split))
+    _check_positive("theta", theta)
+    return theta * _length(split) * (1 + _ROUNDING)
 
 
 def theta_of_mu(mu: float, split: Sequence[float] = PAPER_SPLIT) -> float:
-    """The theta whose stages have this mu together."""
-    return mu / math.sqrt(sum(part * part for part in split))
+    """The theta whose stages have this mu together, rounded down."""
+    _check_positive("mu", mu)
+    return mu / _length(split) * (1 - _ROUNDING)
+
+
+def _length(split: Sequence[float]) -> float:
+    if not split:
+        raise InputError("theta needs at least one stage to be split between")
+    for part in split:
+        _check_positive("a stage's part of theta", part)
+    return math.sqrt(math.fsum(part * part for part in split))
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not (math.isfinite(value) and value > 0):
+        raise InputError(f"{name} must be a positive number, not {value:g}")

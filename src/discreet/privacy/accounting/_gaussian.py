@@ -6,78 +6,117 @@ delta(eps; mu) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)      (Balle and 
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
 
 from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, ndtr
 
 from discreet.domain import InputError
 
-# log_ndtr, ndtr and erfcx are good to about 1e-14; the answers are moved by more than the error
-# that this leaves, always towards more epsilon, more delta, less mu.
+# ndtr and erfcx are good to about 1e-15; the answers are moved by more than the error that this
+# leaves (PROOF.md counts it), always towards more epsilon, more delta, less mu.
 _SLACK = 1e-10
+_SMALLEST = sys.float_info.min
+_LEAST_DELTA = 1e-300
 _MAX_EPSILON = 1e7
+_MAX_MU = 1e6
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
-    """The delta of a mu-GDP mechanism at `epsilon` (may be negative), rounded up."""
+    """The delta of a mu-GDP mechanism at `epsilon` (may be negative), rounded up.
+
+    Exact for mu up to 10^6; beyond, the answer is 1. A delta too small for a float is the smallest
+    float, never 0.
+
+    Raises:
+        InputError: mu is negative or not a number, or epsilon is not a number.
+    """
+    _check_mu(mu)
+    if math.isnan(epsilon):
+        raise InputError("epsilon must be a number, not nan")
     if mu == 0:
-        return max(0.0, -math.expm1(epsilon))
-    return min(1.0, _delta(mu, epsilon) * (1 + _SLACK))
+        return min(1.0, max(0.0, -math.expm1(epsilon) * (1 + _SLACK)))
+    if mu > _MAX_MU:
+        return 1.0
+    # eps/mu and mu/2 nearly cancel in a large mu's tail; their error is a multiple of mu.
+    slack = _SLACK * (1 + mu / 1e4)
+    return min(1.0, max(_SMALLEST, _delta(mu, epsilon) * (1 + slack)))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon >= 0 that a mu-GDP mechanism has at `delta`, rounded up.
 
     Raises:
-        InputError: delta is not strictly between 0 and 1.
+        InputError: mu is negative or not a number, or delta is not between 1e-300 and 1.
     """
+    _check_mu(mu)
     _check_delta(delta)
     if mu == 0 or gaussian_delta(mu, 0.0) <= delta:
         return 0.0
-    # delta(eps) <= Phi(mu/2 - eps/mu), which is delta or less at the upper end of the bracket.
-    high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta))) + 1e-9
-    root = brentq(lambda e: _log_ratio(mu, e, delta), 0.0, high, xtol=1e-13, rtol=1e-14)
-    return _push(root, lambda e: gaussian_delta(mu, e) <= delta, upwards=True)
+    # delta(eps) <= Phi(mu/2 - eps/mu), and Phi(-x) <= e^(-x^2/2)/2: at the upper end of the
+    # bracket that is half of delta.
+    high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta))) * (1 + _SLACK)
+    if mu > _MAX_MU:
+        return high
+    root = brentq(
+        lambda e: _log_ratio(mu, e, delta), 0.0, high, xtol=1e-15 * high, rtol=1e-14, maxiter=1000
+    )
+    return _push(root, lambda e: gaussian_delta(mu, e) <= delta, 1 + _SLACK)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest mu whose Gaussian mechanism is (epsilon, delta)-DP, rounded down.
 
     Raises:
-        InputError: epsilon is negative or absurd, or delta is not strictly between 0 and 1.
+        InputError: epsilon is negative or absurd, or delta is not between 1e-300 and 1.
     """
     _check_delta(delta)
     if not 0 <= epsilon <= _MAX_EPSILON:
-        raise InputError(f"epsilon must be from 0 to {_MAX_EPSILON:g}, not {epsilon:g}")
+        raise InputError(f"epsilon must be from 0 to {_MAX_EPSILON:,.0f}, not {epsilon:g}")
     high = 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2
     low = high / 2
     while gaussian_delta(low, epsilon) > delta:
         low /= 2
-    root = brentq(lambda m: _log_ratio(m, epsilon, delta), low, high, xtol=1e-300, rtol=1e-14)
-    return _push(root, lambda m: gaussian_delta(m, epsilon) <= delta, upwards=False)
+    root = brentq(
+        lambda log_mu: _log_ratio(math.exp(log_mu), epsilon, delta),
+        math.log(low * (1 - _SLACK)),
+        math.log(high * (1 + _SLACK)),
+        xtol=1e-15,
+        rtol=1e-14,
+        maxiter=1000,
+    )
+    return _push(math.exp(root), lambda m: gaussian_delta(m, epsilon) <= delta, 1 - _SLACK)
 
 
 def _delta(mu: float, epsilon: float) -> float:
     """The formula, free of cancellation.
 
     With a = eps/mu - mu/2 and b = eps/mu + mu/2: e^eps phi(b) = phi(a), and
-    Phi(-t) = phi(t) R(t) with R(t) = sqrt(pi/2) erfcx(t/sqrt 2). So for a > 0
-    delta = phi(a) (R(a) - R(b)), where R is smooth and falling.
+    Phi(-t) = phi(t) R(t) with R(t) = sqrt(pi/2) erfcx(t/sqrt 2). So
+    delta = phi(a) (R(a) - R(b)), where R is smooth and falling; for a far below 0, where R is
+    large, delta = Phi(-a) - phi(a) R(b). The Gaussian pair is symmetric, so a negative epsilon
+    has delta(-eps) = 1 - e^-eps + e^-eps delta(eps).
     """
-    a, b = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    if a <= 0:
-        return float(ndtr(-a)) - math.exp(epsilon + float(log_ndtr(-b)))
+    if epsilon < 0:
+        return -math.expm1(epsilon) + math.exp(epsilon) * _delta(mu, -epsilon)
+    middle, half = epsilon / mu, mu / 2
+    a = middle - half
     density = math.exp(-a * a / 2) / 2
-    return density * _erfcx_drop(a / math.sqrt(2), b / math.sqrt(2))
+    if a < -0.5:
+        return float(ndtr(-a)) - density * float(erfcx((middle + half) / math.sqrt(2)))
+    return density * _erfcx_drop(middle / math.sqrt(2), half / math.sqrt(2))
 
 
-def _erfcx_drop(a: float, b: float) -> float:
-    """erfcx(a) - erfcx(b) for 0 < a < b, by integrating the derivative where they nearly agree."""
-    if b - a > 1e-3 * (1 + a):
-        return float(erfcx(a) - erfcx(b))
-    middle, half = (a + b) / 2, (b - a) / 2
+def _erfcx_drop(middle: float, half: float) -> float:
+    """erfcx(middle - half) - erfcx(middle + half), by integrating the derivative if half is small.
+
+    Taking `half` as it is, instead of as a difference of two nearly equal ends, keeps its digits.
+    """
+    if half > 5e-4 * (1 + middle):
+        return float(erfcx(middle - half) - erfcx(middle + half))
     # Gauss-Legendre with three nodes on -erfcx'(t) = 2/sqrt(pi) - 2 t erfcx(t): error O(half^7).
     offset = half * math.sqrt(3 / 5)
     nodes = ((middle - offset, 5 / 9), (middle, 8 / 9), (middle + offset, 5 / 9))
@@ -94,22 +133,25 @@ def _erfcx_fall(t: float) -> float:
 
 
 def _log_ratio(mu: float, epsilon: float, delta: float) -> float:
-    return math.log(max(_delta(mu, epsilon), 1e-320)) - math.log(delta)
+    return math.log(gaussian_delta(mu, epsilon)) - math.log(delta)
 
 
-def _push(root: float, valid: object, *, upwards: bool) -> float:
-    """Move a root to the safe side until the safe check holds."""
-    assert callable(valid)
-    step = _SLACK
-    while not valid(root):
-        root = root * (1 + step) + 1e-15 if upwards else root * (1 - step)
-        step *= 2
+def _push(root: float, is_valid: Callable[[float], bool], factor: float) -> float:
+    """Move a root to the safe side, faster and faster, until the safe check holds."""
+    while not is_valid(root):
+        root *= factor
+        factor *= factor
     return root
 
 
+def _check_mu(mu: float) -> None:
+    if not mu >= 0:
+        raise InputError(f"mu must be at least 0, not {mu:g}")
+
+
 def _check_delta(delta: float) -> None:
-    if not 0 < delta < 1:
+    if not _LEAST_DELTA <= delta < 1:
         raise InputError(
-            f"delta must be above 0 and below 1 for Gaussian noise, not {delta:g}; "
+            f"delta must be from {_LEAST_DELTA:g} to below 1 for Gaussian noise, not {delta:g}; "
             "1e-6 is usual, and delta 0 needs Laplace noise"
         )

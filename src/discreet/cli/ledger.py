@@ -1,0 +1,242 @@
+"""`discreet ledger`: what a population's releases have cost, and what they may."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from discreet.cli import _console
+from discreet.domain import InputError
+from discreet.privacy import Event, GaussianEvent, PureEvent, Unit
+from discreet.privacy.accounting import Totals, calibrate_gaussian
+from discreet.privacy.ledger import Entry, Ledger, Limit, Plan, PlannedCost
+
+app = typer.Typer(
+    help="What the releases about a population of people have cost, and what they may.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+_Path = Annotated[Path, typer.Argument(help="The ledger's file.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
+_DELTA = 1e-6
+
+
+@app.command()
+def init(
+    path: _Path,
+    population: Annotated[str, typer.Option(help="Whose spends: 'customers of the shop'.")],
+    protect: Annotated[list[Unit], typer.Option(help="The unit of a limit; repeat for both.")],
+    epsilon: Annotated[list[float], typer.Option(help="The limit; one per --protect.")],
+    delta: Annotated[
+        list[float] | None,
+        typer.Option(help="One for all, or one per --protect; 0: pure. [default: 1e-06]"),
+    ] = None,
+    reserve: Annotated[
+        list[float] | None,
+        typer.Option(help="The part of epsilon for pure charges after Gaussian ones. [default: 0]"),
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Make a new ledger with a limit per user, per rating, or both; they hold for ever."""
+    count = len(protect)
+    columns = (
+        protect,
+        _matched("--epsilon", epsilon, count),
+        _matched("--delta", delta or [_DELTA], count),
+        _matched("--reserve", reserve or [0.0], count),
+    )
+    limits = [Limit(*row) for row in zip(*columns, strict=True)]
+    _show(Ledger.create(path, population, limits), as_json)
+
+
+@app.command()
+def show(path: _Path, as_json: _Json = False) -> None:
+    """What is spent, and what is left."""
+    _show(Ledger.open(path), as_json)
+
+
+@app.command()
+def history(path: _Path, as_json: _Json = False) -> None:
+    """Every charge in order, with what was spent after it."""
+    ledger = Ledger.open(path)
+    entries = ledger.history()
+    if as_json:
+        _console.write_json([_entry_data(entry) for entry in entries])
+        return
+    table = _table("#", "time (UTC)", "purpose", "what", *(f"spent per {unit}" for unit in Unit))
+    for entry in entries:
+        spent = [_epsilon_text(_reading(ledger, unit, entry.spent[unit])) for unit in Unit]
+        table.add_row(*map(Text, (*_entry_cells(entry), *spent)))
+    _console.out.print(table)
+
+
+@app.command()
+def plan(
+    path: _Path,
+    protect: Annotated[Unit, typer.Option(help="Whom each release protects.")],
+    epsilon: Annotated[float, typer.Option(help="Of each release.")],
+    delta: Annotated[float, typer.Option(help="Of each release; 0: pure.")] = _DELTA,
+    times: Annotated[int, typer.Option(help="How many releases.")] = 12,
+    every: Annotated[str | None, typer.Option(help="The time between two: month.")] = None,
+    ratings_per_user: Annotated[
+        int | None, typer.Option(help="With --protect rating: the most that a user may have.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """What more releases would cost, and how many fit. Books nothing; exit code 1: not all fit."""
+    event = _release(protect, epsilon, delta, ratings_per_user)
+    planned = Ledger.open(path).plan([event], times)
+    if as_json:
+        _console.write_json(_plan_data(planned, every))
+    else:
+        _print_plan(planned, every)
+    if not planned.fits:
+        raise typer.Exit(1)
+
+
+def _matched(option: str, values: Sequence[float], count: int) -> Sequence[float]:
+    """One value for each limit; a single one serves all."""
+    if len(values) == count:
+        return values
+    if len(values) != 1 or option == "--epsilon":
+        raise InputError(f"{count} times --protect need {count} times {option}, not {len(values)}")
+    return [*values] * count
+
+
+def _release(unit: Unit, epsilon: float, delta: float, ratings_per_user: int | None) -> Event:
+    bound = ratings_per_user if unit is Unit.RATING else None
+    label = "a planned release"
+    if delta == 0:
+        return PureEvent(
+            unit=unit, label=label, epsilon=epsilon, mechanism="any", ratings_per_user=bound
+        )
+    sigma = calibrate_gaussian(1.0, epsilon, delta)
+    return GaussianEvent(
+        unit=unit, label=label, sensitivity=1.0, sigma=sigma, ratings_per_user=bound
+    )
+
+
+def _show(ledger: Ledger, as_json: bool) -> None:
+    charges = len(ledger.history())
+    if as_json:
+        _console.write_json(_ledger_data(ledger, charges))
+        return
+    made = f"{ledger.created:%Y-%m-%d}"
+    line = f"{ledger.population}: {charges:,} charges since {made} (UTC)"
+    _console.out.print(line, markup=False, soft_wrap=True)
+    table = _table("per", "spent", "limit", "delta", "a Gaussian release of", "or a pure one of")
+    for unit in Unit:
+        table.add_row(*_unit_cells(ledger, unit))
+    _console.out.print(table)
+
+
+def _unit_cells(ledger: Ledger, unit: Unit) -> list[str]:
+    limit = ledger.limit(unit)
+    spent = _epsilon_text(_reading(ledger, unit, ledger.spent(unit)))
+    if limit is None:
+        return [unit, spent, "none", f"{_delta(ledger, unit):g}", "", ""]
+    room = ledger.remaining(unit)
+    left = [f"{room.epsilon:.4g}", f"{room.pure:.4g}"]
+    return [unit, spent, f"{limit.epsilon:g}", f"{limit.delta:g}", *left]
+
+
+def _ledger_data(ledger: Ledger, charges: int) -> dict[str, Any]:
+    return {
+        "path": str(ledger.path),
+        "population": ledger.population,
+        "created": ledger.created.isoformat(),
+        "charges": charges,
+        "units": {unit: _unit_data(ledger, unit) for unit in Unit},
+    }
+
+
+def _unit_data(ledger: Ledger, unit: Unit) -> dict[str, Any]:
+    limit, spent = ledger.limit(unit), ledger.spent(unit)
+    reading = _reading(ledger, unit, spent)
+    return {
+        "limit": None if limit is None else vars(limit),
+        "spent": _totals_data(spent) | {"epsilon": _finite(reading), "delta": _delta(ledger, unit)},
+        "remaining": None if limit is None else vars(ledger.remaining(unit)),
+    }
+
+
+def _totals_data(totals: Totals) -> dict[str, Any]:
+    return {
+        "bounded": math.isfinite(totals.pure),
+        "pure": _finite(totals.pure),
+        "mu": totals.mu,
+    }
+
+
+def _entry_data(entry: Entry) -> dict[str, Any]:
+    return {
+        "number": entry.number,
+        "time": entry.time.isoformat(),
+        "purpose": entry.purpose,
+        "private": entry.is_private,
+        "events": [event.to_dict() for event in entry.events],
+        "spent": {unit: _totals_data(total) for unit, total in entry.spent.items()},
+    }
+
+
+def _entry_cells(entry: Entry) -> list[str]:
+    purpose = entry.purpose if entry.is_private else f"{entry.purpose} (seeded: not private)"
+    what = ", ".join(dict.fromkeys(event.label for event in entry.events))
+    return [f"{entry.number:,}", f"{entry.time:%Y-%m-%d %H:%M}", purpose, what]
+
+
+def _plan_data(planned: Plan, every: str | None) -> dict[str, Any]:
+    return {
+        "times": planned.times,
+        "fits": planned.fits,
+        "fitting": planned.fitting,
+        "words": planned.words(every),
+        "limits": [_cost_data(cost) for cost in planned.costs],
+    }
+
+
+def _cost_data(cost: PlannedCost) -> dict[str, Any]:
+    epsilons = {name: _finite(getattr(cost, name)) for name in ("spent", "once", "all", "after")}
+    return {"limit": vars(cost.limit), **epsilons, "fitting": cost.fitting}
+
+
+def _print_plan(planned: Plan, every: str | None) -> None:
+    _console.out.print(planned.words(every), markup=False, soft_wrap=True)
+    table = _table("per", "spent", "one alone", "all alone", "after all", "limit", "delta", "fit")
+    for cost in planned.costs:
+        epsilons = [_epsilon_text(e) for e in (cost.spent, cost.once, cost.all, cost.after)]
+        limit = cost.limit
+        row = [limit.unit, *epsilons, f"{limit.epsilon:g}", f"{limit.delta:g}"]
+        table.add_row(*row, f"{cost.fitting:,}")
+    _console.out.print(table)
+
+
+def _delta(ledger: Ledger, unit: Unit) -> float:
+    """The delta at which a unit's spends are read: of its own limit, or of the other one's."""
+    return (ledger.limit(unit) or ledger.limits[0]).delta
+
+
+def _reading(ledger: Ledger, unit: Unit, spent: Totals) -> float:
+    return (ledger.limit(unit) or ledger.limits[0]).spent_epsilon(spent)
+
+
+def _epsilon_text(epsilon: float) -> str:
+    return f"{epsilon:.4g}" if math.isfinite(epsilon) else "unbounded"
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column)
+    return table

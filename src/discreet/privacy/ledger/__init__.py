@@ -1,0 +1,8 @@
+"""Ledgers: what a population has spent, on disk before any noise is drawn."""
+
+from discreet.privacy.ledger._entries import Entry
+from discreet.privacy.ledger._ledger import Ledger
+from discreet.privacy.ledger._limits import Limit, Room
+from discreet.privacy.ledger._plan import Plan, PlannedCost
+
+__all__ = ["Entry", "Ledger", "Limit", "Plan", "PlannedCost", "Room"]

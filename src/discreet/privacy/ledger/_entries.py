@@ -1,0 +1,118 @@
+"""One line of a ledger's history, and the chain of digests that ties the lines together."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.privacy._events import Event, event_from_dict
+from discreet.privacy._units import Unit
+from discreet.privacy.accounting import Totals
+from discreet.privacy.ledger._limits import Limit
+
+Spent = Mapping[Unit, Totals]
+"""What each unit has spent, limited or not; a pure epsilon of infinity is an unbounded one."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One charge.
+
+    Attributes:
+        number: From 1, without gaps.
+        time: When, in UTC.
+        purpose: What for, in the caller's words.
+        events: What was charged.
+        is_private: Whether the noise came from the operating system; a seeded charge counts alike.
+        spent: The totals after this charge.
+    """
+
+    number: int
+    time: datetime.datetime
+    purpose: str
+    events: tuple[Event, ...]
+    is_private: bool
+    spent: Spent
+
+
+@dataclass(frozen=True)
+class Row:
+    """An entry as the file holds it, `previous` being the digest of the row before."""
+
+    previous: str
+    number: int
+    time: str
+    purpose: str
+    is_private: int
+    events: str
+    spent: str
+
+    @property
+    def digest(self) -> str:
+        """A SHA-256 over this row and, through `previous`, over all before it."""
+        return _digest(*vars(self).values())
+
+    def entry(self) -> Entry:
+        """The charge that it records."""
+        return Entry(
+            self.number,
+            datetime.datetime.fromisoformat(self.time),
+            self.purpose,
+            tuple(event_from_dict(event) for event in json.loads(self.events)),
+            bool(self.is_private),
+            read_spent(self.spent),
+        )
+
+
+@dataclass(frozen=True)
+class Title:
+    """What a ledger says of itself on its first page, for ever."""
+
+    population: str
+    created: str
+    limits: str
+
+    @property
+    def digest(self) -> str:
+        """Where the chain starts."""
+        return _digest(self.population, self.created, self.limits)
+
+
+def now() -> str:
+    """The time in UTC, as the file writes it."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")
+
+
+def write_events(events: Iterable[Event]) -> str:
+    """Events as JSON."""
+    return json.dumps([event.to_dict() for event in events])
+
+
+def write_spent(spent: Spent) -> str:
+    """Totals as JSON; floats keep every bit."""
+    return json.dumps({unit: [total.pure, total.mu_squared] for unit, total in spent.items()})
+
+
+def read_spent(text: str) -> dict[Unit, Totals]:
+    """What `write_spent` wrote."""
+    plain = json.loads(text)
+    return {unit: Totals(*plain[unit]) for unit in Unit}
+
+
+def write_limits(limits: Iterable[Limit]) -> str:
+    """Limits as JSON."""
+    return json.dumps([vars(limit) for limit in limits])
+
+
+def read_limits(text: str) -> tuple[Limit, ...]:
+    """What `write_limits` wrote."""
+    return tuple(Limit(**plain | {"unit": Unit(plain["unit"])}) for plain in json.loads(text))
+
+
+def _digest(*fields: Any) -> str:
+    # A damaged cell may come back as bytes: then the digest is another one, and no error here.
+    return hashlib.sha256(json.dumps(fields, default=repr).encode()).hexdigest()

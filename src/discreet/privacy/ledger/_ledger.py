@@ -1,0 +1,234 @@
+"""What a population of people has spent, and how much it may."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from discreet.domain import InputError
+from discreet.domain.errors import BudgetExceeded, LedgerError
+from discreet.privacy._events import Event
+from discreet.privacy._receipt import Receipt
+from discreet.privacy._units import Unit
+from discreet.privacy.accounting import Totals
+from discreet.privacy.ledger import _entries, _store
+from discreet.privacy.ledger._entries import Entry, Row, Spent, Title
+from discreet.privacy.ledger._limits import Limit, Room, costs_of, spend
+from discreet.privacy.ledger._plan import Plan, make_plan
+from discreet.privacy.noise import Randomness
+
+_WAIT = 30.0
+_MOST_LETTERS = 300
+
+
+class Ledger:
+    """The spends of one named population, in one file, with limits that no charge can pass.
+
+    It belongs to the people, not to a file of their ratings: next month's data of the same people
+    charges the same ledger. It holds spends only; nothing in it was computed from a rating.
+
+    Charges are on disk before a receipt exists, and mechanisms draw from receipts only: a crash
+    can waste budget, never lose a spend. Any number of processes and threads may use one file.
+
+    Use `create` or `open`.
+    """
+
+    def __init__(self, path: Path, title: Title, wait: float) -> None:
+        self.path = path
+        self._title = title
+        self._wait = wait
+        self.limits = _entries.read_limits(title.limits)
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        population: str,
+        limits: Iterable[Limit],
+        *,
+        wait: float = _WAIT,
+    ) -> Ledger:
+        """Make a new ledger; the file appears whole or not at all, and never over another.
+
+        Args:
+            path: Where.
+            population: Whose spends it counts, in words: "customers of the shop".
+            limits: One for `user`, one for `rating`, or both. They hold for ever.
+            wait: How many seconds to wait while another process writes.
+
+        Raises:
+            InputError: The population has no name, or the limits are none or two of one unit.
+            LedgerError: Something is at `path` already, or it cannot be written.
+        """
+        limits = tuple(limits)
+        _check_text("a population's name", population)
+        if not limits or len({limit.unit for limit in limits}) < len(limits):
+            raise InputError("a ledger needs a limit for user, for rating, or one for each")
+        title = Title(population, _entries.now(), _entries.write_limits(limits))
+        _store.create(Path(path), title)
+        return cls(Path(path), title, wait)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        population: str | None = None,
+        *,
+        wait: float = _WAIT,
+    ) -> Ledger:
+        """Open a ledger after a look at all of it; never makes or changes one.
+
+        Args:
+            path: Where it is.
+            population: Whose it must be; None accepts any.
+            wait: How many seconds to wait while another process writes.
+
+        Raises:
+            LedgerError: It is missing, foreign, of a newer format, damaged, or of others.
+        """
+        place = Path(path)
+        with _store.reading(place, wait) as connection:
+            _store.check_pages(place, connection)
+            title = _store.read_title(place, connection)
+            for _ in _store.read_rows(place, connection, title):
+                pass
+        if population is not None and title.population != population:
+            raise LedgerError(
+                f"{place}: counts the spends of '{title.population}', not of '{population}'"
+            )
+        return cls(place, title, wait)
+
+    @property
+    def population(self) -> str:
+        """Whose spends it counts."""
+        return self._title.population
+
+    @property
+    def created(self) -> datetime.datetime:
+        """When it was made, in UTC."""
+        return datetime.datetime.fromisoformat(self._title.created)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r}, {self.population!r})"
+
+    def limit(self, unit: Unit) -> Limit | None:
+        """The limit of a unit, or None."""
+        return next((limit for limit in self.limits if limit.unit is unit), None)
+
+    def charge(
+        self, events: Iterable[Event], purpose: str, *, randomness: Randomness | None = None
+    ) -> Receipt:
+        """Book events and hand out the leave to draw them. All of them are booked, or none.
+
+        The events must follow from public facts alone (parameters, earlier releases): a noise
+        size or a bound on ratings per user that was read off the private data tells of it.
+
+        Args:
+            events: What shall be drawn.
+            purpose: What for: one line for the history, without anything private.
+            randomness: Where the noise shall come from. A seeded source is charged alike.
+
+        Raises:
+            BudgetExceeded: A limit would be passed; nothing was charged.
+            InputError: There is no event or no purpose.
+            LedgerError: The ledger cannot be used; there is no receipt, so nothing can be drawn.
+        """
+        events = tuple(events)
+        _check_text("a purpose", purpose)
+        if not events:
+            raise InputError("there is nothing to charge: no event was given")
+        is_private = randomness is None or randomness.is_private
+        text = _entries.write_events(events)
+        with _store.writing(self.path, self._wait) as connection:
+            last = self._last(connection)
+            spent = _entries.write_spent(self._after(_spent_by(last), events))
+            previous, number = (
+                (self._title.digest, 0) if last is None else (last.digest, last.number)
+            )
+            fields = (number + 1, _entries.now(), purpose, int(is_private), text, spent)
+            _store.append(connection, Row(previous, *fields))
+        return Receipt(events, randomness, self.population)
+
+    def spent(self, unit: Unit) -> Totals:
+        """What a unit has spent; an infinite `pure` says that nothing bounds it."""
+        return self._spent()[unit]
+
+    def remaining(self, unit: Unit) -> Room:
+        """What still fits under a unit's limit.
+
+        Raises:
+            InputError: The unit has no limit here.
+        """
+        limit = self.limit(unit)
+        if limit is None:
+            raise InputError(f"the ledger of '{self.population}' has no limit per {unit}")
+        return limit.room(self.spent(unit))
+
+    def history(self) -> list[Entry]:
+        """Every charge in order."""
+        with _store.reading(self.path, self._wait) as connection:
+            self._check_title(connection)
+            rows = list(_store.read_rows(self.path, connection, self._title))
+        return [row.entry() for row in rows]
+
+    def plan(self, events: Iterable[Event], times: int) -> Plan:
+        """What `times` more charges like this would cost, and how many fit. Books nothing.
+
+        Raises:
+            InputError: `times` is below 1 or absurd, or there is no event.
+            BudgetExceeded: No room would do: nothing bounds the cost, or a limit has delta 0.
+        """
+        return make_plan(self.limits, self._spent(), tuple(events), times)
+
+    def _spent(self) -> Spent:
+        with _store.reading(self.path, self._wait) as connection:
+            return _spent_by(self._last(connection))
+
+    def _last(self, connection: sqlite3.Connection) -> Row | None:
+        self._check_title(connection)
+        return _store.read_last(self.path, connection, self._title)
+
+    def _check_title(self, connection: sqlite3.Connection) -> None:
+        if _store.read_title(self.path, connection) != self._title:
+            raise LedgerError(f"{self.path}: is another ledger than the one that was opened")
+
+    def _after(self, spent: Spent, events: Sequence[Event]) -> Spent:
+        return {unit: self._after_for(unit, spent[unit], events) for unit in Unit}
+
+    def _after_for(self, unit: Unit, spent: Totals, events: Sequence[Event]) -> Totals:
+        costs = costs_of(events, unit)
+        limit = self.limit(unit)
+        if limit is None:
+            return spend(spent, costs)
+        limit.check_bounded(costs)
+        after = spend(spent, costs, limit.reserve)
+        if not limit.admits(after):
+            raise BudgetExceeded(self._refusal(limit, spent, spend(Totals(), costs), after))
+        return after
+
+    def _refusal(self, limit: Limit, spent: Totals, asked: Totals, after: Totals) -> str:
+        room = limit.room(spent)
+        before, alone, total = (limit.spent_epsilon(total) for total in (spent, asked, after))
+        return (
+            f"the ledger of '{self.population}' admits {limit}; spent is {before:.4g}, this charge "
+            f"alone is {alone:.4g}, together {total:.4g}; what still fits is {_left(room)}; "
+            "nothing was charged"
+        )
+
+
+def _spent_by(last: Row | None) -> dict[Unit, Totals]:
+    return dict.fromkeys(Unit, Totals()) if last is None else _entries.read_spent(last.spent)
+
+
+def _left(room: Room) -> str:
+    gaussian = f"a Gaussian release of epsilon {room.epsilon:.4g}" if room.epsilon else ""
+    pure = f"a pure one of epsilon {room.pure:.4g}" if room.pure else ""
+    return " or ".join(part for part in (gaussian, pure) if part) or "nothing"
+
+
+def _check_text(what: str, text: str) -> None:
+    if not text.strip() or len(text) > _MOST_LETTERS or not text.isprintable():
+        raise InputError(f"{what} is one line of 1 to {_MOST_LETTERS} printable characters")

@@ -1,0 +1,209 @@
+"""The rule by which a ledger adds up and admits: a privacy filter. PROOF.md proves it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from scipy.special import erfinv, log_ndtr, ndtri_exp
+
+from discreet.domain import InputError
+from discreet.domain.errors import BudgetExceeded
+from discreet.privacy._events import Event, round_up
+from discreet.privacy._units import Unit
+from discreet.privacy.accounting import (
+    FilterAccountant,
+    Totals,
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+)
+
+SLACK = 1e-9
+"""How far above its epsilon, relatively, a limit still admits: ten times 0.1 fits into 1."""
+
+_ROUNDING = 1e-10  # far above the error of the special functions, far below SLACK
+_MOST_EPSILON = 1e6
+_LEAST_DELTA = 1e-300
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one event costs one unit: `once`, `count` times over; an infinite one is unbounded."""
+
+    once: Totals
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Room:
+    """What still fits, each on its own: taking one of them leaves less of the others.
+
+    Attributes:
+        epsilon: The largest Gaussian release, said as its epsilon at the limit's delta.
+        mu: The same release, said as its mu.
+        pure: The largest pure charge.
+    """
+
+    epsilon: float
+    mu: float
+    pure: float
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that all releases together may cost one unit.
+
+    Pure epsilons and Gaussian mus share it. Until the first Gaussian charge pure epsilons add up.
+    That charge fixes how much of epsilon is for pure steps: what they have cost by then, itself
+    included, or `reserve` if that is more. Later pure steps use what is left of this part, or are
+    booked as the Gaussian noise that no pure step can be worse than.
+
+    Args:
+        unit: Whom it protects.
+        epsilon: At `delta`.
+        delta: 0 admits pure charges only.
+        reserve: The part of epsilon kept for pure charges that come after Gaussian ones.
+    """
+
+    unit: Unit
+    epsilon: float
+    delta: float
+    reserve: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon <= _MOST_EPSILON:
+            raise InputError(
+                f"a limit's epsilon is above 0 and at most {_MOST_EPSILON:,.0f}, "
+                f"not {self.epsilon:g}"
+            )
+        if self.delta != 0 and not _LEAST_DELTA <= self.delta < 1:
+            raise InputError(
+                f"a limit's delta is 0, or from {_LEAST_DELTA:g} to below 1, not {self.delta:g}"
+            )
+        if not 0 <= self.reserve <= self.epsilon:
+            raise InputError(
+                f"a reserve is from 0 to the limit's epsilon, {self.epsilon:g}, "
+                f"not {self.reserve:g}"
+            )
+
+    def __str__(self) -> str:
+        return f"epsilon {self.epsilon:g} at delta {self.delta:g} per {self.unit}"
+
+    def admits(self, spent: Totals) -> bool:
+        """Whether spends that add up to this much stay within epsilon (1 + SLACK) at delta."""
+        allowed = self.epsilon * (1 + SLACK)
+        if spent.mu_squared == 0:
+            return spent.pure <= allowed
+        left = allowed - pure_part(spent, self.reserve)
+        return left >= 0 and self.delta > 0 and gaussian_delta(spent.mu, left) <= self.delta
+
+    def spent_epsilon(self, spent: Totals) -> float:
+        """The epsilon of these totals at this delta, rounded up; infinite if nothing bounds it."""
+        if spent.mu_squared and (self.delta == 0 or spent.mu > _MOST_EPSILON):
+            return math.inf
+        return spent.epsilon(self.delta)
+
+    def room(self, spent: Totals) -> Room:
+        """What still fits after spends that add up to this much."""
+        if self.delta == 0:
+            return Room(0.0, 0.0, max(0.0, self.epsilon - spent.pure))
+        part = max(self.reserve, spent.pure)
+        most = gaussian_mu(max(0.0, self.epsilon - part), self.delta)
+        mu = math.sqrt(max(0.0, most * most - spent.mu_squared))
+        if spent.mu_squared == 0:
+            pure = self.epsilon - spent.pure
+        else:
+            pure = max(part - spent.pure, pure_of_mu(mu))
+        return Room(_epsilon_below(mu, self.delta), mu, max(0.0, pure))
+
+    def check_bounded(self, costs: Iterable[Cost]) -> None:
+        """Refuse what no amount of room could hold.
+
+        Raises:
+            BudgetExceeded: Nothing bounds a cost, or Gaussian noise meets a limit of delta 0.
+        """
+        for cost in costs:
+            if math.isinf(cost.once.pure):
+                raise BudgetExceeded(
+                    f"nothing bounds what this costs a {self.unit}, and the ledger limits it; "
+                    f"bound the number of ratings per user in the data"
+                )
+            if cost.once.mu_squared and self.delta == 0:
+                raise BudgetExceeded(
+                    f"Gaussian noise has a delta above 0, and the ledger's limit per {self.unit} "
+                    f"has delta 0; use Laplace noise"
+                )
+
+
+def costs_of(events: Iterable[Event], unit: Unit) -> tuple[Cost, ...]:
+    """What each event costs one `unit`."""
+    return tuple(_cost(event, unit) for event in events)
+
+
+def pure_part(spent: Totals, reserve: float) -> float:
+    """The part of epsilon that is for pure steps once there is Gaussian noise.
+
+    Pure spends stop growing at the larger of the reserve and their sum at the first Gaussian
+    charge, so that larger one can be read off the totals at any later time.
+    """
+    return max(reserve * (1 + SLACK), spent.pure)
+
+
+def spend(spent: Totals, costs: Sequence[Cost], reserve: float = 0.0) -> Totals:
+    """The totals after one more charge.
+
+    Before the first Gaussian charge, and in it, pure epsilons add up. After it a pure step uses
+    what is left of the pure part, or else is booked as the Gaussian noise that dominates it.
+    """
+    started, part = spent.mu_squared > 0, pure_part(spent, reserve)
+    for cost in costs:
+        added = spent + cost.once.times(cost.count)
+        if started and part < added.pure < math.inf:
+            added = spent + _as_gaussian(cost.once).times(cost.count)
+        spent = added
+    return spent
+
+
+def mu_of_pure(epsilon: float) -> float:
+    """The smallest mu such that every epsilon-DP step is mu-GDP, rounded up.
+
+    It is 2 Phi^-1(p) with p = e^eps/(1 + e^eps), the mu at which the Gaussian trade-off curve
+    meets the corner of the pure one (PROOF.md). With p = (1 + tanh(eps/2))/2 this is
+    2 sqrt(2) erfinv(tanh(eps/2)), exact for small epsilon; in the tail, -2 Phi^-1(1 - p).
+    """
+    if epsilon < 1:
+        mu = 2 * math.sqrt(2) * float(erfinv(math.tanh(epsilon / 2)))
+    else:
+        mu = -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon)))))
+    return mu * (1 + _ROUNDING)
+
+
+def pure_of_mu(mu: float) -> float:
+    """The largest epsilon with `mu_of_pure(epsilon) <= mu`, rounded down."""
+    shrunk = mu / (1 + _ROUNDING) ** 2 / 2
+    if shrunk < 1e-3:
+        # log(Phi(h)/Phi(-h)) = 4 phi(0) h + O(h^3), and the cubic term is positive.
+        return 4 * shrunk / math.sqrt(2 * math.pi)
+    return float(log_ndtr(shrunk) - log_ndtr(-shrunk)) * (1 - _ROUNDING)
+
+
+def _cost(event: Event, unit: Unit) -> Cost:
+    seen = event.seen_by(unit)
+    if seen is None:
+        return Cost(Totals(pure=math.inf))
+    return Cost(FilterAccountant().totals([replace(seen, count=1)]), seen.count)
+
+
+def _epsilon_below(mu: float, delta: float) -> float:
+    """The epsilon of a mu-GDP release, rounded down: noise calibrated to it has at most this mu."""
+    epsilon, step = gaussian_epsilon(mu, delta), _ROUNDING
+    while epsilon > 0 and gaussian_mu(epsilon, delta) > mu:
+        epsilon, step = max(0.0, epsilon * (1 - step)), 2 * step
+    return epsilon
+
+
+def _as_gaussian(cost: Totals) -> Totals:
+    mu = mu_of_pure(cost.pure)
+    return Totals(mu_squared=round_up(cost.mu_squared + round_up(mu * mu)))

@@ -1,0 +1,279 @@
+"""The file: SQLite, one connection an operation, rolled back or on disk when a call returns.
+
+A connection lives for one operation, so that nothing is shared with threads or forked processes,
+and a ledger that was moved or replaced in the meantime is noticed instead of charged blindly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from discreet.domain.errors import LedgerError
+from discreet.privacy.ledger._entries import Row, Title
+
+FORMAT = 1
+_APPLICATION = 0x64736C67  # "dslg"
+_SCHEMA = """
+PRAGMA journal_mode = OFF;
+PRAGMA application_id = {application};
+PRAGMA user_version = {format};
+CREATE TABLE title (
+    population TEXT NOT NULL, created TEXT NOT NULL, limits TEXT NOT NULL,
+    charges INTEGER NOT NULL, head TEXT NOT NULL
+);
+CREATE TABLE charges (
+    number INTEGER PRIMARY KEY, time TEXT NOT NULL, purpose TEXT NOT NULL,
+    is_private INTEGER NOT NULL, events TEXT NOT NULL, spent TEXT NOT NULL, digest TEXT NOT NULL
+);
+"""
+_ROWS = "SELECT number, time, purpose, is_private, events, spent, digest FROM charges"
+
+_BUSY = "another process is using it; try again when that one is done"
+_UNWRITABLE = "cannot be written; make the file and its folder writable for this account"
+_FULL = "the disk is full; make room and try again"
+_DAMAGED = (
+    "is damaged; restore a copy made after its last charge, or count its budget as spent "
+    "(the file was left as it is)"
+)
+_REASONS = {
+    sqlite3.SQLITE_BUSY: _BUSY,
+    sqlite3.SQLITE_LOCKED: _BUSY,
+    sqlite3.SQLITE_PROTOCOL: _BUSY,
+    sqlite3.SQLITE_READONLY: _UNWRITABLE,
+    sqlite3.SQLITE_PERM: _UNWRITABLE,
+    sqlite3.SQLITE_CANTOPEN: _UNWRITABLE,
+    sqlite3.SQLITE_FULL: _FULL,
+    sqlite3.SQLITE_IOERR: "the disk refused to read or write it; see to the disk and try again",
+    sqlite3.SQLITE_NOTADB: "is not a ledger; name a file that 'discreet ledger init' made",
+}
+
+
+def create(path: Path, title: Title) -> None:
+    """Make the file, whole or not at all; never over anything that is there.
+
+    Raises:
+        LedgerError: Something is at `path` already, or the folder cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        temporary.touch(exist_ok=False)
+        with explained(path):
+            _build(temporary, title)
+        _flush(temporary)
+        _appear(temporary, path)
+        _flush(path.parent)
+    except OSError as error:
+        raise _unmade(path, error) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def reading(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
+    """A connection that sees one state of the ledger throughout.
+
+    Raises:
+        LedgerError: The file is missing, foreign, too new, damaged, locked or not to be read.
+    """
+    with explained(path), _connected(path, wait) as connection:
+        connection.execute("BEGIN")
+        _check_kind(path, connection)
+        yield connection
+
+
+@contextlib.contextmanager
+def writing(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
+    """A transaction that is on disk when the block has ended well, and undone otherwise.
+
+    It holds the ledger's write lock from the start: of two at once the second waits.
+
+    Raises:
+        LedgerError: As `reading`; or the file cannot be written.
+    """
+    with explained(path), _connected(path, wait) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _check_kind(path, connection)
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what SQLite says into one line for a person."""
+    try:
+        yield
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        # Where damage has left no text, neither a value nor SQLite's own message can be decoded.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        raise LedgerError(f"{path}: {_REASONS.get(code & 0xFF, _DAMAGED)}") from error
+
+
+def read_title(path: Path, connection: sqlite3.Connection) -> Title:
+    """The first page."""
+    rows = connection.execute("SELECT population, created, limits FROM title").fetchall()
+    if len(rows) != 1:
+        raise damaged(path)
+    return Title(*rows[0])
+
+
+def read_rows(path: Path, connection: sqlite3.Connection, title: Title) -> Iterator[Row]:
+    """Every charge in order, each checked against the chain of digests.
+
+    Raises:
+        LedgerError: A row, the title or the number of rows is not what was written.
+    """
+    previous, number = title.digest, 0
+    for *fields, digest in connection.execute(f"{_ROWS} ORDER BY number"):
+        row = Row(previous, *fields)
+        if (row.number, row.digest) != (number + 1, digest):
+            raise damaged(path)
+        yield row
+        previous, number = digest, row.number
+    if (number, previous) != _head(connection):
+        raise damaged(path)
+
+
+def read_last(path: Path, connection: sqlite3.Connection, title: Title) -> Row | None:
+    """The last charge, checked against the one before it and against the title; None if none."""
+    rows = connection.execute(f"{_ROWS} ORDER BY number DESC LIMIT 2").fetchall()
+    count, head = _head(connection)
+    if not rows:
+        if (count, head) != (0, title.digest):
+            raise damaged(path)
+        return None
+    *fields, digest = rows[0]
+    row = Row(rows[1][-1] if len(rows) > 1 else title.digest, *fields)
+    if (row.number, row.digest, digest) != (count, digest, head):
+        raise damaged(path)
+    return row
+
+
+def append(connection: sqlite3.Connection, row: Row) -> None:
+    """Write one more charge."""
+    fields = [row.number, row.time, row.purpose, row.is_private, row.events, row.spent, row.digest]
+    connection.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?)", fields)
+    connection.execute("UPDATE title SET charges = ?, head = ?", [row.number, row.digest])
+
+
+def check_pages(path: Path, connection: sqlite3.Connection) -> None:
+    """Let SQLite look at every page.
+
+    Raises:
+        LedgerError: The file is damaged.
+    """
+    if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
+        raise damaged(path)
+
+
+def damaged(path: Path) -> LedgerError:
+    """The error for a file that is not as it was written."""
+    return LedgerError(f"{path}: {_DAMAGED}")
+
+
+def _head(connection: sqlite3.Connection) -> tuple[int, str]:
+    count, head = connection.execute("SELECT charges, head FROM title").fetchone()
+    return count, head
+
+
+@contextlib.contextmanager
+def _connected(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
+    _check_there(path)
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None)
+    try:
+        # EXTRA: the folder is flushed after the journal is gone. Without it a power cut could
+        # bring the journal back, and with it undo a charge whose release is out.
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA cell_size_check = ON")
+        yield connection
+    finally:
+        connection.close()
+
+
+def _check_there(path: Path) -> None:
+    """Refuse by name what SQLite would not tell apart; never opens the file.
+
+    Closing a second descriptor of the file would drop the locks that SQLite holds on it elsewhere
+    in this process.
+    """
+    try:
+        if path.is_dir():
+            raise LedgerError(f"{path}: is a folder; name the ledger's file in it")
+        if path.stat().st_size == 0:
+            raise LedgerError(f"{path}: is empty, not a ledger; restore it from a copy")
+        if not os.access(path, os.R_OK):
+            raise LedgerError(f"{path}: may not be read by this account")
+    except FileNotFoundError:
+        raise LedgerError(
+            f"{path}: there is no ledger; make one with 'discreet ledger init'"
+        ) from None
+    except OSError as error:
+        raise LedgerError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _check_kind(path: Path, connection: sqlite3.Connection) -> None:
+    application, version = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version")
+    )
+    if application != _APPLICATION:
+        raise LedgerError(f"{path}: is an SQLite database but not a ledger; name another file")
+    if version > FORMAT:
+        raise LedgerError(
+            f"{path}: has format {version}, and this version of discreet reads up to {FORMAT}; "
+            "install a newer one"
+        )
+    mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+    if version != FORMAT or mode != "delete":
+        raise damaged(path)
+
+
+def _build(temporary: Path, title: Title) -> None:
+    connection = sqlite3.connect(temporary, isolation_level=None)
+    try:
+        connection.executescript(_SCHEMA.format(application=_APPLICATION, format=FORMAT))
+        fields = [title.population, title.created, title.limits, title.digest]
+        connection.execute("INSERT INTO title VALUES (?, ?, ?, 0, ?)", fields)
+    finally:
+        connection.close()
+
+
+def _appear(temporary: Path, path: Path) -> None:
+    """Give the finished file its name, or fail with FileExistsError."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        raise
+    except OSError:
+        # A file system without hard links: claim the name first, then fill it in one step.
+        path.touch(exist_ok=False)
+        try:
+            temporary.replace(path)
+        except OSError:
+            path.unlink()
+            raise
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unmade(path: Path, error: OSError) -> LedgerError:
+    if isinstance(error, FileExistsError):
+        return LedgerError(f"{path}: is there already, and a ledger is never overwritten")
+    return LedgerError(f"{path}: cannot be made: {error.strerror or error}")

@@ -1,0 +1,23 @@
+"""Readers: ratings from files and tables, checked row by row."""
+
+from discreet.ratings.readers._batch import Progress
+from discreet.ratings.readers._catalog_file import CatalogColumns, read_catalog
+from discreet.ratings.readers._collect import BadRows
+from discreet.ratings.readers._columns import Columns
+from discreet.ratings.readers._layouts import Layout
+from discreet.ratings.readers._netflix import Probe, read_probe
+from discreet.ratings.readers._read import GivenScale, RatingSource, read_ratings
+
+__all__ = [
+    "BadRows",
+    "CatalogColumns",
+    "Columns",
+    "GivenScale",
+    "Layout",
+    "Probe",
+    "Progress",
+    "RatingSource",
+    "read_catalog",
+    "read_probe",
+    "read_ratings",
+]

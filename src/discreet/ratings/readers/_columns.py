@@ -1,0 +1,157 @@
+"""Which column is the user, the item, the rating, the time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+from discreet.domain import InputError
+
+Role = Literal["user", "item", "rating", "time"]
+Columns = Mapping[str, str | int | None]
+"""What the caller says of the columns: a name or a 0-based position by role, or no such column."""
+
+ROLES: tuple[Role, ...] = get_args(Role)
+
+# fmt: off
+_THINGS = (
+    "item", "movie", "film", "book", "product", "track", "song", "album", "artist", "game", "anime",
+    "joke", "show", "series", "video", "recipe", "restaurant", "business", "place", "article",
+    "course", "app", "beer",
+)
+# fmt: on
+ITEM_IDS = frozenset(["iid", *(f"{thing}id" for thing in _THINGS)])
+ITEM_WORDS = frozenset(["asin", "isbn", "sku", *_THINGS])
+
+# In groups: a later group counts only where no earlier one occurs. Names are compared in lower
+# case without anything but letters and digits, so that User-ID and user_id are userid.
+# fmt: off
+_NAMES: dict[Role, tuple[frozenset[str], ...]] = {
+    "user": (frozenset([
+        "user", "userid", "uid", "users", "customer", "customerid", "reviewer", "reviewerid",
+        "member", "memberid", "person", "personid", "profileid", "accountid",
+    ]),),
+    "item": (ITEM_IDS, ITEM_WORDS),
+    "rating": (frozenset([
+        "rating", "ratings", "score", "scores", "stars", "star", "value", "overall", "starrating",
+        "bookrating", "movierating", "userrating",
+    ]),),
+    "time": (
+        frozenset(["timestamp", "unixtime", "unixreviewtime", "ts"]),
+        frozenset(["time", "date", "datetime", "ratedat", "createdat", "dateadded", "reviewtime"]),
+    ),
+}
+# fmt: on
+
+
+def find_columns(
+    names: Sequence[str], told: Columns | None, *, may_show: bool = True
+) -> dict[Role, int]:
+    """The position of each role's column among `names`; the time may be absent.
+
+    Args:
+        names: The table's column names.
+        told: What the caller says; roles not mentioned are found by name.
+        may_show: Whether an error may show `names`. A text file's first line may turn out to be
+            somebody's rating instead of a header, so it is shown only if it has known names.
+
+    Raises:
+        InputError: A column is missing, or could be one of several.
+    """
+    told = _checked(told)
+    found: dict[Role, int] = {}
+    for role in ROLES:
+        place = (
+            told_place(names, role, told[role])
+            if role in told
+            else by_name(names, role, _NAMES[role])
+        )
+        if place is not None:
+            found[role] = place
+    for role in ROLES[:3]:
+        if role not in found:
+            raise _missing(role, names, may_show or len(found) > 1)
+    if len(set(found.values())) < len(found):
+        raise InputError("columns names the same column for two things")
+    return found
+
+
+def given_positions(told: Columns | None) -> dict[Role, int] | None:
+    """The positions that the caller counted out for a file without a header, if they did.
+
+    Raises:
+        InputError: Some columns are counted and others named, or one that is needed is absent.
+    """
+    told = _checked(told)
+    places: dict[Role, int] = {r: p for r in ROLES if isinstance(p := told.get(r), int)}
+    if not places:
+        return None
+    if any(isinstance(place, str) for place in told.values()):
+        raise InputError("columns must be all names (with a header) or all positions (without)")
+    for role in ROLES[:3]:
+        if role not in places:
+            raise InputError(f'columns lacks the position of the {role}, like {{"{role}": 0}}')
+    if min(places.values()) < 0 or len(set(places.values())) < len(places):
+        raise InputError("columns must be different positions, counted from 0")
+    return places
+
+
+def normal(name: str) -> str:
+    """A column's name as it is compared."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _checked(told: Columns | None) -> Columns:
+    for role in told or {}:
+        if role not in ROLES:
+            raise InputError(f"columns has '{role}'; it takes user, item, rating and time")
+    return told or {}
+
+
+def told_place(names: Sequence[str], role: str, column: str | int | None) -> int | None:
+    """The position of the column that the caller named or counted.
+
+    Raises:
+        InputError: There is none, or more than one.
+    """
+    if column is None:
+        return None
+    if isinstance(column, int):
+        if not 0 <= column < len(names):
+            raise InputError(f"there is no column {column} for the {role}, only {len(names)}")
+        return column
+    places = [place for place, name in enumerate(names) if name == column]
+    if len(places) != 1:
+        times = "no column" if not places else "more than one column"
+        raise InputError(f"{times} named '{column}', which should be the {role}")
+    return places[0]
+
+
+def by_name(names: Sequence[str], role: str, groups: Iterable[frozenset[str]]) -> int | None:
+    """The position of the one name in the first of the groups that has any.
+
+    Raises:
+        InputError: That group has several.
+    """
+    for group in groups:
+        places = [place for place, name in enumerate(names) if normal(name) in group]
+        if len(places) > 1:
+            candidates = " and ".join(f"'{names[place]}'" for place in places)
+            raise InputError(
+                f'{candidates} could each be the {role}; say which: columns={{"{role}": ...}}'
+            )
+        if places:
+            return places[0]
+    return None
+
+
+def _missing(role: Role, names: Sequence[str], show: bool) -> InputError:
+    if role == "rating" and show:
+        advice = "presence alone, without ratings, cannot be read"
+    else:
+        advice = "for a file without a header count from 0"
+    has = f" among {', '.join(names)}" if show else ""
+    return InputError(
+        f'no column for the {role}{has}; say which: columns={{"{role}": ...}} ({advice})'
+    )

@@ -1,0 +1,192 @@
+"""Tables that already have types: data frames, Arrow tables, Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.domain import Catalog, InputError, Scale
+from discreet.ratings.readers._batch import Batch, Rows
+from discreet.ratings.readers._cells import to_batch
+from discreet.ratings.readers._columns import ROLES, Columns, Role, find_columns
+from discreet.ratings.readers._files import beginning
+
+_ROWS = 1 << 20
+
+
+@dataclass(frozen=True, repr=False)
+class FrameTable:
+    """Ratings in a table in memory, with columns named for their roles."""
+
+    frame: pl.DataFrame
+    path: Path | None = None
+    scale: Scale | None = None
+    find_catalog: Callable[[], Catalog] | None = None
+    keep_user_ids: bool = True
+
+    @property
+    def size(self) -> int:
+        """How many rows there are to read."""
+        return self.frame.height
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows, some at a time.
+
+        Raises:
+            InputError: There are none, or a column's type cannot hold what it should.
+        """
+        height = self.frame.height
+        if not height:
+            raise InputError("the table holds no ratings")
+        for first in range(0, height, _ROWS):
+            part = self.frame.slice(first, _ROWS)
+            lines = np.arange(first + 1, first + part.height + 1)
+            yield to_batch(part, Rows(None), lines, first + part.height)
+
+
+@dataclass(frozen=True)
+class ParquetTable:
+    """Ratings in Parquet files that have the same columns, read a row group at a time."""
+
+    paths: Sequence[Path]
+    columns: Columns | None
+    scale: Scale | None = None
+    find_catalog: Callable[[], Catalog] | None = None
+    keep_user_ids: bool = True
+
+    @property
+    def path(self) -> Path:
+        """The file, or the first of several."""
+        return self.paths[0]
+
+    @property
+    def size(self) -> int:
+        """How many rows there are to read."""
+        return sum(open_parquet(path).metadata.num_rows for path in self.paths)
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows, some at a time.
+
+        Raises:
+            InputError: A file cannot be read, or there are no rows at all.
+        """
+        rows, columns = 0, self.columns
+        for path in self.paths:
+            file = open_parquet(path)
+            columns = _named(file.schema_arrow.names, columns, path)
+            yield from _parquet_batches(path, file, columns, rows)
+            rows += file.metadata.num_rows
+        if not rows:
+            raise InputError("holds no ratings", path=self.path)
+
+
+def _parquet_batches(
+    path: Path, file: Any, columns: dict[str, str | None], before: int
+) -> Iterator[Batch]:
+    roles = {name: role for role, name in columns.items() if name is not None}
+    parts = file.iter_batches(batch_size=_ROWS, columns=list(roles))
+    row = 0
+    while (part := _next_part(parts, path)) is not None:
+        frame = pl.DataFrame(part).rename(roles)
+        lines = np.arange(row + 1, row + frame.height + 1)
+        row += frame.height
+        yield to_batch(frame, Rows(path), lines, before + row)
+
+
+def _named(names: Sequence[str], columns: Columns | None, path: Path) -> dict[str, str | None]:
+    """The name of each role's column, so that every file of several is read alike."""
+    places = _places(names, columns, path)
+    return {role: names[places[role]] if role in places else None for role in ROLES}
+
+
+def open_parquet(path: Path) -> Any:
+    """The file, as pyarrow has it.
+
+    Raises:
+        InputError: It cannot be read, or is damaged or cut short.
+    """
+    beginning(path, 4)
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError):
+        pass
+    raise _damaged(path)
+
+
+def read_parquet(file: Any, names: list[str], path: Path) -> pl.DataFrame:
+    """Some columns of an open file, whole.
+
+    Raises:
+        InputError: It is damaged.
+    """
+    try:
+        return pl.DataFrame(file.read(columns=names))
+    except (pa.ArrowException, OSError):
+        pass
+    raise _damaged(path)
+
+
+def _next_part(parts: Iterator[Any], path: Path) -> Any:
+    try:
+        return next(parts, None)
+    except (pa.ArrowException, OSError):
+        pass
+    raise _damaged(path)
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError("is not whole Parquet: damaged, cut short or another format", path=path)
+
+
+def open_frame(source: object, columns: Columns | None) -> FrameTable:
+    """A pandas or polars data frame, a polars lazy frame, or an Arrow table.
+
+    Raises:
+        InputError: It is none of these, or a column is missing.
+    """
+    if isinstance(source, pl.LazyFrame):
+        names = source.collect_schema().names()
+        places = _places(names, columns)
+        chosen = source.select(pl.col(names[at]).alias(role) for role, at in places.items())
+        return FrameTable(chosen.collect())
+    if isinstance(source, pl.DataFrame):
+        places = _places(source.columns, columns)
+        return FrameTable(pl.DataFrame({r: source.to_series(at) for r, at in places.items()}))
+    if isinstance(source, pa.Table):
+        places = _places(source.column_names, columns)
+        return FrameTable(pl.DataFrame({r: pl.Series(source.column(p)) for r, p in places.items()}))
+    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+        return FrameTable(_from_pandas(source, columns))
+    raise InputError(
+        "ratings are read from a path, a pandas or polars data frame or an Arrow table, not from "
+        f"{type(source).__name__}"
+    )
+
+
+def _from_pandas(source: Any, columns: Columns | None) -> pl.DataFrame:
+    places = _places([str(name) for name in source.columns], columns)
+    series: dict[str, pl.Series] = {}
+    for role, place in places.items():
+        try:
+            series[role] = pl.Series(pl.from_pandas(source.iloc[:, place]))
+        except (pa.ArrowException, TypeError, ValueError):
+            series[role] = pl.Series(dtype=pl.Object)
+        if series[role].dtype == pl.Object:
+            raise InputError(f"the {role} column mixes types; make it all numbers or all text")
+    return pl.DataFrame(series)
+
+
+def _places(
+    names: Sequence[str], columns: Columns | None, path: Path | None = None
+) -> dict[Role, int]:
+    try:
+        return find_columns(names, columns)
+    except InputError as error:
+        raise InputError(error.reason, path=path) from None

@@ -1,0 +1,138 @@
+"""`read_ratings`: everybody's ratings from wherever they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Union, get_args
+
+import polars as pl
+import pyarrow as pa
+
+from discreet.domain import Catalog, InputError, Scale
+from discreet.ratings._ratings import Ratings
+from discreet.ratings.readers._batch import Progress
+from discreet.ratings.readers._catalog_file import read_catalog
+from discreet.ratings.readers._collect import BadRows, Collector
+from discreet.ratings.readers._columns import Columns
+from discreet.ratings.readers._frames import open_frame
+from discreet.ratings.readers._layouts import open_path
+from discreet.ratings.readers._source import Source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RatingSource = Union[str, os.PathLike[str], "pd.DataFrame", pl.DataFrame, pl.LazyFrame, "pa.Table"]
+"""A file or folder, or a table in memory."""
+
+GivenScale = Scale | tuple[float, float] | tuple[float, float, float | None] | str
+"""A scale, or `(lo, hi)`, or `(lo, hi, step)`, or text like `0.5..5/0.5`."""
+
+FROM_DATA = "from-data"
+
+
+def read_ratings(
+    source: RatingSource,
+    *,
+    scale: GivenScale | None = None,
+    catalog: Catalog | str | os.PathLike[str] | None = None,
+    layout: str = "auto",
+    columns: Columns | None = None,
+    separator: str | None = None,
+    on_bad_rows: BadRows = "refuse",
+    progress: Progress | None = None,
+) -> Ratings:
+    """Read ratings and check every one of them.
+
+    The scale and the catalogue are public inputs: told by the caller or part of a published
+    layout, never inferred from the ratings. Users are numbered in the order of their ids, so that
+    the same ratings read from any layout give the same columns. Of several ratings of one item by
+    one user the last wins.
+
+    Args:
+        source: A file or folder, a pandas or polars data frame, a polars lazy frame or an Arrow
+            table. Files are CSV, TSV or another separated text (gzip or not), Parquet, or the
+            files of MovieLens, the Netflix Prize or Jester.
+        scale: The scale, unless the layout tells it: `(1, 5)`, `(0.5, 5, 0.5)`,
+            `(-10, 10, None)`, `"0.5..5/0.5"` or a `Scale`.
+        catalog: The list of items, unless the layout has one: a `Catalog`, a file that
+            `read_catalog` reads, or the word `"from-data"`. The last reads the list off the
+            private ratings: that an item is listed then shows that somebody rated it, and every
+            release made from these ratings says so.
+        layout: How files are laid out; `auto` recognises published layouts by their file names.
+        columns: Which column is the `user`, the `item`, the `rating` and the `time`, where names
+            do not tell: names, or positions counted from 0 for text without a header.
+            `{"time": None}` leaves times out.
+        separator: What separates fields, where the first line does not tell.
+        on_bad_rows: `refuse` raises on the first bad row, naming file and line; `skip` leaves bad
+            rows out and counts them in `Ratings.skipped`.
+        progress: Told how much is read and how much there is.
+
+    Raises:
+        InputError: Something is missing, cannot be read or is wrong; the message is one line that
+            says where and what would be right, and never shows a user, an item or a rating.
+    """
+    if on_bad_rows not in get_args(BadRows):
+        raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
+    found = _open(source, layout, columns, separator)
+    known_scale = _scale(scale, found)
+    known_catalog = _catalog(catalog, found)
+    collector = Collector(known_scale, known_catalog, on_bad_rows, found.keep_user_ids)
+    try:
+        size = found.size if progress else 0
+        for batch in found.batches():
+            collector.add(batch)
+            if progress:
+                progress(min(batch.done, size), size)
+        return collector.finish()
+    except InputError as error:
+        if error.path is not None or found.path is None:
+            raise
+        located = InputError(error.reason, path=found.path)
+    raise located
+
+
+def _open(
+    source: RatingSource, layout: str, columns: Columns | None, separator: str | None
+) -> Source:
+    if isinstance(source, str | os.PathLike):
+        return open_path(Path(source), layout, columns, separator)
+    if layout not in ("auto", "table") or separator is not None:
+        raise InputError("layout and separator are for files, not for tables in memory")
+    return open_frame(source, columns)
+
+
+def _scale(given: GivenScale | None, source: Source) -> Scale:
+    if isinstance(given, Scale):
+        return given
+    if isinstance(given, str):
+        return Scale.parse(given)
+    if isinstance(given, tuple) and len(given) in (2, 3):
+        return Scale(*given)
+    if given is not None:
+        raise InputError("scale must be (lo, hi), (lo, hi, step), text like 1..5, or a Scale")
+    if source.scale is None:
+        raise InputError(
+            "the scale is not known from the layout; say it, like scale=(1, 5) for whole stars or "
+            "scale=(0.5, 5, 0.5) for half stars",
+            path=source.path,
+        )
+    return source.scale
+
+
+def _catalog(given: Catalog | str | os.PathLike[str] | None, source: Source) -> Catalog | None:
+    """The catalogue, or None if it is to be read off the ratings."""
+    if isinstance(given, Catalog):
+        return given
+    if given == FROM_DATA:
+        return None
+    if given is not None:
+        return read_catalog(given)
+    if source.find_catalog is None:
+        raise InputError(
+            'the list of items is not known from the layout; give it, like catalog="items.csv". '
+            'catalog="from-data" reads it off the private ratings, which shows that somebody rated '
+            "each item, and every release will say so",
+            path=source.path,
+        )
+    return source.find_catalog()
