@@ -9,7 +9,7 @@ from discreet.privacy._events import (
     event_from_dict,
 )
 from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
-from discreet.privacy._receipt import Receipt
+from discreet.privacy._receipt import Leave, Purse, Receipt
 from discreet.privacy._units import Unit
 from discreet.privacy.noise import Randomness, SeededRandomness, SystemRandomness
 
@@ -20,8 +20,10 @@ __all__ = [
     "GaussianEvent",
     "GeometricEvent",
     "Guarantee",
+    "Leave",
     "NotCharged",
     "PureEvent",
+    "Purse",
     "Randomness",
     "Receipt",
     "SeededRandomness",

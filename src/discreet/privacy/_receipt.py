@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Protocol
 
 from discreet.domain.errors import NotCharged
 from discreet.privacy._events import Event
+from discreet.privacy.accounting import FilterAccountant, Totals
 from discreet.privacy.noise import Randomness, SystemRandomness
+
+
+class Leave(Protocol):
+    """What a mechanism needs to see before it draws: a receipt, or a purse opened with one."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the noise comes from the operating system; seeded noise protects nobody."""
+
+    def redeem(self, event: Event) -> Randomness:
+        """Use up a charged event; the randomness returned is for its draws alone."""
 
 
 class Receipt:
@@ -46,4 +59,44 @@ class Receipt:
         if self._left[event] < 1:
             raise NotCharged(f"'{event.label}' was not charged, or was drawn before")
         self._left[event] -= 1
+        return self._randomness
+
+    def open_purse(self, event: Event) -> Purse:
+        """Use up one charged event as a sum of money for smaller ones, chosen as they come."""
+        return Purse(event, self.redeem(event), private=self.is_private)
+
+
+class Purse:
+    """A charged total that smaller events are paid from, each chosen after seeing the last.
+
+    Pure events draw on a pure total and Gaussian ones on a Gaussian total: epsilons add up, squared
+    mus add up, and both sums stay valid under adaptive choice as long as the total is fixed
+    beforehand (`ledger/PROOF.md`).
+    """
+
+    def __init__(self, total: Event, randomness: Randomness, *, private: bool) -> None:
+        self.total = total
+        self.events: tuple[Event, ...] = ()
+        self._randomness = randomness
+        self._private = private
+        self._most = FilterAccountant().totals([total])
+        self._spent = Totals()
+
+    @property
+    def is_private(self) -> bool:
+        """Whether the noise comes from the operating system; seeded noise protects nobody."""
+        return self._private
+
+    def redeem(self, event: Event) -> Randomness:
+        """Pay for one event.
+
+        Raises:
+            NotCharged: It is of another unit than the total, or more than what is left.
+        """
+        after = self._spent + FilterAccountant().totals([event])
+        fits = after.pure <= self._most.pure and after.mu_squared <= self._most.mu_squared
+        if event.unit is not self.total.unit or not fits:
+            raise NotCharged(f"'{event.label}' is more than what is left of the charge")
+        self._spent = after
+        self.events = (*self.events, event)
         return self._randomness

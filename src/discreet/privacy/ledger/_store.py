@@ -195,6 +195,7 @@ def _connected(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
         # EXTRA: the folder is flushed after the journal is gone. Without it a power cut could
         # bring the journal back, and with it undo a charge whose release is out.
         connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA fullfsync = ON")
         connection.execute("PRAGMA cell_size_check = ON")
         yield connection
     finally:

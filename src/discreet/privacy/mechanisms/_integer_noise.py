@@ -9,14 +9,14 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import Event
-from discreet.privacy._receipt import Receipt
+from discreet.privacy._receipt import Leave
 from discreet.privacy.noise import Law, add_noise
 
 _LARGEST = 2**61
 
 
 def release_with_noise(
-    values: npt.NDArray[Any], law: Law, event: Event, receipt: Receipt, *, in_place: bool
+    values: npt.NDArray[Any], law: Law, event: Event, receipt: Leave, *, in_place: bool
 ) -> npt.NDArray[np.int64]:
     """Check everything, redeem the event, then draw: values plus noise, in the same shape.
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Receipt
+from discreet.privacy._receipt import Leave
 from discreet.privacy._units import Unit
 from discreet.privacy.noise import Randomness
 
@@ -79,7 +79,7 @@ class Selection(abc.ABC):
         )
 
     def release(
-        self, scores: npt.NDArray[Any], event: PureEvent, receipt: Receipt
+        self, scores: npt.NDArray[Any], event: PureEvent, receipt: Leave
     ) -> npt.NDArray[np.int64]:
         """The chosen items: k indices for a vector of scores, one row of k for each row.
 

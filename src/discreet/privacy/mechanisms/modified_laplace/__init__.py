@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Receipt
+from discreet.privacy._receipt import Leave
 from discreet.privacy._units import Unit
 from discreet.privacy.noise import MAX_SCALE, GeometricLaw, draw_noise, flip_coins
 
@@ -70,7 +70,7 @@ class ModifiedLaplace:
         values: npt.NDArray[Any],
         present: npt.NDArray[np.bool_],
         event: PureEvent,
-        receipt: Receipt,
+        receipt: Leave,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Reports as (values, present); a report that is absent has value 0."""
         true = np.where(present, np.asarray(values, dtype=np.int64), 0)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Receipt
+from discreet.privacy._receipt import Leave
 from discreet.privacy._units import Unit
 from discreet.privacy.noise import draw_below, flip_coins
 
@@ -61,7 +61,7 @@ class RandomizedResponse:
         )
 
     def release(
-        self, symbols: npt.NDArray[Any], event: PureEvent, receipt: Receipt
+        self, symbols: npt.NDArray[Any], event: PureEvent, receipt: Leave
     ) -> npt.NDArray[np.int64]:
         """One report for each symbol."""
         true = np.asarray(symbols, dtype=np.int64)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import GaussianEvent
-from discreet.privacy._receipt import Receipt
+from discreet.privacy._receipt import Leave
 from discreet.privacy._units import Unit
 from discreet.privacy.mechanisms._integer_noise import release_with_noise
 from discreet.privacy.noise import GaussianLaw
@@ -45,7 +45,7 @@ class RoundedGaussian:
         self,
         values: npt.NDArray[Any],
         event: GaussianEvent,
-        receipt: Receipt,
+        receipt: Leave,
         *,
         in_place: bool = False,
     ) -> npt.NDArray[np.int64]:
