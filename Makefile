@@ -50,11 +50,12 @@ bench: $(VENV)/test-ready
 	@$(BIN)/python -m benchmarks
 
 docs: $(VENV)/test-ready
+	@$(BIN)/python docs/make_commands.py
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/index.html"
 
 figures: $(VENV)/test-ready
-	@$(BIN)/discreet demo --output docs/figures --figures-only
+	@$(BIN)/python docs/make_figures.py && echo 'The pictures are in docs/figures'
 
 system-deps:
 	@sh .ci/system-deps

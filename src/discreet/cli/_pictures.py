@@ -23,11 +23,11 @@ def popularity(path: Path, exact: npt.NDArray[np.float64], public: PublicCounts)
     curve.set(xscale="log", xlabel="rank of the item", ylabel="votes", title="Popularity")
     curve.axhspan(-public.spread, public.spread, color="0.9", zorder=0, label="noise (one sd)")
     curve.legend(frameon=False)
-    limits = [min(0.0, float(public.counts.min())), float(exact.max()) * 1.05]
+    limits = [0.0, float(exact.max()) * 1.05]
     scatter.plot(limits, limits, color="0.7", linewidth=1)
     scatter.plot(exact, public.counts, ".", color="tab:orange", markersize=3)
     promise = public.guarantee
-    title = f"epsilon {promise.epsilon:.3g}, delta {promise.delta:g}, per {promise.unit}"
+    title = "noise from a seed, for the picture" if not promise.is_private else str(promise).partition("\n")[0]
     scatter.set(xlabel="true votes", ylabel="published votes", title=title)
     _save(figure, path)
 

@@ -15,7 +15,7 @@ from rich.table import Table
 from discreet.cli import _console, _pictures, _progress
 from discreet.domain.files import whole_file
 from discreet.measure import PublicCounts, publish_item_counts
-from discreet.privacy import Unit
+from discreet.privacy import SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Figures, Ratings, figures, find_shape, make_ratings
 
@@ -53,6 +53,19 @@ def demo(
     _say("4", "The ledger afterwards, and a plan.")
     _show_ledger(ledger, public)
     _write(output, private, public)
+
+
+def draw(picture: Path) -> None:
+    """The demo's picture alone, from seeded noise so that it can be drawn again."""
+    private = _make(200_000)
+    public = publish_item_counts(
+        private,
+        protect=Unit.USER,
+        epsilon=_EPSILON,
+        delta=_LIMIT.delta,
+        randomness=SeededRandomness(1),
+    )
+    _pictures.popularity(picture, _exact_counts(private), public)
 
 
 def _make(count: int) -> Ratings:

@@ -1,0 +1,35 @@
+"""The documentation keeps up with the code."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_commands_page_is_what_the_commands_say() -> None:
+    done = subprocess.run(
+        [sys.executable, "docs/make_commands.py", "--check"], cwd=ROOT, timeout=120, check=False
+    )
+    assert done.returncode == 0, "run 'make docs' and commit docs/commands.md"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_exist(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [to for to in links if "://" not in to and not (page.parent / to).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_make_targets_that_are_named_exist(page: Path) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z-]+)`", page.read_text(encoding="utf-8")))
+    assert named <= targets
