@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Catalog, InputError, Scale
 from discreet.ratings import Ratings, _splits
 from discreet.ratings._splits import (
     Split,
+    rank_within,
     split_by_time,
     split_leave_latest,
     split_leave_out,
@@ -21,14 +24,18 @@ from discreet.ratings._splits import (
     split_pairs,
     split_random,
 )
+from discreet.ratings.readers import read_ratings
 
 Row = tuple[int, int, int]
 """A user, an item, a time."""
 
 _ITEMS = 40
 
+# The first call of a kernel may compile it.
+unhurried = settings(deadline=None)
 
-def build(rows: list[Row], users: int, names: list[int] | list[str] | None = None) -> Ratings:
+
+def build(rows: list[Row], users: int) -> Ratings:
     """Ratings in which the value of (user, item) is `1 + (user + item) % 5`."""
     rows = sorted(rows)
     counts = np.bincount([u for u, _, _ in rows], minlength=users)
@@ -39,7 +46,6 @@ def build(rows: list[Row], users: int, names: list[int] | list[str] | None = Non
         items=np.array([i for _, i, _ in rows], dtype=np.int32),
         codes=np.array([(u + i) % 5 for u, i, _ in rows], dtype=np.uint8),
         times=np.array([t for _, _, t in rows], dtype=np.uint32),
-        users=None if names is None else np.array(names),
     )
 
 
@@ -71,11 +77,12 @@ EVERY_SPLIT: dict[str, Callable[[Ratings], Split]] = {
     "leave latest": lambda r: split_leave_latest(r, 2),
     "by time": lambda r: split_by_time(r, 0.3),
     "netflix": lambda r: split_netflix(r, seed=5),
-    "pairs": lambda r: split_pairs(r, [0, 1, 2], ["i0", "i1", "i2"]),
+    "pairs": lambda r: split_pairs(r, [0, 1, 2], [0, 1, 2]),
 }
 
 
 @pytest.mark.parametrize("name", EVERY_SPLIT)
+@unhurried
 @given(ratings=tables)
 def test_parts_make_up_the_whole_and_keep_every_user(name: str, ratings: Ratings) -> None:
     split = EVERY_SPLIT[name](ratings)
@@ -92,6 +99,18 @@ def test_parts_do_not_depend_on_the_size_of_blocks(
     whole = rows_of(EVERY_SPLIT[name](ratings).test)
     monkeypatch.setattr(_splits, "_BLOCK", 64)
     assert rows_of(EVERY_SPLIT[name](ratings).test) == whole
+
+
+@unhurried
+@given(st.lists(st.lists(st.integers(0, 3) | st.integers(2**64 - 2, 2**64 - 1), max_size=40)))
+def test_ranks_agree_with_sorting_user_by_user(keys: list[list[int]]) -> None:
+    starts = np.cumsum([0, *map(len, keys)], dtype=np.int64)
+    expected: list[int] = []
+    for own in keys:
+        order = sorted(range(len(own)), key=own.__getitem__)
+        expected += [order.index(place) for place in range(len(own))]
+    flat = np.array([key for own in keys for key in own], dtype=np.uint64)
+    assert rank_within(starts, flat).tolist() == expected
 
 
 @pytest.mark.parametrize("split", [split_random, split_leave_out, split_netflix])
@@ -114,6 +133,7 @@ def test_random_split_takes_its_share() -> None:
     assert len(split_random(ratings, 0.3, seed=3).test) / 40_000 == pytest.approx(0.3, abs=0.012)
 
 
+@unhurried
 @given(ratings=tables, n=st.integers(1, 5), seed=st.integers(0, 9))
 def test_leaving_out_takes_n_of_each_user_but_never_the_last_one(
     ratings: Ratings, n: int, seed: int
@@ -131,6 +151,7 @@ def test_leaving_out_gives_every_rating_the_same_chance() -> None:
     assert np.abs(taken - 5000).max() < 5 * 61
 
 
+@unhurried
 @given(ratings=tables, n=st.integers(1, 5))
 def test_leaving_out_the_latest(ratings: Ratings, n: int) -> None:
     expected: list[Row] = []
@@ -140,6 +161,7 @@ def test_leaving_out_the_latest(ratings: Ratings, n: int) -> None:
     assert rows_of(split_leave_latest(ratings, n).test) == sorted(expected)
 
 
+@unhurried
 @given(ratings=tables, share=st.floats(0.01, 0.99))
 def test_split_by_time_takes_the_latest(ratings: Ratings, share: float) -> None:
     by_time = sorted(rows_of(ratings), key=lambda row: (row[2], row[0], row[1]))
@@ -147,6 +169,7 @@ def test_split_by_time_takes_the_latest(ratings: Ratings, share: float) -> None:
     assert rows_of(split_by_time(ratings, share).test) == sorted(expected)
 
 
+@unhurried
 @given(ratings=tables, seed=st.integers(0, 9))
 def test_netflix_probe_is_among_the_latest_nine_or_the_later_half(
     ratings: Ratings, seed: int
@@ -173,58 +196,49 @@ def test_netflix_probe_lets_chance_order_equal_times() -> None:
     assert np.abs(taken - 2000 / 12).max() < 5 * 12.4
 
 
-NAMES: list[list[int] | list[str] | None] = [
-    [30, 10, 20],
-    ["carol", "alice", "bob"],
-    None,
-]
-
-
-@pytest.mark.parametrize("names", NAMES)
-def test_pairs_are_found_by_the_names_of_the_source(names: list[int] | list[str] | None) -> None:
-    rows = [(0, 3, 0), (0, 5, 0), (1, 5, 0), (2, 0, 0), (2, 39, 0)]
-    ratings = build(rows, users=3, names=names)
-    called = names or [0, 1, 2]
-    who = [called[0], called[2], called[2], called[1]]
-    split = split_pairs(ratings, who, ["i5", "i39", "i0", "i5"])
-    assert rows_of(split.test) == [(0, 5, 0), (1, 5, 0), (2, 0, 0), (2, 39, 0)]
-    assert split.unknown == 0
-
-
 def test_pairs_that_are_not_there_are_counted() -> None:
-    ratings = build([(0, 3, 0), (0, 5, 0), (2, 39, 0)], users=3, names=[7, 8, 9])
-    users = [7, 7, 8, 9, 6, 7, 9]
-    items = ["i3", "i4", "i3", "i40", "i3", "i3", "i39"]
+    ratings = build([(0, 3, 0), (0, 5, 0), (2, 39, 0)], users=3)
+    users = [0, 0, 1, 2, 3, -1, 0, 2, 2]
+    items = [3, 4, 3, 40, 3, 3, 3, 39, -1]
     split = split_pairs(ratings, users, items)
     assert rows_of(split.test) == [(0, 3, 0), (2, 39, 0)]
-    # (7, i4) and (8, i3) are no ratings, i40 no item, 6 no user; (7, i3) came twice.
-    assert split.unknown == 4
+    # (0, 4), (1, 3) and (2, 40) are no ratings, 3 and -1 no users, -1 no item; (0, 3) came twice.
+    assert split.unknown == 6
 
 
-def test_numbers_find_textual_ids() -> None:
-    numbered = replace(
-        build([(0, 1, 0), (1, 2, 0)], users=2, names=["5", "6"]),
-        catalog=Catalog([str(10 * k) for k in range(_ITEMS)]),
-    )
-    split = split_pairs(numbered, np.array([5, 6]), np.array([10, 20]))
-    assert (len(split.test), split.unknown) == (2, 0)
-
-
-@given(ratings=tables, pairs=st.lists(st.tuples(st.integers(-1, 9), st.integers(0, 45))))
+@unhurried
+@given(ratings=tables, pairs=st.lists(st.tuples(st.integers(-1, 9), st.integers(-1, 45))))
 def test_pairs_agree_with_a_plain_lookup(ratings: Ratings, pairs: list[tuple[int, int]]) -> None:
     there = {row[:2] for row in rows_of(ratings)}
-    split = split_pairs(ratings, [u for u, _ in pairs], [f"i{i}" for _, i in pairs])
+    split = split_pairs(ratings, [u for u, _ in pairs], [i for _, i in pairs])
     assert {row[:2] for row in rows_of(split.test)} == there & set(pairs)
     assert split.unknown == sum(pair not in there for pair in pairs)
 
 
-def test_real_probe_is_found_whole() -> None:
+def test_a_probe_taken_from_the_data_is_found_whole() -> None:
     ratings = build([(u, i, 0) for u in range(300) for i in range(0, _ITEMS, 3)], users=300)
     probe = split_random(ratings, 0.2, seed=9).test
-    ids = np.array(ratings.catalog.ids)[probe.items]
-    split = split_pairs(ratings, probe.user_of_rating(), ids)
+    split = split_pairs(ratings, probe.user_of_rating(), probe.items)
     assert split.unknown == 0
     assert rows_of(split.test) == rows_of(probe)
+
+
+def test_the_published_split_of_ml_100k(data_folder: Path) -> None:
+    folder = data_folder / "ml-100k"
+    columns = {"user": 0, "item": 1, "rating": 2, "time": 3}
+    ratings = read_ratings(folder)
+    base, probe = (
+        read_ratings(folder / name, scale=ratings.scale, catalog=ratings.catalog, columns=columns)
+        for name in ("u1.base", "u1.test")
+    )
+    assert ratings.users is not None and probe.users is not None
+    users = np.searchsorted(ratings.users, probe.users)[probe.user_of_rating()]
+    split = split_pairs(ratings, users, probe.items)
+    assert (split.unknown, len(split.test)) == (0, 20_000)
+    for part, published in ((split.train, base), (split.test, probe)):
+        assert np.array_equal(part.items, published.items)
+        assert np.array_equal(part.codes, published.codes)
+        assert np.array_equal(np.asarray(part.times), np.asarray(published.times))
 
 
 @pytest.mark.parametrize(
@@ -250,8 +264,14 @@ def test_leaving_out_nothing_is_refused(split: Callable[..., Split]) -> None:
 
 
 def test_pairs_of_different_lengths_are_refused() -> None:
-    with pytest.raises(InputError, match="as many users as items"):
-        split_pairs(grid(3, 3), [0, 1], ["i0"])
+    with pytest.raises(InputError, match="2 users but 1 items"):
+        split_pairs(grid(3, 3), [0, 1], [0])
+
+
+@pytest.mark.parametrize("items", [["i0"], [0.5], [[0]]])
+def test_pairs_that_are_not_indices_are_refused(items: Any) -> None:
+    with pytest.raises(InputError, match="given as indices"):
+        split_pairs(grid(3, 3), [0], items)
 
 
 def test_a_split_shows_no_rating() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import NoReturn
 
 import typer
 
-from discreet.cli import _console, data, demo, ledger
+from discreet.cli import _console, data, demo, evaluate, fit, inspect, ledger, predict, recommend
 from discreet.domain import DiscreetError
 
 app = typer.Typer(
@@ -18,8 +19,16 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command()(demo.demo)
+app.command()(fit.fit)
+app.command()(recommend.recommend)
+app.command()(predict.predict)
+app.command()(inspect.inspect)
+app.command()(evaluate.evaluate)
 app.add_typer(data.app, name="data")
 app.add_typer(ledger.app, name="ledger")
+
+
+_INTERRUPTED = 130
 
 
 def main() -> None:
@@ -30,8 +39,16 @@ def main() -> None:
         _console.complain(str(error))
         sys.exit(2)
     except KeyboardInterrupt:
-        _console.complain("interrupted; nothing was left half-written")
-        sys.exit(130)
+        _interrupted()
+    except SystemExit as ended:
+        if ended.code == _INTERRUPTED:  # what typer makes of an interrupt
+            _interrupted()
+        raise
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)
+
+
+def _interrupted() -> NoReturn:
+    _console.complain("interrupted; nothing was left half-written")
+    sys.exit(_INTERRUPTED)

@@ -17,9 +17,19 @@ def complain(message: str) -> None:
     err.print(f"discreet: {message}", style="red", markup=False, soft_wrap=True)
 
 
+def warn(message: str) -> None:
+    """One line on standard error about what goes on all the same."""
+    err.print(f"discreet: warning: {message}", style="yellow", markup=False, soft_wrap=True)
+
+
 def note(message: str) -> None:
     """One quiet line on standard error, so that standard output stays clean for `--json`."""
     err.print(message, style="dim", markup=False, soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """Text on standard output as it is, never wrapped."""
+    out.print(text, markup=False, soft_wrap=True)
 
 
 def write_json(data: Any) -> None:

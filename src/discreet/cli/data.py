@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import enum
 import shlex
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from discreet.cli import _console
+from discreet.cli import _console, _inputs
+from discreet.cli._inputs import BadRows, spell
 from discreet.cli._progress import bar, stages
-from discreet.domain import InputError, Scale
+from discreet.domain import Scale
 
 if TYPE_CHECKING:
     from discreet.ratings import Figures
     from discreet.ratings.download import DataSet
-    from discreet.ratings.readers import Columns, Layout
     from discreet.ratings.synthetic import Shape
 
 # The rooms that do the work are imported where they are used: `discreet --help` stays quick.
@@ -32,13 +31,6 @@ app = typer.Typer(
 
 _WARNING = "for the curator's eyes only: these figures are not private"
 _BAR_WIDTH = 30
-
-
-class BadRows(enum.StrEnum):
-    """What to do with rows that cannot be used."""
-
-    REFUSE = "refuse"
-    SKIP = "skip"
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -56,7 +48,7 @@ def list_data(json: Json = False) -> None:
         return
     made = _sizes_table("Made here: discreet data make SHAPE -o FILE", "shape")
     for shape in SHAPES.values():
-        _add_sizes(made, shape.name, shape.ratings, shape.users, shape.items, _spell(shape.scale))
+        _add_sizes(made, shape.name, shape.ratings, shape.users, shape.items, spell(shape.scale))
     got = _sizes_table("Fetched: discreet data get NAME", "name", "download")
     for one in data_sets():
         size = "" if one.size is None else f"{one.size / 1e6:,.0f} MB"
@@ -66,42 +58,21 @@ def list_data(json: Json = False) -> None:
 
 @app.command()
 def info(
-    path: Annotated[str, typer.Argument(help="A file, or the folder of a known data set.")],
-    scale: Annotated[
-        str | None, typer.Option(help="The rating scale: 1..5, 0.5..5/0.5, -10..10/continuous.")
-    ] = None,
-    catalog: Annotated[
-        str | None, typer.Option(help="A CSV file with the columns id and title, or from-data.")
-    ] = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(help="What the columns are called, or where: user=uid,item=mid,rating=r."),
-    ] = None,
-    layout: Annotated[
-        str, typer.Option(help="auto, table, movielens, netflix or jester.")
-    ] = "auto",
-    on_bad_rows: Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")] = (
-        BadRows.REFUSE
-    ),
+    path: _inputs.RatingsPath,
+    scale: _inputs.ScaleText = None,
+    catalog: _inputs.CatalogName = None,
+    columns: _inputs.ColumnsText = None,
+    layout: _inputs.LayoutName = "auto",
+    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     json: Json = False,
 ) -> None:
     """Show figures about ratings, for the curator's eyes only."""
     from discreet.ratings import figures
-    from discreet.ratings.readers import read_ratings
 
-    with bar("reading") as advance:
-        ratings = read_ratings(
-            path,
-            scale=None if scale is None else Scale.parse(scale),
-            catalog=catalog,
-            layout=cast("Layout", layout),
-            columns=_parse_columns(columns),
-            on_bad_rows=on_bad_rows.value,
-            progress=advance,
-        )
+    ratings = _inputs.read(path, scale, catalog, columns, layout, on_bad_rows)
     found = figures(ratings)
     if json:
-        _console.write_json({"note": _WARNING, "scale": _spell(ratings.scale)} | found.as_json())
+        _console.write_json({"note": _WARNING, "scale": spell(ratings.scale)} | found.as_json())
         return
     _say(f"{_WARNING}\n")
     _console.out.print(_figures_table(found, ratings.scale), "", _values_table(found), sep="\n")
@@ -186,19 +157,13 @@ def _reading(data_set: DataSet, folder: Path) -> str:
 
 
 def _how_to_read(path: Path, scale: Scale, catalog: Path) -> str:
-    text = _spell(scale)
+    text = spell(scale)
     files = [shlex.quote(str(file)) for file in (path, catalog)]
     call = f"discreet.read_ratings({str(path)!r}, scale={_argument(scale)}, catalog="
     return (
         f"  discreet data info {files[0]} --scale={text} --catalog {files[1]}\n"
         f"  {call}{str(catalog)!r})"
     )
-
-
-def _spell(scale: Scale) -> str:
-    """The scale as `Scale.parse` reads it."""
-    ending = {1.0: "", None: "/continuous"}.get(scale.step, f"/{scale.step}")
-    return f"{scale.lo:g}..{scale.hi:g}{ending}"
 
 
 def _argument(scale: Scale) -> str:
@@ -209,24 +174,9 @@ def _argument(scale: Scale) -> str:
     return f"discreet.Scale({numbers}, {None if scale.step is None else f'{scale.step:g}'})"
 
 
-def _parse_columns(text: str | None) -> Columns | None:
-    """`user=uid,item=mid,time=`: by name, by position counted from 0, or no such column."""
-    if text is None:
-        return None
-    columns: dict[str, str | int | None] = {}
-    for part in text.split(","):
-        role, equals, name = part.partition("=")
-        if not equals:
-            raise InputError(
-                f"'{part}' names no column; write --columns user=uid,item=mid,rating=r"
-            )
-        columns[role.strip()] = int(name) if name.isdecimal() else name.strip() or None
-    return columns
-
-
 def _shape_as_json(shape: Shape) -> dict[str, Any]:
     names = ("name", "ratings", "users", "items")
-    return {name: getattr(shape, name) for name in names} | {"scale": _spell(shape.scale)}
+    return {name: getattr(shape, name) for name in names} | {"scale": spell(shape.scale)}
 
 
 def _sizes_table(title: str, first: str, *more: str) -> Table:

@@ -238,5 +238,5 @@ def _finite(value: float) -> float | None:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column)
+        table.add_column(column, no_wrap=column.startswith("time"))
     return table

@@ -28,7 +28,8 @@ class Catalog:
     Args:
         ids: The items' identifiers as text, all different. An item's index is its place here.
         titles: What people call them, in the same order; the ids where absent. Titles that occur
-            more than once get their id appended, so that every title names one item.
+            more than once, or that are another item's id, get their id appended, so that every
+            title names one item.
         origin: Where the list came from.
     """
 
@@ -38,7 +39,7 @@ class Catalog:
         titles: Sequence[str] | None = None,
         origin: CatalogOrigin = CatalogOrigin.GIVEN,
     ) -> None:
-        self.ids: tuple[str, ...] = tuple(ids)
+        self.ids: tuple[str, ...] = _texts("ids", ids)
         self.origin = origin
         if not self.ids:
             raise InputError("a catalogue needs at least one item")
@@ -49,7 +50,7 @@ class Catalog:
             titles = self.ids
         elif len(titles) != len(self.ids):
             raise InputError(f"{len(self.ids):,} items but {len(titles):,} titles")
-        self.titles: tuple[str, ...] = _told_apart(self.ids, titles)
+        self.titles: tuple[str, ...] = _told_apart(self.ids, _texts("titles", titles))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -67,8 +68,8 @@ class Catalog:
 
     @cached_property
     def _index_of(self) -> dict[str, int]:
+        # No title is another item's id, so the two tables never disagree.
         by_title = {title: index for index, title in enumerate(self.titles)}
-        # An id wins over a title that happens to look like it: ids are what files contain.
         return by_title | {item: index for index, item in enumerate(self.ids)}
 
     def find(self, name: str) -> int | None:
@@ -96,11 +97,29 @@ class Catalog:
         return sha.hexdigest()
 
 
+def _texts(what: str, values: Iterable[str]) -> tuple[str, ...]:
+    texts = () if isinstance(values, str) else tuple(values)
+    if isinstance(values, str) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"a catalogue's {what} are a list of texts; write ['1', '2'], not [1, 2]")
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"one of the catalogue's {what} is not valid Unicode text") from None
+    return texts
+
+
 def _told_apart(ids: Sequence[str], titles: Sequence[str]) -> tuple[str, ...]:
-    """Titles with the id appended wherever a title names more than one item."""
-    counts = Counter(titles)
-    if len(counts) == len(titles):
-        return tuple(titles)
-    apart = [t if counts[t] == 1 else f"{t} [{i}]" for i, t in zip(ids, titles, strict=True)]
-    # A title may already look like another one's disambiguation: then its id is appended as well.
-    return tuple(apart) if len(set(apart)) == len(apart) else _told_apart(ids, apart)
+    """Titles with the id appended wherever a title would name more than one item.
+
+    Nothing that anybody is called already is given out, so the results all differ; appending makes
+    a title longer, so a free one is found.
+    """
+    counts, known = Counter(titles), set(ids)
+    taken = {*known, *titles}
+    apart = list(titles)
+    for index, (item, title) in enumerate(zip(ids, titles, strict=True)):
+        if counts[title] > 1 or (title != item and title in known):
+            while apart[index] in taken:
+                apart[index] += f" [{item}]"
+            taken.add(apart[index])
+    return tuple(apart)

@@ -30,7 +30,7 @@ class OwnRatings:
         """Look up a plain mapping from item id or title to rating.
 
         Raises:
-            InputError: A rating is not on the scale, or two names mean the same item.
+            InputError: A rating is no number or not on the scale, or two names mean one item.
         """
         known: dict[int, float] = {}
         unknown: list[str] = []
@@ -41,7 +41,7 @@ class OwnRatings:
                 continue
             if index in known:
                 raise InputError(f"'{name}' is rated twice under two names")
-            known[index] = float(value)
+            known[index] = _number(value, catalog.titles[index])
         items = np.array(sorted(known), dtype=np.int32)
         values = np.array([known[int(i)] for i in items], dtype=np.float64)
         outside = ~scale.contains(values)
@@ -55,3 +55,11 @@ class OwnRatings:
 
     def __repr__(self) -> str:
         return "OwnRatings(private)"
+
+
+def _number(value: float, title: str) -> float:
+    try:
+        return float(value)
+    except (OverflowError, TypeError, ValueError):
+        # "from None": the conversion's own message repeats what it was given.
+        raise InputError(f"the rating of '{title}' is not a number") from None

@@ -29,7 +29,7 @@ class Scale:
     step: float | None = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.lo) and math.isfinite(self.hi)) or self.lo >= self.hi:
+        if not math.isfinite(self.hi - self.lo) or self.lo >= self.hi:
             raise InputError(
                 f"a scale needs finite lo < hi, not {self.lo:g}..{self.hi:g}; five stars are 1..5"
             )
@@ -37,7 +37,7 @@ class Scale:
             if not (math.isfinite(self.step) and self.step > 0):
                 raise InputError(f"a scale's step must be positive, not {self.step:g}")
             parts = (self.hi - self.lo) / self.step
-            if abs(parts - round(parts)) > 1e-9 or not 1 <= round(parts) < _MAX_LEVELS:
+            if not 0.5 < parts < _MAX_LEVELS - 0.5 or abs(parts - round(parts)) > 1e-9:
                 raise InputError(
                     f"step {self.step:g} does not divide {self.lo:g}..{self.hi:g} into 1 to "
                     f"{_MAX_LEVELS - 1} equal parts; use step None for a continuous scale"
@@ -73,7 +73,12 @@ class Scale:
         """The possible ratings in rising order, or None on a continuous scale."""
         if self.step is None:
             return None
-        return self.lo + self.step * np.arange(round(self.range / self.step) + 1, dtype=np.float64)
+        return self.decode(np.arange(self._parts + 1))
+
+    @property
+    def _parts(self) -> int:
+        assert self.step is not None
+        return round(self.range / self.step)
 
     def contains(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Which values are ratings of this scale (NaN is none)."""
@@ -82,8 +87,8 @@ class Scale:
         inside = (array >= self.lo - slack) & (array <= self.hi + slack)
         if self.step is None:
             return inside
-        offset = (array - self.lo) / self.step
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
+            offset = (array - self.lo) / self.step
             return inside & (np.abs(offset - np.rint(offset)) <= 1e-3)
 
     def encode(
@@ -99,10 +104,13 @@ class Scale:
         return np.rint((array - self.lo) / self.step).astype(np.uint8)
 
     def decode(self, codes: npt.NDArray[np.generic]) -> npt.NDArray[np.float64]:
-        """The ratings that `encode` stored."""
+        """The ratings that `encode` stored, none of them outside `lo` to `hi`."""
+        array = codes.astype(np.float64)
         if self.step is None:
-            return codes.astype(np.float64)
-        return self.lo + self.step * codes.astype(np.float64)
+            return np.clip(array, self.lo, self.hi)
+        # Not lo + step * code: with step 0.1 the third level would be 0.30000000000000004.
+        below = self.lo + self.range * array / self._parts
+        return np.where(array < self._parts, below, self.hi)
 
     def __str__(self) -> str:
         kind = "continuous" if self.step is None else f"in steps of {self.step:g}"

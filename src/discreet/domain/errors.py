@@ -5,6 +5,7 @@
     │   └── MissingPart       an optional part of the installation is absent
     ├── BudgetExceeded        a charge would pass the ledger's limit; nothing was charged
     ├── LedgerError           a ledger cannot be read or written; nothing was drawn
+    ├── NotCharged            a mechanism was to draw what no receipt covers; nothing was drawn
     └── DownloadError         a public data set could not be fetched or did not verify
 
 Each message is one line for the person who reads it: what was wrong, where, what would be right.
@@ -51,6 +52,10 @@ class BudgetExceeded(DiscreetError):
 
 class LedgerError(DiscreetError):
     """The ledger cannot be used: missing, damaged, foreign, locked, read-only or full."""
+
+
+class NotCharged(DiscreetError):
+    """A mechanism was asked to draw for an event that no receipt covers. A bug, caught in time."""
 
 
 class DownloadError(DiscreetError):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,30 +18,58 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends well.
 
     The block writes the temporary path. On success the content is flushed to disk and renamed over
-    `path` in one step; on any exception, an interrupt included, `path` is as it was.
+    `path` in one step; on any exception, an interrupt included, `path` is as it was. A file that
+    was there keeps its permissions, a new one gets those of the umask. A symbolic link stays, and
+    what it points to is replaced.
 
     Raises:
-        InputError: The folder is missing, not writable or full.
+        InputError: The folder is missing, not writable or full, or `path` is no ordinary file.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise InputError("is a folder, not a file", path=target)
+    given = Path(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        target = _destination(given)
+        handle, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     except OSError as error:
-        raise _unwritable(target, error) from error
+        raise _unwritable(given, error) from error
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
         _flush(temporary)
-        temporary.chmod(0o666 & ~_umask())
+        temporary.chmod(_permissions(target))
         temporary.replace(target)
-        _flush(target.parent)
     except OSError as error:
-        raise _unwritable(target, error) from error
+        if _is_about_something_else(error, name):
+            raise
+        raise _unwritable(given, error) from error
     finally:
         temporary.unlink(missing_ok=True)
+    # The file is in place; a folder that cannot be opened or flushed does not undo that.
+    with contextlib.suppress(OSError):
+        _flush(target.parent)
+
+
+def _destination(given: Path) -> Path:
+    """The file that links lead to, checked to be one that a rename may replace."""
+    try:
+        target = given.resolve()
+    except RuntimeError:  # links in a circle, up to Python 3.12; later they are left as they are
+        target = given
+    if target.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if target.is_dir():
+        raise InputError("is a folder, not a file", path=given)
+    if target.exists() and not target.is_file():
+        raise InputError("is a device or a pipe, not a file", path=given)
+    return target
+
+
+def _permissions(target: Path) -> int:
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 def _flush(path: Path) -> None:
@@ -50,10 +80,9 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
+def _is_about_something_else(error: OSError, name: str) -> bool:
+    """Whether the block failed at another file, a connection or a closed terminal."""
+    return error.filename not in (None, name) or isinstance(error, ConnectionError | TimeoutError)
 
 
 def _unwritable(target: Path, error: OSError) -> InputError:

@@ -49,13 +49,13 @@ def publish_item_counts(
     """
     statistic = ItemCounts(protect, Noise.GAUSSIAN if delta > 0 else Noise.LAPLACE)
     mechanism, event = _mechanism(statistic, epsilon, delta)
-    receipt = _charge([event], "item counts", ledger, randomness)
+    receipt = charge([event], "item counts", ledger, randomness)
     exact = statistic.measure(ratings)
     noisy = mechanism.release(exact, event, receipt, in_place=True)  # type: ignore[arg-type]
     return PublicCounts(
         noisy / statistic.grid,
         _spread(mechanism) / statistic.grid,
-        Guarantee(protect, (event,), delta, _assumptions(ratings), _not_private(receipt)),
+        Guarantee(protect, (event,), delta, assumptions(ratings), _not_private(receipt)),
     )
 
 
@@ -71,9 +71,10 @@ def _mechanism(
     return geometric, geometric.event(statistic.sensitivity, statistic.unit, "item counts")
 
 
-def _charge(
+def charge(
     events: list[Event], purpose: str, ledger: Ledger | None, randomness: Randomness | None
 ) -> Receipt:
+    """Book events with a ledger, or without one if the caller keeps count."""
     if ledger is None:
         return Receipt(events, randomness)
     return ledger.charge(events, purpose, randomness=randomness)
@@ -85,7 +86,8 @@ def _spread(mechanism: RoundedGaussian | TwoSidedGeometric) -> float:
     return float(np.sqrt(2) * mechanism.scale)
 
 
-def _assumptions(ratings: Ratings) -> tuple[str, ...]:
+def assumptions(ratings: Ratings) -> tuple[str, ...]:
+    """What any release of these ratings rests on."""
     assumes = ["one account is one person"]
     if ratings.catalog.origin is CatalogOrigin.FROM_DATA:
         assumes.append("it is no secret which items were rated at all (the catalogue is from data)")

@@ -42,9 +42,9 @@ class Event(abc.ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Unit):
             raise InputError(f"an event's unit is Unit.RATING or Unit.USER, not {self.unit!r}")
-        _at_least_one("count", self.count)
+        _whole("count", self.count)
         if self.ratings_per_user is not None:
-            _at_least_one("ratings_per_user", self.ratings_per_user)
+            _whole("ratings_per_user", self.ratings_per_user)
         if not isinstance(self.covers_change, bool):
             raise InputError(f"covers_change is True or False, not {self.covers_change!r}")
 
@@ -183,9 +183,10 @@ def _times(value: float, factor: int) -> float:
     return value if factor == 1 else round_up(value * factor)
 
 
-def _at_least_one(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{name} must be a whole number from 1 on, not {value!r}")
+def _whole(name: str, value: int) -> None:
+    # Up to 2^53 a whole number is a float without rounding, which `round_up` relies on.
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 2**53:
+        raise InputError(f"{name} must be a whole number from 1 to 2^53, not {value!r}")
 
 
 def _positive(name: str, value: float) -> None:

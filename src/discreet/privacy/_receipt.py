@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol
@@ -44,6 +45,7 @@ class Receipt:
         self.ledger = ledger
         self._randomness = randomness or SystemRandomness()
         self._left = Counter(self.events)
+        self._lock = threading.Lock()
 
     @property
     def is_private(self) -> bool:
@@ -56,9 +58,10 @@ class Receipt:
         Raises:
             NotCharged: The event was not charged, or was redeemed before.
         """
-        if self._left[event] < 1:
-            raise NotCharged(f"'{event.label}' was not charged, or was drawn before")
-        self._left[event] -= 1
+        with self._lock:
+            if self._left[event] < 1:
+                raise NotCharged(f"'{event.label}' was not charged, or was drawn before")
+            self._left[event] -= 1
         return self._randomness
 
     def open_purse(self, event: Event) -> Purse:
@@ -81,6 +84,7 @@ class Purse:
         self._private = private
         self._most = FilterAccountant().totals([total])
         self._spent = Totals()
+        self._lock = threading.Lock()
 
     @property
     def is_private(self) -> bool:
@@ -93,10 +97,11 @@ class Purse:
         Raises:
             NotCharged: It is of another unit than the total, or more than what is left.
         """
-        after = self._spent + FilterAccountant().totals([event])
-        fits = after.pure <= self._most.pure and after.mu_squared <= self._most.mu_squared
-        if event.unit is not self.total.unit or not fits:
-            raise NotCharged(f"'{event.label}' is more than what is left of the charge")
-        self._spent = after
-        self.events = (*self.events, event)
+        with self._lock:
+            after = self._spent + FilterAccountant().totals([event])
+            fits = after.pure <= self._most.pure and after.mu_squared <= self._most.mu_squared
+            if event.unit is not self.total.unit or not fits:
+                raise NotCharged(f"'{event.label}' is more than what is left of the charge")
+            self._spent = after
+            self.events = (*self.events, event)
         return self._randomness

@@ -44,19 +44,17 @@ class ItemCounts:
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""
         counts = np.zeros(len(ratings.catalog), dtype=np.int64)
-        _add_votes(ratings.starts, ratings.items, self._votes(ratings), counts)
+        _add_votes(ratings.starts, ratings.items, self.votes(ratings), counts)
         return counts
 
-    def _votes(self, ratings: Ratings) -> npt.NDArray[np.int64]:
+    def votes(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """v_u on the grid, rounded down: floor(G/sqrt c) is the integer root of floor(G^2/c)."""
         counts = np.maximum(np.diff(ratings.starts), 1)
         if self.unit is Unit.RATING:
             return np.ones_like(counts)
-        if self.noise is Noise.GAUSSIAN:
-            counts = np.sqrt(GRID * GRID // counts)
-        else:
-            counts = GRID // counts
-        return counts.astype(np.int64)
+        l2 = self.noise is Noise.GAUSSIAN
+        votes = np.sqrt(GRID * GRID // counts) if l2 else GRID // counts
+        return votes.astype(np.int64)
 
 
 @nb.njit(cache=True, nogil=True)

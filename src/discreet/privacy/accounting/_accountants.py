@@ -79,8 +79,7 @@ class Totals:
         _check_epsilon(epsilon)
         if self.mu_squared == 0:
             return 0.0 if epsilon >= self.pure else _pure_delta(self.pure, epsilon)
-        left = epsilon if self.pure == 0 else math.nextafter(epsilon - self.pure, -math.inf)
-        return gaussian_delta(self.mu, left)
+        return gaussian_delta(self.mu, epsilon - self.pure)
 
 
 class Accountant(abc.ABC):
@@ -223,8 +222,8 @@ class PldAccountant(_SummingAccountant):
     a later release chosen after seeing an earlier one needs a filter.
 
     Its Fourier transforms err by some 1e-14 of probability in a thousand steps, to either side; a
-    larger part of delta is set aside for that. The simple sum is valid as well, and exact for Gaussian noise alone, so
-    the smaller answer is given.
+    larger part of delta is set aside for that. The simple sum is valid as well, and exact for
+    Gaussian noise alone, so the smaller answer is given.
     """
 
     name = "PLD"

@@ -28,8 +28,9 @@ def release_with_noise(
         raise InputError("one draw redeems one event: charge an event with count 1")
     if not np.issubdtype(values.dtype, np.integer):
         raise InputError(f"private statistics are integers on a grid, not {values.dtype}")
-    if in_place and (values.dtype != np.int64 or not values.flags.c_contiguous):
-        raise InputError("noise can be added in place to a contiguous int64 array only")
+    flags = values.flags
+    if in_place and not (values.dtype == np.int64 and flags.c_contiguous and flags.writeable):
+        raise InputError("noise is added in place to a contiguous, writeable int64 array only")
     if values.size and (int(values.max()) > _LARGEST or int(values.min()) < -_LARGEST):
         raise InputError("a private statistic exceeds 2^61 grid units; use a coarser grid")
     noisy = values if in_place else np.array(values, dtype=np.int64, order="C")

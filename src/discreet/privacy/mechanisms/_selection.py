@@ -5,8 +5,9 @@ from __future__ import annotations
 import abc
 import enum
 import math
+import threading
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,10 @@ from discreet.privacy.noise import Randomness
 MAX_ITEMS = 1 << 20
 MAX_CHOSEN = 1 << 10
 _LARGEST_SCORE = 1 << 52
+_LARGEST_TABLE = 1 << 27
+
+# The parallel kernels share numba's threads, not all of whose backends bear two callers.
+_one_at_a_time = threading.Lock()
 
 
 class Moves(enum.StrEnum):
@@ -48,7 +53,7 @@ class Selection(abc.ABC):
     k: int
     epsilon: float
     sensitivity: int
-    moves: Moves
+    moves: Moves | Literal["one", "all"]
 
     name: ClassVar[str]
 
@@ -88,11 +93,15 @@ class Selection(abc.ABC):
             event: What was charged: this mechanism's event for so many rows.
             receipt: Shows that it was.
         """
+        if np.ndim(scores) not in (1, 2):
+            raise InputError("scores are a vector, or one row of them for each choice")
         rows = np.atleast_2d(scores)
         if event != self.event(event.unit, event.label, len(rows)):
             raise InputError("the charged event is not this mechanism's for so many rows")
         self._check(rows)
-        chosen = self._choose(np.ascontiguousarray(rows, dtype=np.int64), receipt.redeem(event))
+        exact = np.ascontiguousarray(rows, dtype=np.int64)
+        with _one_at_a_time:
+            chosen = self._choose(exact, receipt.redeem(event))
         return chosen.reshape(*np.shape(scores)[:-1], self.k)
 
     def _check(self, rows: npt.NDArray[Any]) -> None:
@@ -103,6 +112,8 @@ class Selection(abc.ABC):
             raise InputError(
                 f"{self.k} of {items:,} items cannot be chosen (at most {MAX_ITEMS:,})"
             )
+        if self.k * items > _LARGEST_TABLE:
+            raise InputError(f"{self.k} of {items:,} items need too large a table; choose fewer")
         if rows.size and max(-int(rows.min()), int(rows.max())) > _LARGEST_SCORE:
             raise InputError("a score exceeds 2^52 grid units; use a coarser grid")
 
@@ -110,15 +121,22 @@ class Selection(abc.ABC):
 def to_grid(scores: npt.ArrayLike, step: float) -> npt.NDArray[np.int64]:
     """Scores as integers: multiples of `step`, rounded to the nearest.
 
-    A sensitivity of s becomes `grid_sensitivity(s, step)` grid units.
+    The step is a power of two, so that dividing by it is exact and a sensitivity of s becomes
+    `grid_sensitivity(s, step)` grid units and no more.
     """
+    _check_step(step)
     return np.rint(np.asarray(scores, dtype=np.float64) / step).astype(np.int64)
 
 
 def grid_sensitivity(sensitivity: float, step: float) -> int:
     """How far two rounded scores can be apart whose originals are `sensitivity` apart.
 
-    Rounding moves each by half a step, so the integers differ by less than s/step + 1, and 2 more
-    than the floor of s/step is never reached; one is added for the float division.
+    Rounding moves each by at most half a step: |round(a) - round(b)| <= |a - b| + 1, an integer.
     """
-    return math.floor(sensitivity / step * (1 + 2**-50)) + 1
+    _check_step(step)
+    return math.floor(sensitivity / step) + 1
+
+
+def _check_step(step: float) -> None:
+    if not (math.isfinite(step) and step > 0 and math.frexp(step)[0] == 0.5):
+        raise InputError(f"a grid's step is a power of two, such as 1/1024, not {step:g}")

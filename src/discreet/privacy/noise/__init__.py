@@ -2,6 +2,7 @@
 
 from discreet.privacy.noise._choices import below_exactly, draw_below, flip_coins
 from discreet.privacy.noise._laws import MAX_SCALE, GaussianLaw, GeometricLaw, Law
+from discreet.privacy.noise._precision import precision
 from discreet.privacy.noise._randomness import Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy.noise._sampler import add_noise, draw_noise
 
@@ -18,4 +19,5 @@ __all__ = [
     "draw_below",
     "draw_noise",
     "flip_coins",
+    "precision",
 ]

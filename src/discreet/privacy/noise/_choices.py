@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
+from discreet.privacy.noise._precision import precision
 from discreet.privacy.noise._randomness import Randomness
 
 _MARGIN = 2.0**-40
@@ -26,7 +27,7 @@ def flip_coins(
         randomness: Where the bits come from.
         margin: How close to the probability a coin's first 64 bits are looked at exactly.
     """
-    with mpmath.workprec(64):
+    with precision(64):
         probability = float(exact())
     words = randomness.words(count)
     uniform = words.astype(np.float64) * 2.0**-64
@@ -41,7 +42,7 @@ def below_exactly(
 ) -> bool:
     """Whether the uniform number that begins with these bits is below `exact()`."""
     while True:
-        with mpmath.workprec(bits + 2 * _GUARD):
+        with precision(bits + 2 * _GUARD):
             threshold, slack = exact(), mpmath.ldexp(1, -bits - _GUARD)
             if mpmath.ldexp(leading + 1, -bits) <= threshold - slack:
                 return True

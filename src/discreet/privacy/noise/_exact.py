@@ -10,6 +10,7 @@ from __future__ import annotations
 import mpmath
 
 from discreet.privacy.noise._laws import Law
+from discreet.privacy.noise._precision import precision
 from discreet.privacy.noise._randomness import Randomness
 
 _MORE = 64
@@ -19,7 +20,7 @@ _GUARD = 40
 def exact_cell(law: Law, leading: int, bits: int, randomness: Randomness) -> int:
     """The cell of a uniform number whose first `bits` bits are `leading`."""
     while True:
-        with mpmath.workprec(bits + 2 * _GUARD):
+        with precision(bits + 2 * _GUARD):
             low = _cell_of(law, leading, bits)
             if low is not None and low == _cell_of(law, leading + 1, bits):
                 return low
@@ -31,7 +32,7 @@ def exact_accept(
 ) -> bool:
     """Whether coin >= reject(cell, place), both numbers given as (leading bits, how many)."""
     while True:
-        with mpmath.workprec(max(place[1], coin[1]) + 2 * _GUARD):
+        with precision(max(place[1], coin[1]) + 2 * _GUARD):
             slack = mpmath.ldexp(1, -max(place[1], coin[1]) - _GUARD)
             ends = [
                 law.exact_reject(cell, mpmath.ldexp(place[0], -place[1])),

@@ -21,8 +21,8 @@ from scipy.special import erf
 
 from discreet.domain import InputError
 
-MAX_SCALE = 2.0**50
-"""The largest sigma or scale: even a draw of 2^10 scales stays far inside 64 bits."""
+MIN_SCALE, MAX_SCALE = 2.0**-20, 2.0**50
+"""The smallest and largest sigma or scale: a draw of 2^10 scales stays far inside 64 bits."""
 
 _CELLS_PER_SCALE_LOG2 = 8
 
@@ -32,15 +32,15 @@ class Law(abc.ABC):
     """A symmetric law on the integers with a scale.
 
     Args:
-        scale: In grid units, above 0 and at most 2^50.
+        scale: In grid units, from 2^-20 to 2^50.
     """
 
     scale: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.scale <= MAX_SCALE:
+        if not MIN_SCALE <= self.scale <= MAX_SCALE:
             raise InputError(
-                f"noise needs a scale above 0 and at most 2^50 grid units, not {self.scale:g}"
+                f"noise needs a scale from 2^-20 to 2^50 grid units, not {self.scale:g}"
             )
 
     @cached_property

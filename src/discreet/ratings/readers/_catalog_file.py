@@ -115,6 +115,8 @@ def _from_list(file: Path, origin: CatalogOrigin) -> Catalog:
 
 def _places(names: list[str], columns: CatalogColumns | None, file: Path) -> dict[str, int]:
     told = columns or {}
+    if not told.keys() <= {"id", "title"}:
+        raise InputError("the columns of a catalogue are id and title")
     places: dict[str, int] = {}
     try:
         for role, groups in (("id", _ID_NAMES), ("title", _TITLE_NAMES)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings._build import build_ratings
 from discreet.ratings._ratings import Ratings
 from discreet.ratings.readers._batch import REASONS, Batch, Fault, Ids, Origin, mark
+from discreet.ratings.readers._growing import Growing
 from discreet.ratings.readers._ids import IdColumn
 from discreet.ratings.readers._lookup import UNKNOWN, CatalogLookup
 
@@ -20,7 +21,6 @@ BadRows = Literal["refuse", "skip"]
 """What to do with a row that cannot be used: refuse the whole source, or leave the row out."""
 
 _MAX_TIME = 2**32 - 1
-_T = TypeVar("_T", bound=np.generic)
 
 
 @dataclass(repr=False)
@@ -65,9 +65,9 @@ class Collector:
         self._skip, self._keep_user_ids = on_bad_rows == "skip", keep_user_ids
         self._lookup = None if catalog is None else CatalogLookup(catalog)
         self._users, self._item_ids = IdColumn(), IdColumn()
-        self._items: list[npt.NDArray[np.int32]] = []
-        self._codes: list[Any] = []
-        self._times: list[npt.NDArray[np.uint32]] = []
+        self._items: Growing[np.int32] = Growing(np.int32)
+        self._codes: Growing[Any] = Growing(np.float32 if scale.step is None else np.uint8)
+        self._times: Growing[np.uint32] = Growing(np.uint32)
         self._strangers: _Strangers | None = None
         self._rows = self._skipped = 0
 
@@ -105,12 +105,11 @@ class Collector:
             raise InputError(f"no ratings: {left}")
         users, user_ids = self._users.finish()
         items, catalog = self._finished_items()
-        codes, times = _drained(self._codes), _drained(self._times) if self._times else None
         return build_ratings(
             users,
             items,
-            codes,
-            times,
+            self._codes.finish(),
+            self._times.finish() if len(self._times) else None,
             scale=self._scale,
             catalog=catalog,
             user_ids=user_ids if self._keep_user_ids else None,
@@ -119,7 +118,7 @@ class Collector:
 
     def _finished_items(self) -> tuple[npt.NDArray[np.int32], Catalog]:
         if self._catalog is not None:
-            return _drained(self._items), self._catalog
+            return self._items.finish(), self._catalog
         items, ids = self._item_ids.finish()
         return items, Catalog(map(str, ids.tolist()), origin=CatalogOrigin.FROM_DATA)
 
@@ -172,17 +171,10 @@ class Collector:
         self._codes.append(self._scale.encode(ratings))
         if batch.times is not None:
             times = batch.times if good is None else batch.times[good]
-            self._times.append(times.astype(np.uint32))
+            self._times.append(times)
 
 
 def _chosen(ids: Ids, good: npt.NDArray[np.bool_] | None) -> Ids:
     if good is None:
         return ids
     return ids.filter(pl.Series(good)) if isinstance(ids, pl.Series) else ids[good]
-
-
-def _drained(parts: list[npt.NDArray[_T]]) -> npt.NDArray[_T]:
-    """One array of all parts; the list is emptied, so that only the result stays in memory."""
-    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    parts.clear()
-    return joined

@@ -114,7 +114,8 @@ def open_parquet(path: Path) -> Any:
     """
     beginning(path, 4)
     try:
-        return pq.ParquetFile(path)
+        # Buffering ahead would keep the whole file in memory until the end.
+        return pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
     except (pa.ArrowException, OSError):
         pass
     raise _damaged(path)
@@ -154,8 +155,9 @@ def open_frame(source: object, columns: Columns | None) -> FrameTable:
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
         places = _places(names, columns)
-        chosen = source.select(pl.col(names[at]).alias(role) for role, at in places.items())
-        return FrameTable(chosen.collect())
+        return FrameTable(
+            _collected(source.select(pl.col(names[at]).alias(r) for r, at in places.items()))
+        )
     if isinstance(source, pl.DataFrame):
         places = _places(source.columns, columns)
         return FrameTable(pl.DataFrame({r: source.to_series(at) for r, at in places.items()}))
@@ -168,6 +170,15 @@ def open_frame(source: object, columns: Columns | None) -> FrameTable:
         "ratings are read from a path, a pandas or polars data frame or an Arrow table, not from "
         f"{type(source).__name__}"
     )
+
+
+def _collected(lazy: pl.LazyFrame) -> pl.DataFrame:
+    try:
+        return lazy.collect()
+    except (pl.exceptions.PolarsError, OSError):
+        # The message may quote a cell.
+        pass
+    raise InputError("the lazy frame fails when it is collected; collect it to see why")
 
 
 def _from_pandas(source: Any, columns: Columns | None) -> pl.DataFrame:

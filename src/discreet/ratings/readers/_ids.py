@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
-
 import numba
 import numpy as np
 import numpy.typing as npt
@@ -12,13 +9,12 @@ import polars as pl
 import pyarrow as pa
 
 from discreet.ratings.readers._batch import Ids
+from discreet.ratings.readers._growing import Growing
 
 CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
 """Decimal text that an integer prints as; 19 digits may still not fit, a cast decides."""
 
 _DENSE_SPAN = 1 << 24
-
-_T = TypeVar("_T", bound=np.generic)
 
 
 class IdColumn:
@@ -29,45 +25,92 @@ class IdColumn:
     """
 
     def __init__(self) -> None:
-        self._integers: list[npt.NDArray[np.integer]] = []
-        self._codes: list[npt.NDArray[np.int32]] = []
-        self._words: list[pl.Series] = []
-        self._is_text: list[bool] = []
+        self._short: Growing[np.int32] = Growing(np.int32)
+        self._long: Growing[np.int64] | None = None
+        self._words: _Words | None = None
 
     def add(self, ids: Ids) -> None:
         """Append a batch."""
-        self._is_text.append(isinstance(ids, pl.Series))
         if isinstance(ids, pl.Series):
-            codes, words = _encode(ids)
-            self._codes.append(codes)
-            self._words.append(words)
+            if self._words is None:
+                self._words = _Words()
+                self._words.add_integers(self._integers())
+            self._words.add(ids)
+        elif self._words is not None:
+            self._words.add_integers(ids)
         else:
-            self._integers.append(_narrow(ids))
+            self._add_integers(ids)
 
     def finish(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.generic]]:
-        """Each row's number, and the identifiers by number. Forgets the batches."""
-        if not self._words:
-            values = _joined(self._integers)
-            self._integers = []
-            return number_integers(values)
-        codes, words = self._as_text()
-        return _number_words(codes, words)
+        """Each row's number, and the identifiers by number. This object is empty afterwards."""
+        if self._words is None:
+            return number_integers(self._integers())
+        words, self._words = self._words, None
+        return words.finish()
 
-    def _as_text(self) -> tuple[npt.NDArray[np.int32], pl.Series]:
-        """All batches as codes into one list of words, which may repeat a word."""
-        integers, texts = iter(self._integers), zip(self._codes, self._words, strict=True)
-        codes, words, known = [], [], 0
-        for is_text in self._is_text:
-            if is_text:
-                local, listed = next(texts)
-            else:
-                local, distinct = number_integers(next(integers))
-                listed = pl.Series(distinct).cast(pl.String)
-            codes.append(local + np.int32(known))
-            words.append(listed)
-            known += len(listed)
-        self._integers, self._codes, self._words, self._is_text = [], [], [], []
-        return _joined(codes), pl.concat(words)
+    def _add_integers(self, ids: npt.NDArray[np.int64]) -> None:
+        """Four bytes each while they do, else eight."""
+        limits = np.iinfo(np.int32)
+        if self._long is None and len(ids) and (ids.min() < limits.min or ids.max() > limits.max):
+            self._long = Growing(np.int64)
+            self._long.append(self._short.finish())
+        if self._long is None:
+            self._short.append(ids)
+        else:
+            self._long.append(ids)
+
+    def _integers(self) -> npt.NDArray[np.integer]:
+        if self._long is None:
+            return self._short.finish()
+        integers, self._long = self._long.finish(), None
+        return integers
+
+
+class _Words:
+    """Collects text, each distinct word once."""
+
+    def __init__(self) -> None:
+        self._codes: Growing[np.int32] = Growing(np.int32)
+        self._known = pl.DataFrame(schema={"word": pl.String, "code": pl.Int32})
+
+    def add(self, words: pl.Series) -> None:
+        """Append a batch of text."""
+        encoded = words.to_arrow().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        self._append(encoded.indices.to_numpy(), pl.Series(encoded.dictionary, dtype=pl.String))
+
+    def add_integers(self, ids: npt.NDArray[np.integer]) -> None:
+        """Append a batch of integers, as the text that they print as."""
+        if len(ids):
+            codes, distinct = number_integers(ids)
+            self._append(codes, pl.Series(distinct).cast(pl.String))
+
+    def _append(self, codes: npt.NDArray[np.int32], words: pl.Series) -> None:
+        found = (
+            words.alias("word")
+            .to_frame()
+            .join(self._known, on="word", how="left", maintain_order="left")
+        )
+        fresh = found.filter(pl.col("code").is_null()).select(
+            "word", code=pl.int_range(pl.len(), dtype=pl.Int32) + self._known.height
+        )
+        self._known = pl.concat([self._known, fresh])
+        numbers = found["code"].fill_null(-1).to_numpy(writable=True)
+        numbers[numbers < 0] = fresh["code"].to_numpy()
+        self._codes.append(numbers[codes])
+
+    def finish(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.generic]]:
+        """Each row's number, and the identifiers by number."""
+        words = self._known["word"]
+        numbers = as_integers(words)
+        keys = words if numbers is None else numbers
+        order = keys.arg_sort().to_numpy()
+        ranks = np.empty(len(order), dtype=np.int32)
+        ranks[order] = np.arange(len(order), dtype=np.int32)
+        listed = keys.gather(order)
+        distinct = np.array(listed.to_list(), np.str_) if numbers is None else listed.to_numpy()
+        return ranks[self._codes.finish()], distinct
 
 
 def number_integers(
@@ -115,42 +158,9 @@ def _ranked(
     return codes
 
 
-def _number_words(
-    codes: npt.NDArray[np.int32], words: pl.Series
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.generic]]:
-    listed = words.unique()
-    numbers = as_integers(listed)
-    keys = words if numbers is None else words.cast(pl.Int64)
-    listed = listed.sort() if numbers is None else numbers.sort()
-    ranked = pl.DataFrame({"id": listed}).with_row_index("rank")
-    ranks = keys.alias("id").to_frame().join(ranked, on="id", how="left", maintain_order="left")
-    distinct = listed.to_numpy() if numbers is not None else np.array(listed.to_list(), np.str_)
-    return ranks["rank"].to_numpy().astype(np.int32)[codes], distinct
-
-
 def as_integers(words: pl.Series) -> pl.Series | None:
     """The words as 64-bit integers if every one is an integer's canonical text."""
     if not words.str.contains(CANONICAL).all():
         return None
     numbers = words.cast(pl.Int64, strict=False)
     return None if numbers.null_count() else numbers
-
-
-def _encode(words: pl.Series) -> tuple[npt.NDArray[np.int32], pl.Series]:
-    encoded = words.to_arrow().dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
-    listed = pl.Series(encoded.dictionary, dtype=pl.String)
-    return encoded.indices.to_numpy().astype(np.int32, copy=False), listed
-
-
-def _narrow(ids: npt.NDArray[np.int64]) -> npt.NDArray[np.integer]:
-    """Four bytes instead of eight where they hold every identifier of the batch."""
-    limits = np.iinfo(np.int32)
-    if len(ids) and limits.min <= ids.min() and ids.max() <= limits.max:
-        return ids.astype(np.int32)
-    return ids
-
-
-def _joined(parts: Sequence[npt.NDArray[_T]]) -> npt.NDArray[_T]:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -22,7 +22,7 @@ from discreet.ratings.readers._text_table import open_table
 Layout = Literal["auto", "table", "movielens", "netflix", "jester"]
 """How files are laid out; `auto` goes by their names, and by a header where they have one."""
 
-LAYOUTS: tuple[str, ...] = get_args(Layout)
+_LAYOUTS: tuple[str, ...] = get_args(Layout)
 
 _NETFLIX = ("mv_*.txt", "combined_data_*.txt")
 _JESTER = "jester-data*.csv"
@@ -44,8 +44,8 @@ def open_path(path: Path, layout: str, columns: Columns | None, separator: str |
     Raises:
         InputError: There is nothing, nothing known, or more than one thing.
     """
-    if layout not in LAYOUTS:
-        raise InputError(f"layout '{layout}' is none of {', '.join(LAYOUTS)}")
+    if layout not in _LAYOUTS:
+        raise InputError(f"layout '{layout}' is none of {', '.join(_LAYOUTS)}")
     with reading(path):
         path.stat()
     files = _found_in(path, layout) if path.is_dir() else [path]

@@ -82,4 +82,5 @@ def _table(
 
 
 def _line_count(path: Path) -> int:
-    return sum(1 for line in whole(path).split(b"\n") if line.strip())
+    data = whole(path)
+    return data.count(b"\n") + (not data.endswith(b"\n"))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 _NEWLINE, _RETURN, _COMMA, _DASH, _COLON, _ZERO, _NINE = 0x0A, 0x0D, 0x2C, 0x2D, 0x3A, 0x30, 0x39
 _MOST_DIGITS = 18
 _DAY = 86_400
+_DATE_WIDTH = len("YYYY-MM-DD")
 _BAD = -1
 
 _Bytes = npt.NDArray[np.uint8]
@@ -47,19 +48,21 @@ def parse_ratings(
             movie = _BAD
             files += 1
         number, end = _number(data, at)
-        rating, rating_end = _number(data, end + 1) if _is(data, end, _COMMA) else (_BAD, end)
-        time, time_end = _date(data, rating_end + 1)
-        whole = number >= 0 and rating >= 0 and _is(data, rating_end, _COMMA) and time >= 0
+        rating, time, stop = _BAD, _BAD, end
+        if _is(data, end, _COMMA):
+            rating, stop = _number(data, end + 1)
+            if _is(data, stop, _COMMA):
+                time, stop = _date(data, stop + 1)
         if number >= 0 and _is(data, end, _COLON) and _at_end(data, end + 1):
             movie = number
-        elif whole and _at_end(data, time_end) and movie >= 0:
+        elif min(number, rating, time, movie) >= 0 and _at_end(data, stop):
             users[rows], items[rows], ratings[rows] = number, movie, rating
             times[rows], lines[rows] = time, line
             rows += 1
         elif not _at_end(data, at):
             broken += 1
             lines[lines.size - broken] = line
-        at = _next_line(data, at)
+        at = _next_line(data, stop)
         line += 1
     return rows, broken, movie
 
@@ -99,16 +102,21 @@ def _number(data: _Bytes, at: int) -> tuple[int, int]:
 @numba.njit(cache=True, nogil=True)
 def _date(data: _Bytes, at: int) -> tuple[int, int]:
     """A date YYYY-MM-DD from here on as seconds since 1970, or -1, and where it ends."""
-    year, end = _number(data, at)
-    if end - at != 4 or not _is(data, end, _DASH):
-        return _BAD, end
-    month, month_end = _number(data, end + 1)
-    if month_end - end != 3 or not _is(data, month_end, _DASH) or not 1 <= month <= 12:
-        return _BAD, end
-    day, day_end = _number(data, month_end + 1)
-    if day_end - month_end != 3 or not 1 <= day <= _days_in(year, month):
-        return _BAD, end
-    return _day_number(year, month, day) * _DAY, day_end
+    if at + _DATE_WIDTH > data.size or data[at + 4] != _DASH or data[at + 7] != _DASH:
+        return _BAD, at
+    high, low = _two_digits(data, at), _two_digits(data, at + 2)
+    month, day = _two_digits(data, at + 5), _two_digits(data, at + 8)
+    year = 100 * high + low
+    if high < 0 or low < 0 or not 1 <= month <= 12 or not 1 <= day <= _days_in(year, month):
+        return _BAD, at
+    return _day_number(year, month, day) * _DAY, at + _DATE_WIDTH
+
+
+@numba.njit(cache=True, nogil=True)
+def _two_digits(data: _Bytes, at: int) -> int:
+    """The number that two digits make, or -1."""
+    tens, ones = np.int64(data[at]) - _ZERO, np.int64(data[at + 1]) - _ZERO
+    return int(tens * 10 + ones) if 0 <= tens <= 9 and 0 <= ones <= 9 else _BAD
 
 
 @numba.njit(cache=True, nogil=True)

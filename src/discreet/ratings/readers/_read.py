@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Union, get_args
@@ -16,7 +17,7 @@ from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._collect import BadRows, Collector
 from discreet.ratings.readers._columns import Columns
 from discreet.ratings.readers._frames import open_frame
-from discreet.ratings.readers._layouts import open_path
+from discreet.ratings.readers._layouts import Layout, open_path
 from discreet.ratings.readers._source import Source
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def read_ratings(
     *,
     scale: GivenScale | None = None,
     catalog: Catalog | str | os.PathLike[str] | None = None,
-    layout: str = "auto",
+    layout: Layout = "auto",
     columns: Columns | None = None,
     separator: str | None = None,
     on_bad_rows: BadRows = "refuse",
@@ -107,8 +108,9 @@ def _scale(given: GivenScale | None, source: Source) -> Scale:
         return given
     if isinstance(given, str):
         return Scale.parse(given)
-    if isinstance(given, tuple) and len(given) in (2, 3):
-        return Scale(*given)
+    if isinstance(given, tuple):
+        with contextlib.suppress(TypeError):
+            return Scale(*given)
     if given is not None:
         raise InputError("scale must be (lo, hi), (lo, hi, step), text like 1..5, or a Scale")
     if source.scale is None:

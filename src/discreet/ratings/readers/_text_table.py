@@ -136,8 +136,8 @@ def open_table(path: Path, columns: Columns | None, separator: str | None) -> Te
     first = first_line(path)
     if separator is None:
         separator = guess_separator(first, path)
-    if len(separator.encode()) != 1 and separator != "::":
-        raise InputError("the separator must be one ASCII character, or ::")
+    if separator != "::" and (len(separator.encode()) != 1 or separator in '"\r\n'):
+        raise InputError("the separator must be one ASCII character, no quote or newline, or ::")
     names = split_line(first, separator)
     quoted = separator != "::"
     places = given_positions(columns)

@@ -16,6 +16,9 @@ _CLASSES = 48
 _MOST_ROUNDS = 60
 _CLOSE = 1e-3
 _NEARLY_ALL = 1.0 - 1e-6
+# Gauss-Hermite nodes: five tastes that stand for all.
+_TASTES, _TASTE_SHARES = np.polynomial.hermite_e.hermegauss(5)
+_TASTE_SHARES /= _TASTE_SHARES.sum()
 
 
 def user_activity(shape: Shape) -> npt.NDArray[np.int64]:
@@ -146,10 +149,9 @@ def _classes(values: Floats) -> tuple[Floats, Floats]:
 
 def _taken(times: Floats, weights: Floats, choice: float) -> Floats:
     """The probability that a user of each class takes an item of each class."""
-    nodes, shares = np.polynomial.hermite_e.hermegauss(5)
-    rates = expit(choice * nodes)
+    rates = expit(choice * _TASTES)
     exposure = np.outer(times, weights)
-    missed = np.tensordot(shares / shares.sum(), np.exp(-rates[:, None, None] * exposure), 1)
+    missed = np.tensordot(_TASTE_SHARES, np.exp(-rates[:, None, None] * exposure), 1)
     taken: Floats = 1.0 - missed
     return taken
 

@@ -122,7 +122,7 @@ class _People:
         score(self.seed, first, self.starts[first : last + 1], chosen, self.table, spreads, scores)
         return scores
 
-    def date(self, first: int, last: int, out: npt.NDArray[np.uint32]) -> None:
+    def set_times(self, first: int, last: int, out: npt.NDArray[np.uint32]) -> None:
         """Fill in the times of the users `first` to `last - 1`."""
         assert self.shape.span is not None
         begin, end = ((day - date(1970, 1, 1)).days * 86_400 for day in self.shape.span)
@@ -153,7 +153,7 @@ def _make_block(people: _People, values: ValueMap, columns: _Columns, first: int
     people.choose(first, last, chosen)
     columns.codes[begin:end] = values.encode(people.score(first, last, chosen, habits=True))
     if columns.times is not None:
-        people.date(first, last, columns.times[begin:end])
+        people.set_times(first, last, columns.times[begin:end])
     return end - begin
 
 

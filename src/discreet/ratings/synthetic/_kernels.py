@@ -143,7 +143,7 @@ def race(name: Any, wanted: int, choice: float, taste: Any, items: Any, marks: A
             arrivals[item] = -math.log(uniform(name, item)) / rate
     last = np.partition(arrivals, wanted - 1)[wanted - 1]
     for item in range(count):
-        if wanted > 0 and arrivals[item] <= last:
+        if wanted > 0 and arrivals[item] <= last and not _is_marked(marks, item):
             _mark(marks, item)
             wanted -= 1
 

@@ -27,9 +27,9 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _S30 = np.uint64(30)
 _S27 = np.uint64(27)
 _S31 = np.uint64(31)
-_S11 = np.uint64(11)
+_S12 = np.uint64(12)
 _HALF = 0.5
-_UNIT = 2.0**-53
+_UNIT = 2.0**-52
 _TURN = 2.0 * math.pi
 
 
@@ -49,8 +49,11 @@ def stream(seed: Any, purpose: Any, user: int) -> Any:
 
 @njit(cache=True)
 def uniform(name: Any, n: int) -> float:
-    """Draw number n of a stream, strictly between 0 and 1."""
-    return (float(mix(name + np.uint64(n + 1) * _GOLDEN) >> _S11) + _HALF) * _UNIT
+    """Draw number n of a stream, strictly between 0 and 1.
+
+    52 bits and a half are exact in a double; with one bit more, the largest would round to 1.
+    """
+    return (float(mix(name + np.uint64(n + 1) * _GOLDEN) >> _S12) + _HALF) * _UNIT
 
 
 @njit(cache=True)

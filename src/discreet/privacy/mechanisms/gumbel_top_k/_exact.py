@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from discreet.privacy.noise import Randomness
+from discreet.privacy.noise import Randomness, precision
 
 _MORE = 64
 _GUARD = 40
@@ -27,7 +27,7 @@ def top_k(
     best = int(scores.max())
     shifts = [int(score) - best for score in scores]
     while True:
-        with mpmath.workprec(bits + 2 * _GUARD):
+        with precision(bits + 2 * _GUARD):
             rate = mpmath.mpf(epsilon) / divisor
             bounds = [
                 _bounds(u, bits, shift * rate) for u, shift in zip(leading, shifts, strict=True)

@@ -15,12 +15,14 @@ def _gumbel(word):  # type: ignore[no-untyped-def]
     """A Gumbel number -log(-log(1 - u)) and a bound on its error, from the 64 bits of u.
 
     The error of u is 2^-65, so that of t = -log(1 - u) at most 2^-65/(1 - u - 2^-65), and the
-    relative one of t is doubled for safety; all floating point errors stay below 2^-48.
+    relative one of t is doubled for safety; all floating point errors stay below 2^-48. An infinite
+    bound says that 64 bits do not tell.
     """
     u = (np.float64(word) + 0.5) * 2.0**-64
     v = (np.float64(~word) + 0.5) * 2.0**-64
     t = -math.log1p(-u) if u < 0.5 else -math.log(v)
-    off = 2.0 * _HALF_ULP / v / t
+    least = v - _HALF_ULP  # 0 for the last word, whose Gumbel number has no lower bound
+    off = 2.0 * _HALF_ULP / least / t if least > 0.0 else math.inf
     error = math.inf if off > 0.25 else 2.0 * off
     gumbel = -math.log(t)
     return gumbel, error + 2.0**-48 * (1.0 + abs(gumbel))
@@ -38,6 +40,8 @@ def _top_k_row(scores, words, rate, chosen, keys, errors):  # type: ignore[no-un
         gumbel, error = _gumbel(words[item])
         key = shift + gumbel
         error += 2.0**-50 * abs(shift)
+        if not error < math.inf:
+            return False
         if filled == k and key <= keys[k - 1]:
             rivals = max(rivals, key + error)
             continue

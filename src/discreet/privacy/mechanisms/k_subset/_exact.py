@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from discreet.privacy.noise import Randomness, below_exactly
+from discreet.privacy.noise import Randomness, below_exactly, precision
 
 
 def choose(
@@ -50,7 +50,7 @@ def _symmetric(
 ) -> list[list[Any]]:
     """e_t of the first j weights, for all j and t <= degree, with 64 bits to spare."""
     best = int(scores.max())
-    with mpmath.workprec(mpmath.mp.prec + 64):
+    with precision(mpmath.mp.prec + 64):
         rate = mpmath.mpf(epsilon) / divisor
         rows = [[mpmath.mpf(1)] + [mpmath.mpf(0)] * degree]
         for score in scores:

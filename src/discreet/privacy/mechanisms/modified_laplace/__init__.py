@@ -73,7 +73,9 @@ class ModifiedLaplace:
         receipt: Leave,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Reports as (values, present); a report that is absent has value 0."""
-        true = np.where(present, np.asarray(values, dtype=np.int64), 0)
+        if not np.issubdtype(values.dtype, np.integer):
+            raise InputError(f"values are integers on a grid, not {values.dtype}")
+        true = np.where(present, values.astype(np.int64), 0)
         if event != self.event(event.label, true.size):
             raise InputError("the charged event is not this mechanism's for so many items")
         if true.size and (true.min() < -self.reach or true.max() > self.reach):

@@ -64,7 +64,9 @@ class RandomizedResponse:
         self, symbols: npt.NDArray[Any], event: PureEvent, receipt: Leave
     ) -> npt.NDArray[np.int64]:
         """One report for each symbol."""
-        true = np.asarray(symbols, dtype=np.int64)
+        if not np.issubdtype(symbols.dtype, np.integer):
+            raise InputError(f"symbols are integers, not {symbols.dtype}")
+        true = symbols.astype(np.int64)
         if event != self.event(event.label, true.size):
             raise InputError("the charged event is not this mechanism's for so many items")
         if true.size and (true.min() < 0 or true.max() >= self.symbols):

@@ -1,0 +1,161 @@
+"""How fast the sums of outer products are, beside scipy's sparse product in the same run.
+
+    python -m benchmarks.covariance --ratings 1e7
+    python -m benchmarks.covariance --ratings 1e8
+
+Made-up ratings with the shape of Netflix Prize. Seconds are processor time over all threads: time
+on the clock depends on the neighbours. Peak memory is the whole process's while the sums are
+computed, input and result included, before scipy runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from discreet.measure.engines.local import CoMoments, co_moments
+from discreet.ratings.synthetic import SHAPES, find_shape, make_ratings
+
+_SCIPY_UP_TO = 10_000_000
+
+
+class Table(NamedTuple):
+    """Arguments of `co_moments`."""
+
+    starts: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int32]
+    values: npt.NDArray[np.int16]
+    votes: npt.NDArray[np.int16]
+    size: int
+
+
+def make_table(shape: str, ratings: int) -> Table:
+    """Items of made-up ratings; values at random, votes by the users' numbers of ratings."""
+    made = make_ratings(find_shape(shape).scaled(ratings=ratings), seed=0)
+    starts, items, size = made.starts, made.items, len(made.catalog)
+    del made
+    rng = np.random.default_rng(0)
+    values = rng.integers(-16384, 16385, len(items), dtype=np.int16)
+    votes = np.rint(2**14 / np.maximum(np.diff(starts), 1) ** 0.25).astype(np.int16)
+    return Table(starts, items, values, votes, size)
+
+
+def cost(work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the clock, and of processor time over all threads."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def best(work: Callable[[], object], repeats: int) -> tuple[float, float]:
+    """The run with the least processor time."""
+    return min((cost(work) for _ in range(repeats)), key=lambda run: run[1])
+
+
+def forget_peak() -> bool:
+    """Count peak memory from now on, where the system can (Linux)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return True
+
+
+def peak_bytes() -> int:
+    """Peak memory of this process since `forget_peak`, or since it began."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def scipy_products(table: Table) -> list[sparse.csr_matrix]:
+    """Both full matrices by sparse products."""
+    factors = []
+    for data in (table.values, np.repeat(table.votes, np.diff(table.starts))):
+        shape = (len(table.starts) - 1, table.size)
+        matrix = sparse.csr_matrix((data.astype(np.float64), table.items, table.starts), shape)
+        factors.append(matrix.T.tocsr() @ matrix)
+    return factors
+
+
+def agree(moments: CoMoments, products: list[sparse.csr_matrix], sample: int = 200) -> bool:
+    """Whether some rows of both are equal: the sums are below 2^53, so floats are exact."""
+    rows = np.random.default_rng(1).integers(moments.size, size=sample)
+    packed = (moments.cov, moments.wgt)
+    columns = np.arange(moments.size)
+    for row in rows.tolist():
+        places = np.array([moments.index(row, column) for column in columns])
+        for mine, product in zip(packed, products, strict=True):
+            if mine is None or np.any(mine[places] != product[row].toarray()[0]):
+                return False
+    return True
+
+
+def measure(shape: str, ratings: int, repeats: int, threads: int | None) -> dict[str, float]:
+    """One line of the table."""
+    table = make_table(shape, ratings)
+    counts = np.diff(table.starts)
+    pairs = int((counts * (counts + 1) // 2).sum())
+    forget_peak()
+    wall, cpu = best(lambda: co_moments(*table, threads=threads), repeats)
+    line = {
+        "ratings": len(table.items),
+        "users": len(counts),
+        "items": table.size,
+        "pairs": pairs,
+        "wall_seconds": wall,
+        "cpu_seconds": cpu,
+        "ns_per_pair": 1e9 * cpu / pairs,
+        "peak_gib": peak_bytes() / 2**30,
+    }
+    if ratings <= _SCIPY_UP_TO:
+        products: list[sparse.csr_matrix] = []
+        _, line["scipy_cpu_seconds"] = cost(lambda: products.extend(scipy_products(table)))
+        line["scipy_ratio"] = line["scipy_cpu_seconds"] / cpu
+        line["agree"] = agree(co_moments(*table, threads=threads), products)
+    return line
+
+
+def show(line: dict[str, float]) -> str:
+    text = (
+        f"{line['ratings']:,} ratings, {line['items']:,} items, {line['pairs']:.3e} pairs: "
+        f"{line['cpu_seconds']:.2f} cpu-s ({line['wall_seconds']:.2f} s), "
+        f"{line['ns_per_pair']:.3f} ns a pair, peak {line['peak_gib']:.2f} GiB"
+    )
+    if "scipy_ratio" in line:
+        text += (
+            f"; scipy {line['scipy_cpu_seconds']:.1f} cpu-s, {line['scipy_ratio']:.1f} times"
+            f" as much; {'equal' if line['agree'] else 'NOT EQUAL'}"
+        )
+    return text
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--shape", default="netflix", choices=sorted(SHAPES))
+    parser.add_argument("--ratings", nargs="+", type=float, default=[1e6, 1e7], metavar="N")
+    parser.add_argument("--repeats", type=int, default=1, help="runs of which the best counts")
+    parser.add_argument("--threads", type=int, default=None)
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    options = parser.parse_args(argv)
+    co_moments(*make_table(options.shape, 20_000))  # compiles, or loads what was compiled
+    for ratings in options.ratings:
+        line = measure(options.shape, round(ratings), options.repeats, options.threads)
+        print(json.dumps(line) if options.json else show(line), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

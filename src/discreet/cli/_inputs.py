@@ -1,0 +1,86 @@
+"""The options that say where ratings are and how to read them, for every command that does."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from discreet.cli._progress import bar
+from discreet.domain import InputError, Scale
+
+if TYPE_CHECKING:
+    from discreet.ratings import Ratings
+    from discreet.ratings.readers import Columns, Layout
+
+
+class BadRows(enum.StrEnum):
+    """What to do with rows that cannot be used."""
+
+    REFUSE = "refuse"
+    SKIP = "skip"
+
+
+RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a known data set.")]
+ScaleText = Annotated[
+    str | None, typer.Option(help="The rating scale: 1..5, 0.5..5/0.5, -10..10/continuous.")
+]
+CatalogName = Annotated[
+    str | None, typer.Option(help="A CSV file with the columns id and title, or from-data.")
+]
+ColumnsText = Annotated[
+    str | None,
+    typer.Option(help="What the columns are called, or where: user=uid,item=mid,rating=r."),
+]
+LayoutName = Annotated[str, typer.Option(help="auto, table, movielens, netflix or jester.")]
+OnBadRows = Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")]
+
+
+def read(
+    path: str,
+    scale: str | None,
+    catalog: str | None,
+    columns: str | None,
+    layout: str,
+    on_bad_rows: BadRows,
+) -> Ratings:
+    """Read ratings as the options say, with a progress bar.
+
+    Raises:
+        InputError: Something is missing, cannot be read or is wrong.
+    """
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.ratings.readers import read_ratings
+
+    with bar("reading") as advance:
+        return read_ratings(
+            path,
+            scale=None if scale is None else Scale.parse(scale),
+            catalog=catalog,
+            layout=cast("Layout", layout),
+            columns=parse_columns(columns),
+            on_bad_rows=on_bad_rows.value,
+            progress=advance,
+        )
+
+
+def parse_columns(text: str | None) -> Columns | None:
+    """`user=uid,item=mid,time=`: by name, by position counted from 0, or no such column."""
+    if text is None:
+        return None
+    columns: dict[str, str | int | None] = {}
+    for part in text.split(","):
+        role, equals, name = part.partition("=")
+        if not equals:
+            raise InputError(
+                f"'{part}' names no column; write --columns user=uid,item=mid,rating=r"
+            )
+        columns[role.strip()] = int(name) if name.isdecimal() else name.strip() or None
+    return columns
+
+
+def spell(scale: Scale) -> str:
+    """The scale as `Scale.parse` reads it."""
+    ending = {1.0: "", None: "/continuous"}.get(scale.step, f"/{scale.step}")
+    return f"{scale.lo:g}..{scale.hi:g}{ending}"

@@ -1,0 +1,114 @@
+"""A person's own ratings from a file or from options; they go nowhere from here."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli import _console
+from discreet.domain import InputError
+
+ReleaseFile = Annotated[Path, typer.Argument(help="A release's file.")]
+RatingsFile = Annotated[
+    Path | None, typer.Option(help="Own ratings, a CSV file: an item's id or title, a rating.")
+]
+Likes = Annotated[list[str] | None, typer.Option(help="An own rating: 'Alien=5'; repeat for more.")]
+PredictorName = Annotated[
+    str | None, typer.Option(help="svd or knn. [default: the method's own: svd]")
+]
+
+_ITEM_NAMES = ("id", "item", "item_id", "itemid", "movieid", "title", "name")
+_RATING_NAMES = ("rating", "ratings", "stars", "score", "value")
+_MOST_SHOWN = 10
+
+
+def read(path: Path | None, likes: Sequence[str] | None) -> dict[str, float]:
+    """Own ratings by id or title; of several for one name the last counts.
+
+    Raises:
+        InputError: The file or an option is not what it should be; ratings are not repeated.
+    """
+    own = {} if path is None else _from_file(path)
+    for like in likes or ():
+        title, equals, rating = like.rpartition("=")
+        value = _number(rating)
+        if not equals or value is None:
+            raise InputError("--like names an item and a rating, like --like 'Alien=5'")
+        own[title.strip()] = value
+    return own
+
+
+def read_names(path: Path) -> list[str]:
+    """A name on each line; empty lines are left out.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    return [line.strip() for line in _text(path).splitlines() if line.strip()]
+
+
+def report_unknown(unknown: Sequence[str]) -> None:
+    """Say on standard error which names the catalogue does not have."""
+    if unknown:
+        shown = ", ".join(f"'{name}'" for name in unknown[:_MOST_SHOWN])
+        more = len(unknown) - _MOST_SHOWN
+        _console.warn(f"not in the catalogue: {shown}" + (f" and {more:,} more" * (more > 0)))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8 text", path=path) from None
+
+
+def _from_file(path: Path) -> dict[str, float]:
+    rows = list(_rows(path))
+    if not rows:
+        raise InputError("is empty; it should have an item and a rating on each line", path=path)
+    item, rating, has_header = _columns(rows[0][1])
+    own: dict[str, float] = {}
+    for line, row in rows[has_header:]:
+        value = _number(row[rating]) if len(row) > max(item, rating) else None
+        if value is None:
+            raise InputError("needs an item's id or title and a number", path=path, line=line)
+        own[row[item].strip()] = value
+    return own
+
+
+def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Every row that is not empty, with the line that it ends on."""
+    text = _text(path)
+    first = text.partition("\n")[0]
+    separator = "\t" if "\t" in first else ";" if ";" in first and "," not in first else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise InputError(f"is no CSV: {error}", path=path, line=reader.line_num) from None
+
+
+def _columns(first: list[str]) -> tuple[int, int, bool]:
+    """Where the item and the rating are, and whether the first row is a header."""
+    names = [cell.strip().lower() for cell in first]
+    rating = next((names.index(name) for name in _RATING_NAMES if name in names), None)
+    item = next((names.index(name) for name in _ITEM_NAMES if name in names), None)
+    if rating is not None and item is not None:
+        return item, rating, True
+    return 0, 1, len(first) > 1 and _number(first[1]) is None
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

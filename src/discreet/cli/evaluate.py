@@ -1,0 +1,157 @@
+"""`discreet evaluate`: how good releases would be, for the curator's eyes only."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from discreet.cli import _budget, _console, _evaluation_picture, _inputs, _outputs
+from discreet.cli._budget import Noise
+from discreet.cli._inputs import BadRows
+from discreet.cli._progress import stages
+from discreet.domain import InputError
+from discreet.privacy import Unit
+
+if TYPE_CHECKING:
+    from discreet.evaluate import Row
+    from discreet.ratings import Ratings, Split
+
+_WARNING = (
+    "For the curator's eyes only: these figures were read off private ratings and are not private."
+)
+
+
+class Splitting(enum.StrEnum):
+    """How ratings are parted into training and test."""
+
+    RANDOM = "random"
+    TIME = "time"
+    LEAVE_OUT = "leave-out"
+    NETFLIX = "netflix"
+
+
+def evaluate(
+    ratings: _inputs.RatingsPath,
+    protect: Annotated[Unit, typer.Option(help="One rating, or a user with all of them.")] = (
+        Unit.USER
+    ),
+    epsilon: Annotated[str, typer.Option(help="Budgets, with commas between them.")] = "1",
+    delta: Annotated[float, typer.Option(help="Of each budget.")] = _budget.DELTA,
+    noise: Annotated[Noise, typer.Option(help="Laplace noise has delta 0.")] = Noise.GAUSSIAN,
+    draws: Annotated[int, typer.Option(help="How often each noise is drawn.")] = 3,
+    predictor: Annotated[str, typer.Option(help="svd, knn, or both: svd,knn.")] = "svd",
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="Some of private,paper,non-private,global-mean,item-mean,user-mean,popularity. "
+            "[default: all]"
+        ),
+    ] = None,
+    split: Annotated[
+        Splitting,
+        typer.Option(help="Test on a random or the latest share, one per user, or a probe."),
+    ] = Splitting.RANDOM,
+    share: Annotated[float, typer.Option(help="Of the ratings, for testing.")] = 0.1,
+    seed: Annotated[int, typer.Option(help="Of the split and of the noise.")] = 1,
+    people: Annotated[
+        int | None, typer.Option(help="Judge by at most so many people. [default: all]")
+    ] = None,
+    rank: Annotated[int, typer.Option(help="The most factors that are kept.")] = 20,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Draw a picture: a .png file.")
+    ] = None,
+    scale: _inputs.ScaleText = None,
+    catalog: _inputs.CatalogName = None,
+    columns: _inputs.ColumnsText = None,
+    layout: _inputs.LayoutName = "auto",
+    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Compare private releases with others on a split, for the curator's eyes only."""
+    from discreet.evaluate import MODELS
+    from discreet.evaluate import evaluate as judge_all
+
+    budgets = _epsilons(epsilon)
+    for budget in budgets:
+        _budget.check(budget, delta if noise is Noise.GAUSSIAN else None, None, noise)
+        _budget.warn_epsilon(budget)
+    if output is not None:
+        _evaluation_picture.check_installed()
+        _outputs.check_writable(output)
+    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows)
+    parted = _split(private, split, share, seed)
+    with stages() as progress:
+        rows = judge_all(
+            parted,
+            protect=protect,
+            epsilons=budgets,
+            delta=delta,
+            noise=noise.value,
+            draws=draws,
+            predictors=_names(predictor),
+            models=MODELS if models is None else _names(models),
+            seed=seed,
+            people=people,
+            progress=progress,
+            rank=rank,
+        )
+    _show(rows, json)
+    if output is not None:
+        _evaluation_picture.draw(output, rows)
+        _console.note(f"the picture is in {output}")
+
+
+def _epsilons(text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError("--epsilon is a list of numbers, like --epsilon 0.5,1,4") from None
+
+
+def _names(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _split(private: Ratings, how: Splitting, share: float, seed: int) -> Split:
+    from discreet import ratings as room
+
+    if how is Splitting.RANDOM:
+        return room.split_random(private, share, seed)
+    if how is Splitting.TIME:
+        return room.split_by_time(private, share)
+    if how is Splitting.LEAVE_OUT:
+        return room.split_leave_out(private, 1, seed)
+    return room.split_netflix(private, seed)
+
+
+def _show(rows: list[Row], as_json: bool) -> None:
+    if as_json:
+        _console.write_json({"note": _WARNING, "rows": [row.as_json() for row in rows]})
+        return
+    _console.say(f"{_WARNING}\n")
+    for line in dict.fromkeys(_budget_line(row) for row in rows if row.epsilon is not None):
+        _console.say(line)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("model", "predictor"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("epsilon", "RMSE", "MAE", "NDCG@10", "recall@20"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row))
+    _console.out.print(table)
+
+
+def _budget_line(row: Row) -> str:
+    draws = "1 draw" if row.draws == 1 else f"{row.draws} draws"
+    return f"{row.model}: epsilon per {row.protect}, delta {row.delta:g}, {draws} of the noise"
+
+
+def _cells(row: Row) -> list[str]:
+    epsilon = "" if row.epsilon is None else f"{row.epsilon:g}"
+    error = f"{row.rmse:.4f}" + (f" ± {row.rmse_sd:.4f}" if row.draws > 1 else " " * 9)
+    lists = [f"{row.ndcg_at_10:.4f}", f"{row.recall_at_20:.4f}"]
+    return [row.model, row.predictor or "", epsilon, error, f"{row.mae:.4f}", *lists]

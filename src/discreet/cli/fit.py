@@ -1,0 +1,133 @@
+"""`discreet fit`: from ratings to a release."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli import _budget, _console, _inputs, _outputs
+from discreet.cli._budget import Noise
+from discreet.cli._inputs import BadRows
+from discreet.cli._progress import stages
+from discreet.cli.inspect import release_data
+from discreet.domain import InputError
+from discreet.privacy import Unit
+from discreet.privacy.ledger import Ledger
+
+if TYPE_CHECKING:
+    from discreet.ratings import Ratings
+    from discreet.release import Release
+
+
+class Cleaning(enum.StrEnum):
+    """How a noisy covariance becomes factors."""
+
+    AUTO = "auto"
+    PAPER = "paper"
+    NONE = "none"
+
+
+def fit(
+    ratings: _inputs.RatingsPath,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The release's file.")],
+    protect: Annotated[Unit, typer.Option(help="One rating, or a user with all of them.")] = (
+        Unit.USER
+    ),
+    epsilon: Annotated[
+        float | None, typer.Option(help="The budget; inf adds no noise. [default: 1]")
+    ] = None,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="The chance left aside. [default: 1e-06; 0 with Laplace noise]"),
+    ] = None,
+    theta: Annotated[
+        float | None, typer.Option(help="The budget as McSherry and Mironov say it.")
+    ] = None,
+    noise: Annotated[Noise, typer.Option(help="Laplace noise has delta 0.")] = Noise.GAUSSIAN,
+    rank: Annotated[int, typer.Option(help="The most factors that are kept.")] = 20,
+    clean: Annotated[Cleaning, typer.Option(help="How noise is taken out of factors.")] = (
+        Cleaning.AUTO
+    ),
+    dense: Annotated[
+        bool, typer.Option("--dense", help="Publish the covariance matrix too, for knn.")
+    ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Charge this ledger: see discreet ledger init.")
+    ] = None,
+    scale: _inputs.ScaleText = None,
+    catalog: _inputs.CatalogName = None,
+    columns: _inputs.ColumnsText = None,
+    layout: _inputs.LayoutName = "auto",
+    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Measure ratings under a guarantee and write a release, which may be published."""
+    _budget.check(epsilon, delta, theta, noise)
+    _outputs.check_writable(output)
+    book = _open(ledger, epsilon)
+    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows)
+    _outputs.check_room(output, 4 * len(private.catalog) * (4 + rank))
+    _warn(private, epsilon, delta, noise)
+    options: dict[str, Any] = {"rank": rank, "clean": clean.value, "dense": dense}
+    budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
+    with _telling_of_charges(book):
+        release = _measure(private, budget | {"noise": noise.value, "ledger": book} | options)
+        release.save(output)
+    _show(release, output, theta, json)
+
+
+def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
+    if path is None:
+        return None
+    if epsilon is not None and math.isinf(epsilon):
+        raise InputError("no ledger has room for an infinite epsilon; leave --ledger out")
+    return Ledger.open(path)
+
+
+def _warn(private: Ratings, epsilon: float | None, delta: float | None, noise: Noise) -> None:
+    _budget.warn_epsilon(1.0 if epsilon is None else epsilon)
+    if noise is Noise.GAUSSIAN:
+        _budget.warn_delta(_budget.DELTA if delta is None else delta, private.user_count)
+
+
+def _measure(private: Ratings, arguments: dict[str, Any]) -> Release:
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.measure import fit
+
+    with stages() as progress:
+        return fit(private, progress=progress, **arguments)
+
+
+@contextmanager
+def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
+    """If what follows fails after the charge, say so: what is booked stays booked."""
+    before = 0 if ledger is None else len(ledger.history())
+
+    def was_charged() -> bool:
+        return ledger is not None and len(ledger.history()) > before
+
+    try:
+        yield
+    except InputError as error:
+        if not was_charged():
+            raise
+        reason = f"{error.reason}; the ledger was charged all the same"
+        raise InputError(reason, path=error.path, line=error.line) from error
+    except KeyboardInterrupt:
+        if was_charged():
+            _console.note("the ledger was charged all the same")
+        raise
+
+
+def _show(release: Release, path: Path, theta: float | None, as_json: bool) -> None:
+    if as_json:
+        _console.write_json({"path": str(path), "theta": theta} | release_data(release))
+        return
+    _console.say(str(path))
+    _console.say(str(release.guarantee))

@@ -1,0 +1,116 @@
+"""`discreet inspect`: what a release is, and what it promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from discreet.cli import _console
+from discreet.cli._inputs import spell
+from discreet.domain import CatalogOrigin
+
+if TYPE_CHECKING:
+    from discreet.privacy import Event
+    from discreet.release import Release
+
+_ORIGINS = {
+    CatalogOrigin.GIVEN: "given as public",
+    CatalogOrigin.LAYOUT: "part of the data set's own files",
+    CatalogOrigin.FROM_DATA: "read off the private ratings",
+}
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(help="A release's file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Check a release's file, and show what it is and what it promises."""
+    from discreet.release import load
+
+    release = load(file, verify=True)
+    if json:
+        _console.write_json({"path": str(file)} | release_data(release))
+        return
+    _console.say(f"{release.guarantee}\n")
+    _console.out.print(_facts(release), "", _spends(release), "", _arrays(release), sep="\n")
+
+
+def release_data(release: Release) -> dict[str, Any]:
+    """What there is to say about a release, for scripts."""
+    guarantee = release.guarantee
+    return {
+        "method": release.method,
+        "private": guarantee.is_private,
+        "protect": str(guarantee.unit),
+        "epsilon": guarantee.epsilon if guarantee.is_private else None,
+        "delta": guarantee.delta,
+        "items": len(release.catalog),
+        "catalog": str(release.catalog.origin),
+        "scale": spell(release.scale),
+        "guarantee": guarantee.to_dict(),
+        "parameters": dict(release.parameters),
+        "arrays": {
+            name: {"type": array.dtype.name, "shape": list(array.shape)}
+            for name, array in release.arrays.items()
+        },
+    }
+
+
+def _facts(release: Release) -> Table:
+    table = _table(None)
+    table.show_header = False
+    rows = {
+        "method": release.method,
+        "items": f"{len(release.catalog):,}, {_ORIGINS[release.catalog.origin]}",
+        "scale": str(release.scale),
+        "size": f"{release.nbytes / 1e6:,.1f} MB",
+    }
+    parameters = {name: _spell(value) for name, value in release.parameters.items()}
+    for name, value in (rows | parameters).items():
+        table.add_row(name.replace("_", " "), Text(value))
+    return table
+
+
+def _spell(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_spell(each)}" for name, each in value.items())
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _spends(release: Release) -> Table:
+    table = _table(
+        "what was spent",
+        "what",
+        "noise",
+        f"its size / what one {release.guarantee.unit} moves",
+        "times",
+    )
+    for event in release.guarantee.events:
+        table.add_row(*map(Text, (event.label, event.kind, _size(event), f"{event.count:,}")))
+    return table
+
+
+def _size(event: Event) -> str:
+    known = event.to_dict()
+    size = known.get("sigma", known.get("scale"))
+    return (
+        f"epsilon {known['epsilon']:.4g}" if size is None else f"{size / known['sensitivity']:.4g}"
+    )
+
+
+def _arrays(release: Release) -> Table:
+    table = _table("arrays", "name", "type", "shape")
+    for name, array in release.arrays.items():
+        table.add_row(name, array.dtype.name, " x ".join(f"{n:,}" for n in array.shape))
+    return table
+
+
+def _table(title: str | None, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column)
+    return table

@@ -1,0 +1,60 @@
+"""`discreet predict`: what one person would rate, worked out at home."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from discreet.cli import _console, _own_ratings
+from discreet.domain import Catalog, InputError
+
+if TYPE_CHECKING:
+    from discreet.predict import Predictor
+
+
+def predict(
+    file: _own_ratings.ReleaseFile,
+    ratings: _own_ratings.RatingsFile = None,
+    like: _own_ratings.Likes = None,
+    items: Annotated[
+        list[str] | None, typer.Option(help="An id or title; repeat for more. [default: all]")
+    ] = None,
+    predictor: _own_ratings.PredictorName = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Predict ratings from a release and a person's own ratings, which go nowhere."""
+    from discreet.predict import load
+
+    own = _own_ratings.read(ratings, like)
+    model: Predictor = load(file).predictor(predictor)
+    known = model.read(own)
+    wanted, missing = _find(model.catalog, items)
+    unknown = [*known.unknown, *missing]
+    _own_ratings.report_unknown(unknown)
+    catalog, expected = model.catalog, model.predict(known, wanted).tolist()
+    if json:
+        entries = [
+            {"item": i, "id": catalog.ids[i], "title": catalog.titles[i], "rating": rating}
+            for i, rating in zip(wanted, expected, strict=True)
+        ]
+        _console.write_json({"predictions": entries, "unknown": unknown})
+        return
+    table = Table("id", "title", box=None, pad_edge=False)
+    table.add_column("expected", justify="right")
+    for i, rating in zip(wanted, expected, strict=True):
+        table.add_row(Text(catalog.ids[i]), Text(catalog.titles[i]), f"{rating:.2f}")
+    _console.out.print(table)
+
+
+def _find(catalog: Catalog, items: list[str] | None) -> tuple[list[int], list[str]]:
+    """The indices of the wanted items, all if none were told, and the names that are none."""
+    if not items:
+        return list(range(len(catalog))), []
+    found = {name: catalog.find(name) for name in items}
+    known = [index for index in found.values() if index is not None]
+    if not known:
+        raise InputError(f"none of --items is in the catalogue of {len(catalog):,} items")
+    return known, [name for name, index in found.items() if index is None]

@@ -1,0 +1,65 @@
+"""`discreet recommend`: what one person may like, worked out at home."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from discreet.cli import _console, _own_ratings
+from discreet.domain import InputError
+
+if TYPE_CHECKING:
+    from discreet.predict import Recommendation, Recommendations
+
+
+def recommend(
+    file: _own_ratings.ReleaseFile,
+    ratings: _own_ratings.RatingsFile = None,
+    like: _own_ratings.Likes = None,
+    n: Annotated[int, typer.Option("-n", "--number", help="How many.")] = 10,
+    predictor: _own_ratings.PredictorName = None,
+    available: Annotated[
+        Path | None, typer.Option(help="Choose among these: an id or title on each line.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Say which own ratings moved each score most.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Recommend items from a release and a person's own ratings, which go nowhere."""
+    from discreet.predict import load
+
+    if n < 1:
+        raise InputError(f"-n is how many items to recommend, 1 or more, not {n}")
+    own = _own_ratings.read(ratings, like)
+    names = None if available is None else _own_ratings.read_names(available)
+    model = load(file).predictor(predictor)
+    found: Recommendations = model.recommend(own, n, available=names, explain=explain)
+    _own_ratings.report_unknown(found.unknown)
+    if json:
+        entries = [asdict(entry) for entry in found]
+        _console.write_json({"recommendations": entries, "unknown": list(found.unknown)})
+        return
+    if not own:
+        _console.note("no own ratings were given: these are for somebody unknown")
+    _console.out.print(_table(found, explain))
+
+
+def _table(found: Recommendations, explain: bool) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("id", "title", *(["because of"] if explain else [])):
+        table.add_column(heading)
+    table.add_column("expected", justify="right")
+    for entry in found:
+        cells = [entry.id, entry.title, *([_reasons(entry)] if explain else [])]
+        table.add_row(*map(Text, cells), f"{entry.score:.2f}")
+    return table
+
+
+def _reasons(entry: Recommendation) -> str:
+    return ", ".join(f"{title} ({by:+.2f})" for title, by in entry.because)

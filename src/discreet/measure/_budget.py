@@ -1,0 +1,132 @@
+"""A charged total, spent in shares: Gaussian shares are of mu^2, pure shares of epsilon."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.measure._noise import Noise
+from discreet.measure._posterior import Noisy
+from discreet.privacy import Event, GaussianEvent, PureEvent, Purse, Receipt, Unit
+from discreet.privacy.accounting import gaussian_mu
+from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
+
+_UP = 1 + 2.0**-33  # shares add up to 1 in floats; their sum must not pass the total
+
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much, of which noise, for whom.
+
+    Attributes:
+        unit: Whom it protects.
+        noise: Gaussian or Laplace.
+        amount: mu for Gaussian noise, epsilon for Laplace noise; infinite for no noise at all.
+        delta: At which a Gaussian mu is said as epsilon; 0 for Laplace noise.
+    """
+
+    unit: Unit
+    noise: Noise
+    amount: float
+    delta: float
+
+    @classmethod
+    def of(cls, unit: Unit, noise: Noise, epsilon: float, delta: float) -> Budget:
+        """The largest amount that is (epsilon, delta)-DP; an infinite epsilon adds no noise."""
+        if math.isnan(epsilon) or epsilon <= 0:
+            raise InputError(f"epsilon must be above 0, not {epsilon:g}; 1 is a usual choice")
+        if noise is Noise.LAPLACE:
+            if delta:
+                raise InputError(
+                    "Laplace noise has delta 0; for a delta above 0 use Gaussian noise"
+                )
+            return cls(unit, noise, epsilon, 0.0)
+        amount = math.inf if math.isinf(epsilon) else gaussian_mu(epsilon, delta)
+        return cls(unit, noise, amount, delta)
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether no noise is added."""
+        return math.isinf(self.amount)
+
+    def event(self, label: str) -> Event:
+        """The whole of it as one event to charge."""
+        if self.noise is Noise.GAUSSIAN:
+            return GaussianEvent(
+                unit=self.unit, label=label, sensitivity=self.amount, sigma=math.nextafter(1, 2)
+            )
+        return PureEvent(
+            unit=self.unit, label=label, epsilon=self.amount, mechanism="two-sided geometric"
+        )
+
+
+class Spender:
+    """Releases statistics, each with noise for its share of the budget.
+
+    Args:
+        budget: The whole.
+        receipt: Shows that `budget.event(label)` was charged; unused for an infinite budget.
+        label: As charged.
+    """
+
+    def __init__(self, budget: Budget, receipt: Receipt | None, label: str) -> None:
+        self.budget = budget
+        self._purse: Purse | None = None
+        if not budget.is_infinite:
+            assert receipt is not None
+            self._purse = receipt.open_purse(budget.event(label))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """Everything that was released so far."""
+        return () if self._purse is None else self._purse.events
+
+    @property
+    def is_private(self) -> bool:
+        """Whether noise was drawn from the operating system's source."""
+        return self._purse is not None and self._purse.is_private
+
+    def release(
+        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
+    ) -> tuple[npt.NDArray[np.int64], float]:
+        """The integers with noise (added in place) and the noise's standard deviation.
+
+        Args:
+            exact: A private statistic, contiguous int64.
+            sensitivity: In the same grid units, in the norm of the budget's noise.
+            share: Of the whole budget.
+            label: What it is.
+        """
+        if self._purse is None:
+            return exact, 0.0
+        if self.budget.noise is Noise.GAUSSIAN:
+            mechanism = RoundedGaussian(sensitivity / (self.budget.amount * math.sqrt(share)) * _UP)
+            event = mechanism.event(sensitivity, self.budget.unit, label)
+            noisy = mechanism.release(exact, event, self._purse, in_place=True)
+            return noisy, mechanism.sigma
+        laplace = TwoSidedGeometric(sensitivity / (self.budget.amount * share) * _UP)
+        pure = laplace.event(sensitivity, self.budget.unit, label)
+        noisy = laplace.release(exact, pure, self._purse, in_place=True)
+        return noisy, math.sqrt(2) * laplace.scale
+
+    def release_floats(
+        self, exact: npt.NDArray[Any], sensitivity: float, grid: float, share: float, label: str
+    ) -> tuple[_Floats, float]:
+        """The same, converted from grid units."""
+        noisy, spread = self.release(exact, sensitivity, share, label)
+        return noisy / grid, spread / grid
+
+    def release_number(
+        self, exact: int, sensitivity: float, grid: float, share: float, label: str
+    ) -> Noisy:
+        """One number."""
+        values = np.array([exact], dtype=np.int64)
+        noisy, spread = self.release_floats(values, sensitivity, grid, share, label)
+        return Noisy(float(noisy[0]), spread)

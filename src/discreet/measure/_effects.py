@@ -1,0 +1,198 @@
+"""Item effects from noisy sums and counts: raw first, then on what is left. For both units."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import Scale
+from discreet.measure._blocks import over_blocks
+from discreet.measure._budget import Spender
+from discreet.measure._noise import Noise
+from discreet.measure._posterior import learn_effects, shrink_mean, update_effects
+from discreet.measure.centring import HuberCentring, ItemLevels
+from discreet.measure.item_counts import ItemCounts
+from discreet.measure.item_sums import RatingSums, ResidualSums
+from discreet.measure.user_votes import GRID, UserVotes
+from discreet.privacy import Unit
+from discreet.ratings import Ratings
+
+_Floats = npt.NDArray[np.float64]
+
+# Of five-star data, in squared units of a scale of width 4; other scales stretch them.
+USER_VARIANCE, RATING_VARIANCE = 0.2, 0.72
+_RAW_VARIANCE, _EFFECT_NOISE, _RESIDUAL_SPREAD = 1.1, 0.8, 0.93
+_VOTE_VARIANCE = 0.06
+_MOST_EFFECT = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """What was released of the items one by one.
+
+    Attributes:
+        global_mean: G.
+        mean_variance: How uncertain it is.
+        effects: M_i: an item's level is G + M_i.
+        variances: How uncertain each effect still is.
+        counts: Noisy counts, in ratings or in votes; not clipped.
+        count_spread: The standard deviation of their noise.
+        people: The noisy number of users, where users are protected.
+    """
+
+    global_mean: float
+    mean_variance: float
+    effects: _Floats
+    variances: _Floats
+    counts: _Floats
+    count_spread: float
+    people: float = 1.0
+
+    def moved(self, scale: Scale, effects: _Floats, variances: _Floats) -> Effects:
+        """With better effects, clipped so that every item's level stays on the scale."""
+        inside = np.clip(effects, scale.lo - self.global_mean, scale.hi - self.global_mean)
+        return replace(self, effects=inside, variances=variances)
+
+    @property
+    def levels(self) -> ItemLevels:
+        return ItemLevels(self.global_mean, self.effects)
+
+    @property
+    def known_counts(self) -> _Floats:
+        """Counts that can be divided by: never below a third of their noise."""
+        return np.maximum(self.counts, max(0.3 * self.count_spread, 1e-3))
+
+    def strength(self, amount: float) -> float:
+        """Q = mu sum n^2 / sum n, freed of the counts' noise: how well items can be learnt."""
+        squares = float(self.counts @ self.counts) - len(self.counts) * self.count_spread**2
+        total = float(np.maximum(self.counts, 0).sum())
+        return amount * max(squares / total, 1e-3) if total > 0 else 0.0
+
+
+def stretch(scale: Scale) -> float:
+    """How much wider the scale is than five stars, squared: what variances are multiplied with."""
+    return (scale.range / 4) ** 2
+
+
+def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
+    """First round, for ratings: counts, and sums of r - mid."""
+    scale, noise = ratings.scale, spender.budget.noise
+    sums, counts = RatingSums(scale), ItemCounts(Unit.RATING, noise)
+    exact_sums, exact_counts = sums.measure(ratings), counts.measure(ratings)
+    total, number = int(exact_sums.sum()), int(exact_counts.sum())
+    few, rest = 0.01 * share, 0.98 * share
+    all_sum = spender.release_number(total, sums.sensitivity, sums.grid, few, "sum of all ratings")
+    all_count = spender.release_number(number, 1.0, 1.0, few, "number of ratings")
+    mean, doubt = shrink_mean(all_sum, all_count, scale.range)
+    S, sum_spread = spender.release_floats(
+        exact_sums, sums.sensitivity, sums.grid, 0.8 * rest, "item sums"
+    )
+    n, count_spread = spender.release_floats(
+        exact_counts, counts.sensitivity, counts.grid, 0.2 * rest, "item counts"
+    )
+    known = np.maximum(n, 0)
+    sampled = _RAW_VARIANCE * stretch(scale) * known
+    variances = sum_spread**2 + (mean * count_spread) ** 2 + sampled + 1e-9
+    most = _MOST_EFFECT * stretch(scale)
+    effects, left = learn_effects(S - known * mean, known, variances, largest=most)
+    start = Effects(scale.mid + mean, doubt, effects, left, n, count_spread)
+    return start.moved(scale, effects, left)
+
+
+def measure_residual(
+    ratings: Ratings, spender: Spender, share: float, effects: Effects, centring: HuberCentring
+) -> Effects:
+    """Second round, for ratings: sums of centred ratings."""
+    noise, items = spender.budget.noise, len(ratings.catalog)
+    sums = ResidualSums(centring, effects.levels, noise, items)
+    S, spread = spender.release_floats(
+        sums.measure(ratings), sums.sensitivity, sums.grid, share, "centred item sums"
+    )
+    slope, variance = clipped_moments(centring.clamp, ratings.scale)
+    known = np.maximum(effects.counts, 0)
+    variances = spread**2 + variance * known + 1e-9
+    change, left = update_effects(S, slope * known, variances, effects.variances)
+    return effects.moved(ratings.scale, effects.effects + change, left)
+
+
+def measure_votes(ratings: Ratings, spender: Spender, scalars: float, counts: float) -> Effects:
+    """First round, for users: how many, their mean rating, and divided votes; no effects yet."""
+    statistic = ItemCounts(Unit.USER, spender.budget.noise)
+    n, spread = spender.release_floats(
+        statistic.measure(ratings), statistic.sensitivity, statistic.grid, counts, "item votes"
+    )
+    half = ratings.scale.range / 2
+    number = int(np.count_nonzero(np.diff(ratings.starts)))
+    total = sum(over_blocks(ratings, _sum_of_means))
+    people = spender.release_number(number, 1.0, 1.0, scalars / 2, "number of users")
+    means = spender.release_number(total, GRID, GRID / half, scalars / 2, "users' mean ratings")
+    mean, doubt = shrink_mean(means, people, ratings.scale.range)
+    unknown = np.full(len(n), _MOST_EFFECT * stretch(ratings.scale))
+    start = ratings.scale.mid + mean
+    return Effects(start, doubt, np.zeros(len(n)), unknown, n, spread, max(people.value, 1.0))
+
+
+def measure_user_round(
+    ratings: Ratings, spender: Spender, share: float, effects: Effects, *, first: bool
+) -> Effects:
+    """One round of effects for users; 2 % of the share says how votes relate to counts."""
+    statistic = user_residuals(ratings.scale, effects, spender.budget.noise, first=first)
+    exact, exact_scale = statistic.measure(ratings)
+    S, spread = spender.release_floats(
+        exact, statistic.sensitivity, statistic.grid, 0.98 * share, "users' scaled residuals"
+    )
+    scale = spender.release_number(
+        exact_scale, statistic.scale_sensitivity, statistic.grid, 0.02 * share, "users' scales"
+    )
+    known = effects.known_counts
+    design = (
+        max(scale.value / effects.people, 1e-3) * known
+    )  # w_u is about scale/people times 1/||e_u||
+    noise = spread**2 + _VOTE_VARIANCE * design
+    if first:
+        most = _MOST_EFFECT * stretch(ratings.scale)
+        learnt, left = learn_effects(S, design, noise, _log_popularity(effects), largest=most)
+    else:
+        change, left = update_effects(S, design, noise, effects.variances)
+        learnt = effects.effects + change
+    return effects.moved(ratings.scale, learnt, left)
+
+
+def user_residuals(scale: Scale, effects: Effects, noise: Noise, *, first: bool) -> UserVotes:
+    """What the effects leave of a rating; after the first round without the person's level."""
+    width = stretch(scale)
+    precisions = 1 / (_EFFECT_NOISE * width + effects.variances)
+    prior = None if first else 1 / (USER_VARIANCE * width)
+    return UserVotes(effects.levels, precisions, prior, noise)
+
+
+def clipped_moments(clamp: float, scale: Scale) -> tuple[float, float]:
+    """Slope and second moment of clip(x, -B, B) for a normal x of the usual spread."""
+    spread = _RESIDUAL_SPREAD * scale.range / 4
+    t = clamp / spread
+    inside = math.erf(t / math.sqrt(2))
+    density = math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+    return inside, spread**2 * (inside - 2 * t * density) + clamp**2 * (1 - inside)
+
+
+def _sum_of_means(block: Ratings, _: int) -> int:
+    """The sum over users of their mean of (r - mid)/half the range, on the grid.
+
+    In integers throughout, and rounded down user by user: nobody's share depends on the others.
+    """
+    sums = RatingSums(block.scale)
+    running = np.concatenate(([0], np.cumsum(sums.distances(block))))
+    totals = running[block.starts[1:]] - running[block.starts[:-1]]
+    counts = np.maximum(np.diff(block.starts), 1)
+    return int((totals * GRID // (counts * sums.reach)).sum())
+
+
+def _log_popularity(effects: Effects) -> _Floats:
+    """Log counts, standardised by popularity and clipped at 3."""
+    known = effects.known_counts
+    logs, weights = np.log(known + 2 * effects.count_spread), known / known.sum()
+    logs = logs - weights @ logs
+    return np.asarray(np.clip(logs / max(math.sqrt(weights @ logs**2), 1e-9), -3, 3))

@@ -1,0 +1,276 @@
+"""From ratings to a release: effects, then covariance, then factors. Charge, then draw."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.measure import _effects as rounds
+from discreet.measure._budget import Budget, Spender
+from discreet.measure._effects import Effects
+from discreet.measure._noise import Noise
+from discreet.measure._publish import assumptions, charge
+from discreet.measure._settings import Cleaning, CovarianceSettings
+from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
+from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Unit
+from discreet.privacy.accounting import mu_of_theta
+from discreet.privacy.ledger import Ledger
+from discreet.ratings import Ratings
+from discreet.release import Release, clean_auto, clean_none, clean_paper, unpack
+
+Progress = Callable[[str, int, int], None]
+
+_Floats = npt.NDArray[np.float64]
+
+_SCALARS = 0.03
+
+
+def fit(
+    ratings: Ratings,
+    *,
+    protect: Unit | str = Unit.USER,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    theta: float | None = None,
+    noise: Noise | str = Noise.GAUSSIAN,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    settings: CovarianceSettings | None = None,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Release:
+    """Measure ratings under a guarantee and make a release.
+
+    Args:
+        ratings: Private.
+        protect: `user` or `rating`.
+        epsilon: The budget; 1 if neither it nor `theta` is told. Infinite adds no noise.
+        delta: For Gaussian noise, 1e-6 if not told; Laplace noise has 0.
+        theta: The same budget as McSherry and Mironov say it, with their split between stages.
+        noise: `gaussian` or `laplace`.
+        ledger: Whose population is charged, before anything is measured.
+        settings: The method's parameters; `options` change single ones by name.
+        randomness: For experiments: a seeded source makes a release that says "not private".
+        progress: Called with a stage's name, how much of it is done and how much there is.
+        options: Fields of `CovarianceSettings`.
+
+    Raises:
+        BudgetExceeded: The ledger has no room; nothing was measured.
+        InputError: The ratings or the budget cannot be used.
+    """
+    unit, kind = Unit(protect), Noise(noise)
+    chosen = dataclasses.replace(
+        settings or CovarianceSettings(), protect=unit, noise=kind, **options
+    )
+    if len(ratings.catalog) < 2:
+        raise InputError("a fit needs a catalogue of at least two items")
+    budget = _budget(unit, kind, epsilon, delta, theta)
+    spender = _open(budget, ledger, randomness)
+    effects, strength, share = _learn_effects(ratings, spender, chosen)
+    taste = _learn_taste(ratings, spender, chosen, effects, strength, share, progress)
+    return _release(ratings, spender, chosen, effects, taste)
+
+
+def _budget(
+    unit: Unit, noise: Noise, epsilon: float | None, delta: float | None, theta: float | None
+) -> Budget:
+    if delta is None:
+        delta = 1e-6 if noise is Noise.GAUSSIAN else 0.0
+    if theta is None:
+        return Budget.of(unit, noise, 1.0 if epsilon is None else epsilon, delta)
+    if epsilon is not None:
+        raise InputError("say the budget as epsilon or as theta, not both")
+    amount = mu_of_theta(theta) if noise is Noise.GAUSSIAN else theta
+    return Budget(unit, noise, amount, delta)
+
+
+def _open(
+    budget: Budget, ledger: Ledger | str | os.PathLike[str] | None, randomness: Randomness | None
+) -> Spender:
+    label = "covariance release"
+    if budget.is_infinite:
+        return Spender(budget, None, label)
+    if ledger is not None and not isinstance(ledger, Ledger):
+        ledger = Ledger.open(ledger)
+    return Spender(budget, charge([budget.event(label)], label, ledger, randomness), label)
+
+
+def _learn_effects(
+    ratings: Ratings, spender: Spender, settings: CovarianceSettings
+) -> tuple[Effects, float, float]:
+    """Two rounds of item effects; how much can be learnt, and the covariance's share."""
+    amount = _gaussian_amount(spender.budget)
+    first = settings.effect_share
+    if settings.protect is Unit.RATING:
+        raw = rounds.measure_raw(ratings, spender, first)
+        strength = raw.strength(amount)
+        share = settings.share_of_covariance(strength)
+        centring = settings.centring(ratings.scale)
+        rest = 1 - first - share
+        return rounds.measure_residual(ratings, spender, rest, raw, centring), strength, share
+    votes = rounds.measure_votes(ratings, spender, _SCALARS, first)
+    strength = votes.strength(amount)
+    share = settings.share_of_covariance(strength)
+    each = (1 - _SCALARS - first - share) / 2
+    raw = rounds.measure_user_round(ratings, spender, each, votes, first=True)
+    return rounds.measure_user_round(ratings, spender, each, raw, first=False), strength, share
+
+
+def _gaussian_amount(budget: Budget) -> float:
+    """The mu whose Gaussian noise is about as large: what the rules of thumb are told in."""
+    return budget.amount if budget.noise is Noise.GAUSSIAN else budget.amount / 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Taste:
+    factors: _Floats
+    arrays: dict[str, npt.NDArray[Any]]
+    parameters: dict[str, Any]
+
+
+def _learn_taste(
+    ratings: Ratings,
+    spender: Spender,
+    settings: CovarianceSettings,
+    effects: Effects,
+    strength: float,
+    share: float,
+    progress: Progress | None,
+) -> _Taste:
+    items = len(ratings.catalog)
+    if share == 0 or settings.rank == 0:
+        return _Taste(np.zeros((items, 0)), {}, {"head_items": 0})
+    size = settings.head_size(strength, items)
+    head = np.sort(np.argsort(-effects.counts, kind="stable")[:size]).astype(np.int32)
+    statistic = _statistic(ratings, settings, effects, head)
+    wants_weights = settings.dense or settings.clean is not Cleaning.AUTO
+    tell = None if progress is None else lambda done, total: progress("covariance", done, total)
+    moments = statistic.measure(ratings, weights=wants_weights, progress=tell)
+    cov_share = share * (1 - settings.weight_share) if wants_weights else share
+    cov, spread = _publish(spender, moments.cov, statistic, cov_share)
+    parameters: dict[str, Any] = {"head_items": size, "covariance_noise": spread}
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    wgt = None
+    if wants_weights:
+        assert moments.wgt is not None
+        wgt, weight_spread = _publish(
+            spender, moments.wgt, statistic, share * settings.weight_share, of_weights=True
+        )
+        parameters["weights_noise"] = weight_spread
+    if settings.dense and wgt is not None:
+        arrays = {
+            "head": head,
+            "covariance": cov.astype(np.float32),
+            "weights": wgt.astype(np.float32),
+        }
+    within = _factors(settings, cov, wgt, effects.known_counts[head], spread, ratings.scale.range)
+    factors = np.zeros((items, within.shape[1]))
+    factors[head] = within
+    return _Taste(factors, arrays, parameters)
+
+
+def _statistic(
+    ratings: Ratings, settings: CovarianceSettings, effects: Effects, head: npt.NDArray[np.int32]
+) -> Covariance:
+    if settings.protect is Unit.RATING:
+        centring = settings.centring(ratings.scale)
+        return RatingCovariance(settings.noise, head, centring, effects.levels, settings.offset)
+    residuals = rounds.user_residuals(ratings.scale, effects, settings.noise, first=False)
+    return UserCovariance(settings.noise, head, residuals)
+
+
+def _publish(
+    spender: Spender,
+    exact: npt.NDArray[np.int64],
+    statistic: Covariance,
+    share: float,
+    *,
+    of_weights: bool = False,
+) -> tuple[_Floats, float]:
+    """The strict triangle with noise, the diagonal set to zero: it is never published."""
+    size = len(statistic.head)
+    exact[_diagonal(size)] = 0
+    sensitivity = (statistic.vote_sensitivities if of_weights else statistic.sensitivities)[0]
+    grid = (statistic.vote_grid if of_weights else statistic.grid) ** 2
+    label = "co-rating weights" if of_weights else "item covariance"
+    noisy, spread = spender.release_floats(exact, sensitivity, grid, share, label)
+    noisy[_diagonal(size)] = 0.0
+    return noisy, spread
+
+
+def _diagonal(size: int) -> npt.NDArray[np.int64]:
+    """Where the diagonal lies in a packed upper triangle."""
+    rows = np.arange(size, dtype=np.int64)
+    return rows * size - rows * (rows - 1) // 2
+
+
+def _factors(
+    settings: CovarianceSettings,
+    cov: _Floats,
+    wgt: _Floats | None,
+    counts: _Floats,
+    spread: float,
+    width: float,
+) -> _Floats:
+    matrix = unpack(cov).astype(np.float64, copy=False)
+    if settings.clean is Cleaning.AUTO or wgt is None:
+        return clean_auto(matrix, counts, spread, settings.rank, width)
+    clean = clean_paper if settings.clean is Cleaning.PAPER else clean_none
+    return clean(matrix, unpack(wgt).astype(np.float64, copy=False), counts, settings.rank)
+
+
+def _release(
+    ratings: Ratings,
+    spender: Spender,
+    settings: CovarianceSettings,
+    effects: Effects,
+    taste: _Taste,
+) -> Release:
+    width = rounds.stretch(ratings.scale)
+    known = np.maximum(effects.counts, 0.0)
+    arrays = {
+        "item_effects": effects.effects.astype(np.float32),
+        "item_effect_variances": np.maximum(effects.variances, 0).astype(np.float32),
+        "item_counts": known.astype(np.float32),
+        "factors": np.ascontiguousarray(taste.factors, dtype=np.float32),
+        "factor_variances": np.zeros(len(known), dtype=np.float32),
+        **taste.arrays,
+    }
+    parameters = {
+        "global_mean": effects.global_mean,
+        "user_variance": rounds.USER_VARIANCE * width + effects.mean_variance,
+        "rating_variance": rounds.RATING_VARIANCE * width,
+        "settings": {name: _plain(value) for name, value in vars(settings).items()},
+        **taste.parameters,
+    }
+    return Release(
+        "covariance",
+        ratings.scale,
+        ratings.catalog,
+        _guarantee(ratings, spender),
+        parameters,
+        arrays,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, str) else value
+
+
+def _guarantee(ratings: Ratings, spender: Spender) -> Guarantee:
+    budget = spender.budget
+    reasons: tuple[str, ...] = ()
+    if budget.is_infinite:
+        reasons = (NO_NOISE,)
+    elif not spender.is_private:
+        reasons = (SEEDED,)
+    delta = 0.0 if math.isinf(budget.amount) else budget.delta
+    return Guarantee(budget.unit, spender.events, delta, assumptions(ratings), reasons)

@@ -1,0 +1,91 @@
+"""Empirical Bayes: what noisy sums say about items, given that the noise is known.
+
+Everything here is computed from released numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+_Floats = npt.NDArray[np.float64]
+
+
+def learn_effects(
+    sums: _Floats,
+    design: _Floats,
+    variances: _Floats,
+    features: _Floats | None = None,
+    *,
+    largest: float,
+    rounds: int = 8,
+) -> tuple[_Floats, _Floats]:
+    """Posterior mean and variance of h where sums_i = design_i h_i + N(0, variances_i).
+
+    The prior h_i ~ N(theta . [1, features_i], tau^2) is learnt from the same numbers: theta by
+    weighted least squares, tau^2 by moments minus the known noise. In doubt, means believe in a
+    smaller tau^2 and variances in a larger one.
+
+    Args:
+        sums: Noisy.
+        design: How much of h each sum holds, about.
+        variances: Of the noise, sampling included.
+        features: Columns that the prior mean may depend on.
+        largest: The most that tau^2 can be.
+        rounds: How often the prior is learnt anew.
+    """
+    design = np.maximum(design, 1e-9)
+    observed, noise = sums / design, variances / design**2
+    columns = np.ones((len(sums), 1))
+    if features is not None:
+        columns = np.column_stack([columns, features])
+    tau2 = 0.04 * largest
+    informative = design**2 > 0.05 * variances
+    for _ in range(rounds):
+        weights = 1 / (tau2 + noise)
+        gram = (columns * weights[:, None]).T @ columns
+        ridge = 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram))
+        theta = np.linalg.solve(gram + ridge, columns.T @ (weights * observed))
+        expected = columns @ theta
+        trust = weights**2 * informative if informative.any() else weights**2
+        excess = float(trust @ ((observed - expected) ** 2 - noise) / trust.sum())
+        # One standard error off: where noise drowns the items, they are taken for equal.
+        doubt = math.sqrt(2 * float(trust**2 @ (tau2 + noise) ** 2)) / float(trust.sum())
+        tau2 = min(max(excess - doubt, 1e-6 * largest), largest)
+    upper = min(max(excess + 2 * doubt, tau2), largest)
+    mean = expected + tau2 / (tau2 + noise) * (observed - expected)
+    return mean, upper * noise / (upper + noise)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """One released number and the standard deviation of its noise."""
+
+    value: float
+    spread: float
+
+
+def shrink_mean(total: Noisy, number: Noisy, width: float) -> tuple[float, float]:
+    """The mean total/number, held back where noise drowns it, and its variance.
+
+    Args:
+        total: A sum of distances from the middle of the scale.
+        number: Of what was summed.
+        width: The scale's range: means lie about a fifth of it around the middle.
+    """
+    count = max(number.value, 1.0)
+    mean = min(max(total.value / count, -width / 2), width / 2)
+    noise = (total.spread**2 + (mean * number.spread) ** 2) / count**2
+    prior = (0.2 * width) ** 2
+    return mean * prior / (prior + noise), prior * noise / (prior + noise)
+
+
+def update_effects(
+    sums: _Floats, design: _Floats, noise: _Floats, variances: _Floats
+) -> tuple[_Floats, _Floats]:
+    """How a second, centred measurement moves effects of known variance, and the new variance."""
+    precision = variances * design**2 + noise
+    return variances * design * sums / precision, variances * noise / precision

@@ -1,0 +1,87 @@
+"""What a fit can be told: one field each, all public."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+from discreet.domain import InputError, Scale
+from discreet.measure._noise import Noise
+from discreet.measure.centring import HuberCentring
+from discreet.privacy import Unit
+
+
+class Cleaning(enum.StrEnum):
+    """How a noisy covariance becomes factors."""
+
+    AUTO = "auto"
+    """Noise-aware: rank and shrinkage from released values and the known noise."""
+    PAPER = "paper"
+    """McSherry and Mironov, section 4.6."""
+    NONE = "none"
+    """The largest eigenvectors as they are."""
+
+
+@dataclass(frozen=True)
+class CovarianceSettings:
+    """The trusted curator's method.
+
+    Attributes:
+        protect: Whom the release protects.
+        noise: Gaussian (delta above 0) or Laplace (delta 0).
+        rank: The most factors that are kept.
+        clean: How the covariance becomes factors.
+        head: How many items the covariance covers; None lets released counts decide.
+        dense: Whether the covariance itself and its weights are published, for `knn`.
+        clamp: B on a scale of width 4; it grows with the scale.
+        fictitious: beta_p.
+        offset: Added to c in the weight (c + offset)^-1/2.
+        effect_share: The part of the budget for the first round of item effects.
+        covariance_share: The part for the covariance; None lets released counts decide.
+        weight_share: The part of the covariance's share that Wgt gets, if `dense`.
+    """
+
+    protect: Unit = Unit.USER
+    noise: Noise = Noise.GAUSSIAN
+    rank: int = 20
+    clean: Cleaning = Cleaning.AUTO
+    head: int | None = None
+    dense: bool = False
+    clamp: float = 0.5
+    fictitious: int = 20
+    offset: float = 5.0
+    effect_share: float = 0.2
+    covariance_share: float | None = None
+    weight_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rank <= 500:
+            raise InputError(f"rank must be from 0 to 500, not {self.rank}")
+        if self.head is not None and self.head < 2:
+            raise InputError(f"the covariance needs at least 2 items, not {self.head}")
+        for name in ("effect_share", "weight_share"):
+            if not 0 < getattr(self, name) < 1:
+                raise InputError(f"{name} must be between 0 and 1, not {getattr(self, name):g}")
+        share = self.covariance_share
+        if share is not None and not 0 <= share <= 0.95 - self.effect_share:
+            raise InputError(f"covariance_share leaves nothing for the item effects: {share:g}")
+
+    def centring(self, scale: Scale) -> HuberCentring:
+        """The centring on this scale."""
+        return HuberCentring(self.clamp * scale.range / 4, self.fictitious)
+
+    def share_of_covariance(self, strength: float) -> float:
+        """How much of the budget the covariance gets: nothing where it could not be learnt."""
+        if self.covariance_share is not None:
+            return self.covariance_share
+        if math.isinf(strength):
+            return 0.75
+        share = min(0.75, 0.8 - 20 / max(strength, 1e-9))
+        return share if share >= 0.1 else 0.0
+
+    def head_size(self, strength: float, items: int) -> int:
+        """How many items the covariance covers: four times what can be learnt."""
+        if self.head is not None:
+            return min(self.head, items)
+        return items if math.isinf(strength) else min(items, max(50, round(4 * strength)))

@@ -1,0 +1,171 @@
+"""What is left of a rating once the item's and the person's level are taken off. See PROOF.md."""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.ratings import Ratings
+
+GRID = 1 << 24
+"""Centred ratings are integers in units of 1/GRID of the scale's own unit."""
+
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Centring(abc.ABC):
+    """x_j = r_j - G - M_j on the grid, then y_j = clip(x_j - b, -B, B) with the person's level b.
+
+    Args:
+        clamp: B, the largest centred rating, in the scale's unit.
+        fictitious: beta_p, how many fictitious ratings at level 0 hold b back.
+    """
+
+    clamp: float
+    fictitious: int
+
+    code: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.clamp) and 0 < self.clamp * GRID < 2**40):
+            raise InputError(f"the clamp must be positive, not {self.clamp:g}")
+        if self.fictitious < 1:
+            raise InputError(f"there is at least 1 fictitious rating, not {self.fictitious}")
+
+    @property
+    def step(self) -> float:
+        """How much further than `movement` says each centred rating can move: the grid's price."""
+        return 1 / GRID
+
+    @property
+    def reach(self) -> int:
+        """B in grid units, rounded down."""
+        return math.floor(self.clamp * GRID)
+
+    @abc.abstractmethod
+    def movement(self, old: _Floats) -> _Floats:
+        """L2 bound on how far `old` centred ratings move when their owner rates one more item."""
+
+    @abc.abstractmethod
+    def total_movement(self, old: _Floats) -> _Floats:
+        """The same in L1."""
+
+    def centred(self, ratings: Ratings, levels: ItemLevels) -> npt.NDArray[np.int64]:
+        """The y of every rating, in grid units; private."""
+        y = levels.residuals(ratings)
+        _centre(ratings.starts, y, self.code, self.reach, self.fictitious)
+        return y
+
+
+@dataclass(frozen=True)
+class HuberCentring(Centring):
+    """b solves sum_j clip(x_j - b, -B, B) = beta_p b: what one rating moves is at most B."""
+
+    code = 0
+
+    def movement(self, old: _Floats) -> _Floats:
+        return np.full_like(old, self.clamp / (2 * math.sqrt(self.fictitious)))
+
+    def total_movement(self, old: _Floats) -> _Floats:
+        return np.full_like(old, self.clamp)
+
+
+@dataclass(frozen=True)
+class PaperCentring(Centring):
+    """b = sum of x_j / (c + beta_p), as in McSherry and Mironov.
+
+    Args:
+        clamp: B.
+        fictitious: beta_p.
+        spread: The range of x: the scale's range and that of the item effects together.
+    """
+
+    spread: float = math.inf
+
+    code = 1
+
+    def movement(self, old: _Floats) -> _Floats:
+        return np.asarray(np.sqrt(old) * self._each(old))
+
+    def total_movement(self, old: _Floats) -> _Floats:
+        return np.asarray(old * self._each(old))
+
+    def _each(self, old: _Floats) -> _Floats:
+        return np.minimum(self.spread / (old + 1 + self.fictitious), 2 * self.clamp)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemLevels:
+    """G + M_i for every item, released; `residuals` takes them off on the grid."""
+
+    global_mean: float
+    effects: _Floats
+
+    def residuals(self, ratings: Ratings) -> npt.NDArray[np.int64]:
+        """X = r - G - M in grid units: round(r - G) minus round(M), each to the grid."""
+        taken = np.rint(self.effects * GRID).astype(np.int64)
+        scale = ratings.scale
+        if scale.levels is not None:
+            values = np.rint((scale.levels - self.global_mean) * GRID).astype(np.int64)
+            x = values[ratings.codes]
+        else:
+            x = np.rint((ratings.values() - self.global_mean) * GRID).astype(np.int64)
+        x -= taken[ratings.items]
+        return x
+
+
+@nb.njit(cache=True, nogil=True)
+def huber_level(x, reach, fictitious):  # type: ignore[no-untyped-def]
+    """The largest integer b with sum of clip(x - b, -B, B) >= beta b, exactly.
+
+    The difference f(b) of the two sides falls strictly. Newton's steps on it, kept inside a bracket
+    f(low) >= 0 > f(high) that ends with neighbouring integers.
+    """
+    low = -(reach * len(x)) // fictitious - 1
+    high = -low + 1
+    b = np.int64(0)
+    while high - low > 1:
+        total = -fictitious * b
+        slope = fictitious
+        for value in x:
+            off = value - b
+            if off > reach:
+                total += reach
+            elif off < -reach:
+                total -= reach
+            else:
+                total += off
+                slope += 1
+        if total >= 0:
+            low = b
+        else:
+            high = b
+        b += total // slope
+        if b <= low:
+            b = low + 1 if high - low < 64 else (low + high) // 2
+        elif b >= high:
+            b = high - 1 if high - low < 64 else (low + high) // 2
+    return low
+
+
+@nb.njit(cache=True, nogil=True)
+def _centre(starts, x, code, reach, fictitious) -> None:  # type: ignore[no-untyped-def]
+    """Turn x into y in place, user by user."""
+    for user in range(len(starts) - 1):
+        own = x[starts[user] : starts[user + 1]]
+        if len(own) == 0:
+            continue
+        if code == 0:
+            b = huber_level(own, reach, fictitious)
+        else:
+            b = own.sum() // (len(own) + fictitious)
+        for place in range(len(own)):
+            own[place] = min(max(own[place] - b, -reach), reach)

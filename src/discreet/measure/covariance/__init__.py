@@ -1,0 +1,230 @@
+"""How tastes for items go together: Cov = sum of w y y^T, Wgt = sum of w e e^T. See PROOF.md."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from discreet.measure._blocks import over_blocks
+from discreet.measure._noise import Noise
+from discreet.measure.centring import GRID, Centring, ItemLevels
+from discreet.measure.covariance._bounds import Weights, movement_bound, vote_bound
+from discreet.measure.engines.local import CoMoments, co_moments
+from discreet.measure.user_votes import UserVotes
+from discreet.ratings import Ratings
+
+_LARGEST = 32767
+_SAFE = 1 - 2.0**-30
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Covariance(abc.ABC):
+    """The co-moments of the items of `head`, in exact integers.
+
+    Args:
+        noise: Which norm the sensitivities are in.
+        head: Catalogue indices of the items in the matrix, chosen from released numbers.
+    """
+
+    noise: Noise
+    head: npt.NDArray[np.int32]
+
+    @property
+    @abc.abstractmethod
+    def grid(self) -> float:
+        """Grid units in one unit of a weighted centred rating; Cov is in grid^2."""
+
+    @property
+    @abc.abstractmethod
+    def vote_grid(self) -> float:
+        """Grid units in one unit of a root weight; Wgt is in vote_grid^2."""
+
+    @property
+    @abc.abstractmethod
+    def sensitivities(self) -> tuple[float, float]:
+        """Of Cov: strict upper triangle, diagonal."""
+
+    @property
+    @abc.abstractmethod
+    def vote_sensitivities(self) -> tuple[float, float]:
+        """Of Wgt: strict upper triangle, diagonal."""
+
+    @abc.abstractmethod
+    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
+        """Integers for one block of users; private."""
+
+    def measure(
+        self,
+        ratings: Ratings,
+        *,
+        weights: bool = True,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> CoMoments:
+        """The exact integers; private.
+
+        Args:
+            ratings: Everybody's.
+            weights: Whether Wgt is wanted as well.
+            progress: Called with pairs done and pairs in all.
+        """
+        place = np.full(len(ratings.catalog), -1, dtype=np.int32)
+        place[self.head] = np.arange(len(self.head), dtype=np.int32)
+        inside = np.empty(len(ratings), dtype=np.int32)
+        values = np.empty(len(ratings), dtype=np.int16)
+        votes = np.empty(ratings.user_count, dtype=np.int16)
+
+        def work(block: Ratings, first: int) -> None:
+            begin = int(ratings.starts[first])
+            span = slice(begin, begin + len(block))
+            inside[span] = place[block.items]
+            made = self._quantised(block, inside[span])
+            values[span], votes[first : first + block.user_count] = made.values, made.votes
+
+        over_blocks(ratings, work)
+        used = votes if weights else None
+        size = len(self.head)
+        return co_moments(ratings.starts, inside, values, used, size, progress=progress)
+
+
+@dataclass(frozen=True)
+class _Block:
+    values: npt.NDArray[np.int16]
+    votes: npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class RatingCovariance(Covariance):
+    """Where one rating is protected: y is centred, w(c) damps people who rate much.
+
+    Args:
+        noise: Which norm.
+        head: The items.
+        centring: How ratings are centred and clamped.
+        levels: What was released of the items.
+        offset: Added to c in w(c); 0 is the paper's weight.
+    """
+
+    centring: Centring
+    levels: ItemLevels
+    offset: float = 5.0
+
+    @property
+    def weights(self) -> Weights:
+        return Weights(self.noise, self.offset)
+
+    @property
+    def grid(self) -> float:
+        return math.floor(_LARGEST / (self.centring.clamp * self._top_root))
+
+    @property
+    def vote_grid(self) -> float:
+        return math.floor(_LARGEST / self._top_root)
+
+    @property
+    def _top_root(self) -> float:
+        return float(self.weights.roots([1])[0])
+
+    @property
+    def sensitivities(self) -> tuple[float, float]:
+        return movement_bound(self.weights, self.centring, self.grid, len(self.head))
+
+    @property
+    def vote_sensitivities(self) -> tuple[float, float]:
+        return vote_bound(self._votes(len(self.head)), self.noise)
+
+    def _votes(self, most: int) -> _Ints:
+        return np.rint(self.weights.roots(np.arange(most + 1)) * self.vote_grid).astype(np.int64)
+
+    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
+        y = self.centring.centred(block, self.levels)
+        counts = _count_inside(block.starts, inside)
+        # Looked up in one table: a power computed in vectors may depend on its place in them, and
+        # so on other people.
+        roots = self.weights.roots(np.arange(len(self.head) + 1))[counts] * (self.grid / GRID)
+        values = np.empty(len(y), dtype=np.int16)
+        _scale(block.starts, y, roots, values)
+        return _Block(values, self._votes(len(self.head))[counts].astype(np.int16))
+
+
+@dataclass(frozen=True, eq=False)
+class UserCovariance(Covariance):
+    """Where one user is protected: everybody's vector of residuals has length 1.
+
+    Args:
+        noise: Which norm.
+        head: The items.
+        residuals: What is left of a rating; any function of a user's own ratings may be used.
+    """
+
+    residuals: UserVotes
+
+    @property
+    def grid(self) -> float:
+        return float(_LARGEST)
+
+    @property
+    def vote_grid(self) -> float:
+        return float(_LARGEST)
+
+    @property
+    def sensitivities(self) -> tuple[float, float]:
+        return _unit_bounds(self.noise)
+
+    @property
+    def vote_sensitivities(self) -> tuple[float, float]:
+        return _unit_bounds(self.noise)
+
+    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
+        x = self.residuals.residuals(block)
+        values = np.empty(len(x), dtype=np.int16)
+        votes = np.empty(block.user_count, dtype=np.int16)
+        _normalise(block.starts, inside, x, self.noise is Noise.LAPLACE, values, votes)
+        return _Block(values, votes)
+
+
+def _unit_bounds(noise: Noise) -> tuple[float, float]:
+    """Of the outer product of a vector of length at most 32767, strict triangle and diagonal."""
+    square = float(_LARGEST) ** 2
+    return (square / 2, square) if noise is Noise.LAPLACE else (square / math.sqrt(2), square)
+
+
+@nb.njit(cache=True, nogil=True)
+def _count_inside(starts, inside):  # type: ignore[no-untyped-def]
+    counts = np.zeros(len(starts) - 1, np.int64)
+    for user in range(len(counts)):
+        for place in range(starts[user], starts[user + 1]):
+            counts[user] += inside[place] >= 0
+    return counts
+
+
+@nb.njit(cache=True, nogil=True)
+def _scale(starts, y, roots, values) -> None:  # type: ignore[no-untyped-def]
+    """Values = round(y * root of its user)."""
+    for user in range(len(roots)):
+        for place in range(starts[user], starts[user + 1]):
+            values[place] = np.int16(np.rint(y[place] * roots[user]))
+
+
+@nb.njit(cache=True, nogil=True)
+def _normalise(starts, inside, x, l1, values, votes) -> None:  # type: ignore[no-untyped-def]
+    """Every user's residuals and presence inside the matrix, scaled to length 32767 at most."""
+    for user in range(len(votes)):
+        length, size = 0.0, 0.0
+        for place in range(starts[user], starts[user + 1]):
+            if inside[place] >= 0:
+                length += abs(x[place]) if l1 else x[place] * x[place]
+                size += 1.0
+        if not l1:
+            length, size = np.sqrt(length), np.sqrt(size)
+        scale = _SAFE * _LARGEST / length if length > 0 else 0.0
+        votes[user] = np.int16(_SAFE * _LARGEST / size) if size > 0 else np.int16(0)
+        for place in range(starts[user], starts[user + 1]):
+            values[place] = np.int16(x[place] * scale) if inside[place] >= 0 else np.int16(0)

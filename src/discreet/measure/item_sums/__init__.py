@@ -1,0 +1,119 @@
+"""Sums over ratings, item by item, where one rating is protected. See PROOF.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numba as nb
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import Scale
+from discreet.measure._blocks import over_blocks
+from discreet.measure._noise import Noise
+from discreet.measure.centring import GRID, Centring, ItemLevels
+from discreet.ratings import Ratings
+
+_CONTINUOUS = 1 << 12
+
+
+@dataclass(frozen=True)
+class RatingSums:
+    """MSum_i = sum over ratings of i of (r - mid), in exact units of the scale.
+
+    Args:
+        scale: Public.
+    """
+
+    scale: Scale
+
+    @property
+    def reach(self) -> int:
+        """The largest |r - mid| in grid units: half steps, or 1/4096 of half a continuous range."""
+        levels = self.scale.levels
+        return _CONTINUOUS if levels is None else len(levels) - 1
+
+    @property
+    def grid(self) -> float:
+        """Grid units in one unit of the scale."""
+        return self.reach / (self.scale.range / 2)
+
+    @property
+    def sensitivity(self) -> float:
+        """In grid units, L1 and L2 alike: one record moves one entry."""
+        return float(self.reach)
+
+    def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
+        """The exact integers; private."""
+
+        def work(block: Ratings, _: int) -> npt.NDArray[np.int64]:
+            return add_up(block, self.distances(block))
+
+        return sum_of(over_blocks(ratings, work), len(ratings.catalog))
+
+    def distances(self, block: Ratings) -> npt.NDArray[np.int64]:
+        """r - mid of every rating, in grid units; private."""
+        if self.scale.levels is not None:
+            return 2 * block.codes.astype(np.int64) - self.reach
+        shares = (block.values() - self.scale.mid) / (self.scale.range / 2)
+        return np.clip(np.rint(shares * self.reach), -self.reach, self.reach).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums:
+    """Sum over ratings of i of y, the rating centred on item and person.
+
+    Args:
+        centring: How.
+        levels: What was released of the items so far.
+        noise: Which norm the sensitivity is in.
+        items: How many items there are, the most that one person can have rated.
+    """
+
+    centring: Centring
+    levels: ItemLevels
+    noise: Noise
+    items: int
+
+    grid = float(GRID)
+
+    @property
+    def sensitivity(self) -> float:
+        """In grid units: the new rating's own entry, and how far it pushes the old ones."""
+        old = np.arange(self.items, dtype=np.float64)
+        own, step = self.centring.clamp, self.centring.step
+        if self.noise is Noise.LAPLACE:
+            moved = own + self.centring.total_movement(old) + old * step
+        else:
+            moved = np.hypot(own, self.centring.movement(old) + np.sqrt(old) * step)
+        return math.nextafter(float(moved.max()) * GRID, math.inf)
+
+    def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
+        """The exact integers; private."""
+
+        def work(block: Ratings, _: int) -> npt.NDArray[np.int64]:
+            return add_up(block, self.centring.centred(block, self.levels))
+
+        return sum_of(over_blocks(ratings, work), len(ratings.catalog))
+
+
+def add_up(block: Ratings, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """One integer for each item: the sum of the values beside its ratings."""
+    sums = np.zeros(len(block.catalog), dtype=np.int64)
+    _add(block.items, values, sums)
+    return sums
+
+
+def sum_of(parts: list[npt.NDArray[np.int64]], size: int) -> npt.NDArray[np.int64]:
+    """The sum of the blocks' sums; integers, so that their order does not matter."""
+    total = np.zeros(size, dtype=np.int64)
+    for part in parts:
+        total += part
+    return total
+
+
+@nb.njit(cache=True, nogil=True)
+def _add(items, values, sums) -> None:  # type: ignore[no-untyped-def]
+    for place in range(len(items)):
+        sums[items[place]] += values[place]

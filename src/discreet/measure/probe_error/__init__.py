@@ -1,0 +1,116 @@
+"""How well releases predict ratings that were held back, privately. See PROOF.md."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError, Scale
+from discreet.measure._budget import Budget, Spender
+from discreet.measure._noise import Noise
+from discreet.measure._publish import assumptions, charge
+from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
+from discreet.privacy.ledger import Ledger
+from discreet.privacy.mechanisms import KSubset, Moves
+from discreet.ratings import Ratings
+
+GRID = 1 << 20
+"""Grid units in the largest error, the squared range of the scale."""
+
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ProbeError:
+    """Sum over users of their mean squared error, each rating's error at most range^2.
+
+    Args:
+        scale: Public.
+    """
+
+    scale: Scale
+
+    @property
+    def sensitivity(self) -> float:
+        """In grid units, for one user or one rating: a whole user's mean is between 0 and GRID."""
+        return float(GRID)
+
+    @property
+    def grid(self) -> float:
+        """Grid units in one squared unit of the scale."""
+        return GRID / self.scale.range**2
+
+    def measure(self, probe: Ratings, predicted: _Floats) -> int:
+        """The exact integer; private.
+
+        Args:
+            probe: Ratings that the release was not made from.
+            predicted: What was predicted for each of them, in their order.
+        """
+        if len(predicted) != len(probe):
+            raise InputError("there must be one prediction for each probe rating")
+        errors = (np.clip(predicted, self.scale.lo, self.scale.hi) - probe.values()) ** 2
+        units = np.minimum(np.rint(errors * self.grid), GRID).astype(np.int64)
+        running = np.concatenate(([0], np.cumsum(units)))
+        counts = np.diff(probe.starts)
+        totals = running[probe.starts[1:]] - running[probe.starts[:-1]]
+        return int((totals // np.maximum(counts, 1)).sum())
+
+
+def publish_rmse(
+    probe: Ratings,
+    predicted: _Floats,
+    *,
+    protect: Unit,
+    epsilon: float,
+    delta: float = 1e-6,
+    ledger: Ledger | None = None,
+    randomness: Randomness | None = None,
+) -> tuple[float, Guarantee]:
+    """A noisy root mean squared error over users, booked: looking costs like everything else."""
+    statistic = ProbeError(probe.scale)
+    budget = Budget.of(protect, Noise.GAUSSIAN if delta else Noise.LAPLACE, epsilon, delta)
+    label = "probe error"
+    spender = Spender(budget, charge([budget.event(label)], label, ledger, randomness), label)
+    exact = statistic.measure(probe, predicted)
+    number = int(np.count_nonzero(np.diff(probe.starts)))
+    reach, grid = statistic.sensitivity, statistic.grid
+    total = spender.release_number(exact, reach, grid, 0.8, "squared error")
+    people = spender.release_number(number, 1.0, 1.0, 0.2, "number of probe users")
+    reasons = () if spender.is_private else (SEEDED,)
+    promise = Guarantee(protect, spender.events, delta, assumptions(probe), reasons)
+    mean = max(total.value, 0.0) / max(people.value, 1.0)
+    return min(math.sqrt(mean), probe.scale.range), promise
+
+
+def choose_best(
+    probe: Ratings,
+    candidates: Sequence[_Floats],
+    *,
+    protect: Unit,
+    epsilon: float,
+    ledger: Ledger | None = None,
+    randomness: Randomness | None = None,
+) -> tuple[int, Guarantee]:
+    """Which candidate's predictions err least, by a private choice among them.
+
+    Args:
+        probe: Ratings that no candidate was made from.
+        candidates: Each candidate's predictions for them; how many there are is public.
+        protect: Whom.
+        epsilon: Of the choice; its delta is 0.
+        ledger: Charged before anything is computed.
+        randomness: For experiments.
+    """
+    statistic = ProbeError(probe.scale)
+    choice = KSubset(1, epsilon, GRID, Moves.ALL)
+    event = choice.event(protect, "choice among candidates")
+    receipt = charge([event], "choice among candidates", ledger, randomness)
+    scores = np.array([-statistic.measure(probe, predicted) for predicted in candidates])
+    best = int(choice.release(scores, event, receipt)[0])
+    reasons = () if receipt.is_private else (SEEDED,)
+    return best, Guarantee(protect, (event,), 0.0, assumptions(probe), reasons)

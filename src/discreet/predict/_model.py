@@ -1,0 +1,58 @@
+"""The model of a rating that a covariance release stands for.
+
+r_j = G + M_j + b + F_j z + e_j, with the person's bias b ~ N(0, user_variance), tastes z ~ N(0, I)
+and e_j ~ N(0, rating_variance + what remains uncertain of M_j and F_j). Given a person's ratings,
+b and z have a posterior, and its mean is the prediction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.predict._people import People
+from discreet.release import Release
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """A release's numbers as predictors use them.
+
+    Attributes:
+        baseline: G + M_j: what somebody unknown is expected to rate.
+        noise: The variance of e_j.
+        factors: F, a row an item, then columns of zeros up to a multiple of eight: they change
+            nothing, and let kernels run in whole vector registers.
+        bias_variance: The prior variance of b.
+    """
+
+    baseline: npt.NDArray[np.float64]
+    noise: npt.NDArray[np.float64]
+    factors: npt.NDArray[np.float32]
+    bias_variance: float
+
+    @classmethod
+    def of(cls, release: Release) -> Model:
+        """The model of a covariance release."""
+        arrays, parameters = release.arrays, release.parameters
+        uncertain = arrays["item_effect_variances"].astype(np.float64)
+        return cls(
+            baseline=parameters["global_mean"] + arrays["item_effects"].astype(np.float64),
+            noise=parameters["rating_variance"] + uncertain + arrays["factor_variances"],
+            factors=padded(arrays["factors"]),
+            bias_variance=float(parameters["user_variance"]),
+        )
+
+    def residuals(self, people: People) -> npt.NDArray[np.float64]:
+        """x_j = r_j - G - M_j beside every rating."""
+        return people.values - self.baseline[people.items]
+
+
+def padded(columns: npt.NDArray[np.generic]) -> npt.NDArray[np.float32]:
+    """The same columns as float32, then columns of zeros up to a multiple of eight."""
+    rows, count = columns.shape
+    wide = np.zeros((rows, -(-count // 8) * 8), np.float32)
+    wide[:, :count] = columns
+    return wide

@@ -1,0 +1,199 @@
+"""What every predictor can do: predict, recommend, explain, one person or many."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import Catalog, InputError, OwnRatings
+from discreet.predict._people import People
+from discreet.predict._recommendation import Recommendation, Recommendations
+from discreet.release import Release
+
+Own = Mapping[str, float] | OwnRatings
+Floats = npt.NDArray[np.float64]
+
+_REASONS = 3
+
+
+class Predictor(abc.ABC):
+    """Predictions from a release and a person's own ratings, which stay where they are.
+
+    Nothing here changes after it is made: one predictor serves many people, in threads too.
+    Own ratings are a plain mapping from an item's id or title to a rating; names that the catalogue
+    does not have are left out and reported (`read`, `Recommendations.unknown`).
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.release!r})"
+
+    @property
+    def catalog(self) -> Catalog:
+        """The items that can be recommended."""
+        return self.release.catalog
+
+    def read(self, own: Own) -> OwnRatings:
+        """Own ratings as catalogue indices and values, with the unknown names beside them.
+
+        Raises:
+            InputError: A rating is not on the scale, or two names mean one item.
+        """
+        if isinstance(own, OwnRatings):
+            return own
+        return OwnRatings.of(own, self.catalog, self.release.scale)
+
+    def predict(self, own: Own, items: Iterable[str | int] | None = None) -> Floats:
+        """Expected ratings, cut to the scale.
+
+        Args:
+            own: The person's own ratings.
+            items: Ids, titles or catalogue indices; every item of the catalogue if absent.
+
+        Raises:
+            InputError: An item or an own rating is not what it should be.
+        """
+        people = People.one(self.read(own))
+        targets = self._indices(items)
+        return self.predict_pairs(people, np.zeros(len(targets), np.int64), targets)
+
+    def recommend(
+        self,
+        own: Own,
+        n: int = 10,
+        *,
+        available: Iterable[str | int] | None = None,
+        explain: bool = False,
+    ) -> Recommendations:
+        """The items with the highest expected ratings among those not rated yet, the best first.
+
+        Args:
+            own: The person's own ratings.
+            n: How many, at most.
+            available: Ids, titles or catalogue indices to choose among; all items if absent.
+            explain: Say with each which own ratings moved its score most.
+
+        Raises:
+            InputError: An own rating is not what it should be, or n is negative.
+        """
+        if n < 0:
+            raise InputError(f"n is how many items to recommend, not {n}")
+        ratings = self.read(own)
+        scores = self.scores(People.one(ratings), 0, 1)[0]
+        open_, unknown = self._open(ratings, available)
+        best = _best(scores, open_, n)
+        reasons = self._reasons(ratings, best) if explain else [()] * len(best)
+        ids, titles = self.catalog.ids, self.catalog.titles
+        entries = (
+            Recommendation(i, ids[i], titles[i], float(scores[i]), because)
+            for i, because in zip(best.tolist(), reasons, strict=True)
+        )
+        return Recommendations(entries, (*ratings.unknown, *unknown))
+
+    def explain(self, own: Own, item: str | int) -> list[tuple[str, float]]:
+        """By how much each own rating moves this item's score, the largest first.
+
+        Together they are the personal part of the score: what it differs by from the score of
+        somebody who rated nothing.
+        """
+        ratings = self.read(own)
+        target = self._indices([item])
+        return list(self._reasons(ratings, target, most=len(ratings))[0])
+
+    def predict_pairs(
+        self, people: People, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]
+    ) -> Floats:
+        """Expected ratings of person `rows[p]` for item `items[p]`, cut to the scale."""
+        people.check(len(self.catalog))
+        if len(rows) != len(items):
+            raise InputError(f"{len(rows):,} people beside {len(items):,} items")
+        _check_range("rows", rows, len(people))
+        _check_range("items", items, len(self.catalog))
+        wanted = (rows.astype(np.int64, copy=False), items.astype(np.int32, copy=False))
+        return np.clip(self._pairs(people, *wanted), self.release.scale.lo, self.release.scale.hi)
+
+    def scores(self, people: People, first: int, last: int) -> npt.NDArray[np.float32]:
+        """Expected ratings, not cut, of all items for the people from `first` to before `last`."""
+        if not 0 <= first <= last <= len(people):
+            raise InputError(f"people {first} to {last} are not among {len(people):,}")
+        people = people.part(first, last)
+        people.check(len(self.catalog))
+        return self._scores(people)
+
+    @abc.abstractmethod
+    def _pairs(
+        self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
+    ) -> Floats:
+        """Expected ratings, not cut; every index was checked."""
+
+    @abc.abstractmethod
+    def _scores(self, people: People) -> npt.NDArray[np.float32]:
+        """Expected ratings, not cut, of all items, a row a person; every index was checked."""
+
+    @abc.abstractmethod
+    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+        """A row for each item: what each own rating adds to its score."""
+
+    def _indices(self, items: Iterable[str | int] | None) -> npt.NDArray[np.int32]:
+        if items is None:
+            return np.arange(len(self.catalog), dtype=np.int32)
+        named = [item if isinstance(item, int | np.integer) else self.catalog.index(item)
+                 for item in items]  # fmt: skip
+        _check_range("items", np.array(named, dtype=np.int64), len(self.catalog))
+        return np.array(named, dtype=np.int32)
+
+    def _open(
+        self, own: OwnRatings, available: Iterable[str | int] | None
+    ) -> tuple[npt.NDArray[np.bool_], list[str]]:
+        """Which items may be recommended, and the available names that mean none."""
+        open_ = np.full(len(self.catalog), available is None)
+        unknown = []
+        for item in available if available is not None else ():
+            index = self.catalog.find(item) if isinstance(item, str) else item
+            if index is None:
+                unknown.append(str(item))
+            else:
+                open_[self._indices([index])] = True
+        open_[own.items] = False
+        return open_, unknown
+
+    def _reasons(
+        self, own: OwnRatings, items: npt.NDArray[np.int32], most: int = _REASONS
+    ) -> list[tuple[tuple[str, float], ...]]:
+        contributions = self._contributions(own, items)
+        order = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :most]
+        titles = self.catalog.titles
+        return [
+            tuple((titles[own.items[j]], float(row[j])) for j in chosen)
+            for row, chosen in zip(contributions, order, strict=True)
+        ]
+
+
+def _best(
+    scores: npt.NDArray[np.float32], open_: npt.NDArray[np.bool_], n: int
+) -> npt.NDArray[np.int32]:
+    """The `n` open items with the highest scores; the first in the catalogue among equals."""
+    candidates = np.flatnonzero(open_)
+    wanted = min(n, len(candidates))
+    if wanted == 0:
+        return np.empty(0, np.int32)
+    known = scores[candidates]
+    if wanted < len(known):
+        # Everything from the n-th highest score on, so that equals at the edge keep their order.
+        edge = np.partition(known, len(known) - wanted)[len(known) - wanted]
+        candidates = candidates[known >= edge]
+    order = np.argsort(-scores[candidates], kind="stable")[:wanted]
+    return candidates[order].astype(np.int32)
+
+
+def _check_range(what: str, indices: npt.NDArray[np.integer], length: int) -> None:
+    if len(indices) and not (indices.min() >= 0 and indices.max() < length):
+        raise InputError(f"{what} are from 0 to {length - 1:,}, and some are not")

@@ -1,0 +1,24 @@
+"""The public file: types, codec, cleaning. Nothing here has ever seen a rating."""
+
+from discreet.release._cleaning import clean_auto, clean_none, clean_paper
+from discreet.release._codec import FORMAT, load
+from discreet.release._methods import METHODS, ArrayLayout, MethodLayout
+from discreet.release._registry import register_predictors
+from discreet.release._release import Release
+from discreet.release._triangles import pack, packed_size, unpack
+
+__all__ = [
+    "FORMAT",
+    "METHODS",
+    "ArrayLayout",
+    "MethodLayout",
+    "Release",
+    "clean_auto",
+    "clean_none",
+    "clean_paper",
+    "load",
+    "pack",
+    "packed_size",
+    "register_predictors",
+    "unpack",
+]

@@ -1,0 +1,179 @@
+"""What a release of each method holds: its arrays and its parameters.
+
+A further method is one more entry of `METHODS`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.release._triangles import packed_side, packed_size
+
+Arrays = Mapping[str, npt.NDArray[np.generic]]
+
+SMALL = 16 * 2**20
+"""Bytes up to which an array's content is looked at whenever a release is made or opened."""
+
+_TRIANGLE = "triangle of "
+
+
+@dataclass(frozen=True)
+class ArrayLayout:
+    """What one array of a method looks like.
+
+    Attributes:
+        dtype: The numpy name of its element type.
+        shape: A name for the length of each axis; equal names are equal lengths. `items` is the
+            catalogue's length, `triangle of x` is x (x + 1) / 2.
+        at_least: The smallest allowed value, if there is one.
+        below: An axis' name: every value is an index of that axis, and none occurs twice.
+        optional: Whether a release may do without it.
+    """
+
+    dtype: str
+    shape: tuple[str, ...]
+    at_least: float | None = None
+    below: str | None = None
+    optional: bool = False
+
+
+@dataclass(frozen=True)
+class MethodLayout:
+    """What a release of one method holds.
+
+    Attributes:
+        arrays: The layout of each array.
+        parameters: The smallest allowed value of each parameter that has to be there.
+        together: Optional arrays that are there all or none, and the parameters they need.
+    """
+
+    arrays: Mapping[str, ArrayLayout]
+    parameters: Mapping[str, float]
+    together: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
+
+
+METHODS: dict[str, MethodLayout] = {
+    "covariance": MethodLayout(
+        arrays={
+            "item_effects": ArrayLayout("float32", ("items",)),
+            "item_effect_variances": ArrayLayout("float32", ("items",), at_least=0),
+            "item_counts": ArrayLayout("float32", ("items",), at_least=0),
+            "factors": ArrayLayout("float32", ("items", "factors")),
+            "factor_variances": ArrayLayout("float32", ("items",), at_least=0),
+            "head": ArrayLayout("int32", ("head",), at_least=0, below="items", optional=True),
+            "covariance": ArrayLayout("float32", (_TRIANGLE + "head",), optional=True),
+            "weights": ArrayLayout("float32", (_TRIANGLE + "head",), optional=True),
+        },
+        parameters={"global_mean": -math.inf, "user_variance": 0, "rating_variance": 1e-9},
+        together=((("head", "covariance", "weights"), ("covariance_noise", "weights_noise")),),
+    ),
+}
+
+
+def find_method(name: str) -> MethodLayout:
+    """The layout of a method's releases.
+
+    Raises:
+        InputError: This version does not know the method.
+    """
+    if name not in METHODS:
+        known = ", ".join(sorted(METHODS))
+        raise InputError(f"'{name}' is not a method that this version knows; it knows {known}")
+    return METHODS[name]
+
+
+def check_layout(method: str, items: int, parameters: Mapping[str, Any], arrays: Arrays) -> None:
+    """Refuse arrays or parameters that are missing, foreign or of the wrong type or shape.
+
+    Raises:
+        InputError: Says which one, and what it should be.
+    """
+    layout = find_method(method)
+    for name in arrays:
+        if name not in layout.arrays:
+            raise InputError(f"array '{name}' does not belong to method '{method}'")
+    for name, expected in layout.arrays.items():
+        if name not in arrays and not expected.optional:
+            raise InputError(f"array '{name}' is missing")
+    needed = dict(layout.parameters)
+    for group, its_parameters in layout.together:
+        present = [name for name in group if name in arrays]
+        if present and len(present) < len(group):
+            raise InputError(f"arrays {', '.join(group)} belong together; some are missing")
+        if present:
+            needed |= dict.fromkeys(its_parameters, 0.0)
+    for name, smallest in needed.items():
+        _check_parameter(name, parameters.get(name), smallest)
+    _check_shapes(layout, items, arrays)
+
+
+def _check_parameter(name: str, value: Any, smallest: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(f"parameter '{name}' must be a number")
+    if not (math.isfinite(value) and value >= smallest):
+        raise InputError(f"parameter '{name}' must be a finite number from {smallest:g} on")
+
+
+def _check_shapes(layout: MethodLayout, items: int, arrays: Arrays) -> None:
+    lengths = {"items": items}
+    for name, array in arrays.items():
+        expected = layout.arrays[name]
+        if array.dtype != np.dtype(expected.dtype).newbyteorder("<"):
+            raise InputError(f"array '{name}' has type {array.dtype}, not {expected.dtype}")
+        if array.ndim != len(expected.shape):
+            raise InputError(f"array '{name}' has {array.ndim} axes, not {len(expected.shape)}")
+        for axis, length in zip(expected.shape, array.shape, strict=True):
+            _check_length(name, axis, length, lengths)
+
+
+def _check_length(name: str, axis: str, length: int, lengths: dict[str, int]) -> None:
+    """Compare one axis with what is known of its length, or learn it."""
+    base = axis.removeprefix(_TRIANGLE)
+    if base not in lengths:
+        side = packed_side(length) if base != axis else length
+        if side is None:
+            raise InputError(f"array '{name}' has {length:,} entries, which fill no triangle")
+        lengths[base] = side
+    expected = packed_size(lengths[base]) if base != axis else lengths[base]
+    if length != expected:
+        raise InputError(
+            f"array '{name}' has length {length:,} where {expected:,} was expected ({axis})"
+        )
+
+
+def check_contents(method: str, items: int, arrays: Arrays, *, at_most: int | None) -> None:
+    """Refuse values that are not finite or not in their range, in arrays up to `at_most` bytes.
+
+    Raises:
+        InputError: Says which array.
+    """
+    layout = find_method(method)
+    for name, array in arrays.items():
+        if at_most is None or array.nbytes <= at_most:
+            _check_values(name, array, layout.arrays[name], items)
+
+
+def _check_values(
+    name: str, array: npt.NDArray[np.generic], expected: ArrayLayout, items: int
+) -> None:
+    if array.size == 0:
+        return
+    values = np.asarray(array)
+    # A minimum is NaN if any value is, so two passes find everything that is not finite.
+    smallest, largest = float(values.min()), float(values.max())
+    if not (math.isfinite(smallest) and math.isfinite(largest)):
+        raise InputError(f"array '{name}' holds a value that is not a finite number")
+    if expected.at_least is not None and smallest < expected.at_least:
+        raise InputError(f"array '{name}' holds a value below {expected.at_least:g}")
+    if expected.below is not None:
+        if largest >= items:
+            raise InputError(f"array '{name}' points past the catalogue of {items:,} items")
+        if len(np.unique(values)) < values.size:
+            raise InputError(f"array '{name}' names an item more than once")

@@ -1,0 +1,98 @@
+"""The release: what a method made public, with the promise it was made under."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import Catalog, InputError, Scale
+from discreet.privacy import Guarantee
+from discreet.release._methods import SMALL, check_contents, check_layout
+from discreet.release._registry import find_predictor
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """Everything that may leave the house, and what it promises.
+
+    Made by `measure`, by a protocol's server or by `load`; checked as it is made (the content of
+    arrays above 16 MiB only when it is saved or loaded with `verify`).
+
+    Attributes:
+        method: What made it, which decides what the arrays mean ("covariance").
+        scale: The scale that ratings live on.
+        catalog: The items; arrays speak of them by index.
+        guarantee: What it promises, to whom, on which assumptions.
+        parameters: Plain numbers and texts (anything JSON can hold).
+        arrays: The published arrays, read-only.
+    """
+
+    method: str
+    scale: Scale
+    catalog: Catalog
+    guarantee: Guarantee
+    parameters: Mapping[str, Any]
+    arrays: Mapping[str, npt.NDArray[np.generic]]
+
+    def __post_init__(self) -> None:
+        parameters = MappingProxyType(_plain(self.parameters))
+        arrays = MappingProxyType({name: _frozen(a) for name, a in self.arrays.items()})
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "arrays", arrays)
+        check_layout(self.method, len(self.catalog), parameters, arrays)
+        check_contents(self.method, len(self.catalog), arrays, at_most=SMALL)
+
+    def __repr__(self) -> str:
+        promise = str(self.guarantee).partition("\n")[0]
+        return f"Release({self.method}, {len(self.catalog):,} items, {promise})"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the arrays."""
+        return sum(array.nbytes for array in self.arrays.values())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one file that `load` reads; whole or not at all.
+
+        Raises:
+            InputError: It cannot be written there, or an array holds what is not a finite number.
+        """
+        from discreet.release._codec import save
+
+        save(self, path)
+
+    def predictor(self, name: str | None = None, **options: Any) -> Any:
+        """A predictor that works from this release and a person's own ratings.
+
+        Args:
+            name: Which one; the method's default if absent.
+            options: The predictor's own options.
+
+        Raises:
+            InputError: There is no such predictor or option, or `discreet.predict` was never
+                imported.
+        """
+        return find_predictor(self.method, name)(self, **options)
+
+
+def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy made of what JSON can hold, which nobody else can change."""
+    try:
+        copied = json.loads(json.dumps(dict(parameters), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a release's parameters are finite numbers and texts: {error}") from None
+    assert isinstance(copied, dict)
+    return copied
+
+
+def _frozen(array: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view

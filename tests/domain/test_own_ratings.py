@@ -1,0 +1,64 @@
+"""One person's ratings: looked up, checked, and never shown."""
+
+from __future__ import annotations
+
+import copy
+import math
+import traceback
+
+import numpy as np
+import pytest
+
+from discreet.domain import Catalog, InputError, OwnRatings, Scale
+
+CATALOG = Catalog(["10", "20", "30"], ["Alien", "Heat", "Ran"])
+SCALE = Scale(1, 5)
+
+
+def test_ids_and_titles_mix_and_come_out_in_catalogue_order() -> None:
+    own = OwnRatings.of({"30": 2, "Alien": 5.0}, CATALOG, SCALE)
+    assert own.items.tolist() == [0, 2]
+    assert own.values.tolist() == [5.0, 2.0]
+    assert (own.items.dtype, own.values.dtype) == (np.int32, np.float64)
+    assert len(own) == 2
+    assert own.unknown == ()
+
+
+def test_unknown_names_are_reported_in_order_and_not_fatal() -> None:
+    own = OwnRatings.of({"Jaws": 5, "Heat": 4, "Psycho": 99}, CATALOG, SCALE)
+    assert own.unknown == ("Jaws", "Psycho")
+    assert own.items.tolist() == [1]
+
+
+def test_nobody_has_rated_nothing_wrong() -> None:
+    own = OwnRatings.of({}, CATALOG, SCALE)
+    assert (len(own), own.items.tolist(), own.unknown) == (0, [], ())
+
+
+def test_two_names_for_one_item() -> None:
+    with pytest.raises(InputError) as caught:
+        OwnRatings.of({"Heat": 4, "20": 5}, CATALOG, SCALE)
+    assert str(caught.value) == "'20' is rated twice under two names"
+
+
+@pytest.mark.parametrize("value", [0, 6, 2.5, math.nan, math.inf, 1e308])
+def test_a_rating_outside_the_scale_is_named_but_not_shown(value: float) -> None:
+    with pytest.raises(InputError) as caught:
+        OwnRatings.of({"Alien": 5, "Heat": value}, CATALOG, SCALE)
+    assert str(caught.value) == "the rating of 'Heat' is not on the scale 1..5 in steps of 1"
+
+
+@pytest.mark.parametrize("value", ["secret-5", None, [4], 10**400])
+def test_a_rating_that_is_no_number_is_named_but_not_shown(value: object) -> None:
+    with pytest.raises(InputError) as caught:
+        OwnRatings.of({"Heat": value}, CATALOG, SCALE)
+    assert str(caught.value) == "the rating of 'Heat' is not a number"
+    told = "".join(traceback.format_exception(caught.value))
+    assert "secret" not in told
+    assert "1000000" not in told
+
+
+def test_a_repr_shows_nothing() -> None:
+    own = OwnRatings.of({"Heat": 4, "Jaws": 3}, CATALOG, SCALE)
+    for text in (repr(own), str(own), f"{own}", repr([own]), repr(copy.copy(own))):
+        assert text.strip("[]") == "OwnRatings(private)"

@@ -1,0 +1,168 @@
+"""Sums of outer products against slow twins: equal integers, whatever the threads and the plan."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.domain import InputError
+from discreet.measure.engines.local import _moments as moments_module
+from discreet.measure.engines.local import co_moments
+from discreet.measure.engines.local._head import Zone
+from measure.engines._slow import (
+    MOST,
+    Table,
+    dense_triangles,
+    random_table,
+    slow_triangles,
+    table_of,
+    tables,
+)
+
+
+def assert_equal(table: Table, cov, wgt, **options) -> None:
+    moments = co_moments(*table, **options)
+    assert moments.cov.dtype == moments.wgt.dtype == np.int64
+    np.testing.assert_array_equal(moments.cov, cov)
+    np.testing.assert_array_equal(moments.wgt, wgt)
+
+
+@given(tables(), st.integers(1, 3))
+def test_equal_to_python_integers(table: Table, threads: int) -> None:
+    cov, wgt = slow_triangles(table)
+    assert_equal(table, cov, wgt, threads=threads)
+    alone = co_moments(*table._replace(votes=None), threads=threads)
+    np.testing.assert_array_equal(alone.cov, cov)
+    assert alone.wgt is None
+
+
+def test_by_hand() -> None:
+    table = table_of([{0: 2, 2: -3}, {}, {0: 5}, {-1: 7, 0: 1, 1: 4, 2: 6}], [10, 11, 12, 13], 3)
+    moments = co_moments(*table)
+    #                         00               01     02          11     12     22
+    assert moments.cov.tolist() == [4 + 25 + 1, 4, -6 + 6, 16, 24, 9 + 36]
+    assert moments.wgt.tolist() == [100 + 144 + 169, 169, 100 + 169, 169, 169, 100 + 169]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 64, 65, 200])
+def test_equal_for_any_threads(size: int, threads: int) -> None:
+    table = random_table(60, size, seed=size)
+    assert_equal(table, *slow_triangles(table), threads=threads)
+
+
+@pytest.mark.parametrize(
+    "plan", [[], [(0, 5, 33)], [(0, 700, 600)], [(0, 300, 450), (300, 701, 64)]]
+)
+@pytest.mark.parametrize("narrow_up_to", [0, 1 << 15])
+def test_plans_and_word_sizes_do_not_change_the_sums(monkeypatch, plan, narrow_up_to: int) -> None:
+    table = random_table(800, 600, seed=3)
+    monkeypatch.setattr(moments_module, "plan_heads", lambda *_: [Zone(*zone) for zone in plan])
+    monkeypatch.setattr(moments_module, "NARROW", narrow_up_to)
+    cov, wgt = dense_triangles(table)
+    assert_equal(table, cov, wgt, threads=2)
+    np.testing.assert_array_equal(co_moments(*table._replace(votes=None)).cov, cov)
+
+
+def test_largest_terms_everywhere() -> None:
+    users, size = 1000, 130
+    table = table_of([dict.fromkeys(range(size), MOST)] * users, [MOST] * users, size)
+    moments = co_moments(*table)
+    assert set(moments.cov.tolist()) == set(moments.wgt.tolist()) == {users * MOST**2}
+
+
+def test_no_users_and_only_skipped_items() -> None:
+    assert co_moments(*table_of([], [], 4)).cov.tolist() == [0] * 10
+    assert co_moments(*table_of([{-1: 9}], [5], 2)).wgt.tolist() == [0] * 3
+
+
+def test_entries_outside_starts_are_left_out() -> None:
+    table = random_table(30, 12, seed=8)
+    inner = table._replace(starts=table.starts[3:20], votes=table.votes[3:19])
+    assert_equal(inner, *slow_triangles(inner))
+
+
+def test_index_and_square() -> None:
+    table = random_table(50, 20, seed=1)
+    moments = co_moments(*table)
+    full = moments.square(moments.cov, kind=np.int64)
+    assert full.dtype == np.int64
+    for i in range(20):
+        for j in range(20):
+            assert full[i, j] == moments.cov[moments.index(i, j)]
+    some = [7, 0, 19]
+    np.testing.assert_array_equal(
+        moments.square(moments.wgt, some),
+        moments.square(moments.wgt)[np.ix_(some, some)],
+    )
+    assert moments.square(moments.wgt, some, kind=np.float32).dtype == np.float32
+
+
+def test_progress_counts_every_pair_once() -> None:
+    table = random_table(900, 300, seed=2)
+    kept = np.add.reduceat(np.r_[table.items >= 0, False], table.starts[:-1])
+    kept[np.diff(table.starts) == 0] = 0
+    seen: list[tuple[int, int]] = []
+    co_moments(*table, threads=2, progress=lambda done, total: seen.append((done, total)))
+    done = [pair[0] for pair in seen]
+    assert done == sorted(done)
+    assert {pair[1] for pair in seen} == {done[-1]} == {int((kept * (kept + 1) // 2).sum())}
+
+
+@pytest.mark.parametrize("at_call", [1, 4])
+def test_an_interruption_leaves_no_thread(at_call: int) -> None:
+    table = random_table(600, 400, seed=4)
+    calls = 0
+
+    def interrupt(done: int, total: int) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == at_call:
+            raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        co_moments(*table, threads=3, progress=interrupt)
+    assert threading.active_count() == before
+    assert_equal(table, *dense_triangles(table), threads=3)
+
+
+def change(**changes):
+    return random_table(10, 5, seed=0, skipped=0.0)._replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (change(size=4), "below 4"),
+        (change(size=0), "at least one item"),
+        (change(values=np.zeros(3, np.int16)), "one value an item"),
+        (change(votes=np.zeros(3, np.int16)), "one vote a user"),
+        (change(items=np.zeros(3, np.int64)), "items must be"),
+        (change(starts=np.array([0, 10**6])), "starts must"),
+        (change(starts=np.array([5, 0])), "starts must"),
+        (table_of([{0: 1, 1: 1}], [1], 2)._replace(items=np.array([1, 0], np.int32)), "rise"),
+        (table_of([{0: 1, 1: 1}], [1], 2)._replace(items=np.array([1, 1], np.int32)), "rise"),
+    ],
+)
+def test_refuses(table: Table, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        co_moments(*table)
+
+
+def test_real_ratings(data_folder: Path) -> None:
+    path = data_folder / "ml-100k" / "u.data"
+    if not path.is_file():
+        pytest.skip("MovieLens 100K is absent")
+    user, item, rating = np.loadtxt(path, np.int64, usecols=(0, 1, 2)).T
+    order = np.lexsort((item, user))
+    starts = np.r_[0, np.cumsum(np.bincount(user)[1:])].astype(np.int64)
+    votes = np.rint(2**14 / np.diff(starts) ** 0.25).astype(np.int16)
+    values = ((rating[order] - 3) * np.repeat(votes, np.diff(starts)) // 2).astype(np.int16)
+    table = Table(starts, (item[order] - 1).astype(np.int32), values, votes, int(item.max()))
+    assert_equal(table, *dense_triangles(table))

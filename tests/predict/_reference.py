@@ -1,0 +1,87 @@
+"""Slow twins: the predictors' formulas with plain numpy, one person and one item at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from discreet.release import Release, unpack
+
+
+class Slow:
+    """A release in float64, and the sums that predictors make of it."""
+
+    def __init__(self, release: Release) -> None:
+        arrays = {n: np.asarray(a, dtype=np.float64) for n, a in release.arrays.items()}
+        self.release, self.arrays = release, arrays
+        self.baseline = release.parameters["global_mean"] + arrays["item_effects"]
+        self.noise = release.parameters["rating_variance"] + (
+            arrays["item_effect_variances"] + arrays["factor_variances"]
+        )
+        self.bias_variance = release.parameters["user_variance"]
+
+    def svd(self, items: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """The conditional mean of jointly normal ratings: no ridge regression, no factors' gram."""
+        F = self.arrays["factors"]
+        prior = F @ F.T + self.bias_variance
+        own = prior[np.ix_(items, items)] + np.diag(self.noise[items])
+        x = values - self.baseline[items]
+        return self.baseline + prior[:, items] @ np.linalg.solve(own, x)
+
+    def bias(self, items: np.ndarray, values: np.ndarray) -> float:
+        precision = 1 / self.noise[items]
+        x = values - self.baseline[items]
+        return float((precision * x).sum() / (1 / self.bias_variance + precision.sum()))
+
+    def knn_by_factors(
+        self, items: np.ndarray, values: np.ndarray, target: int, neighbours: int, ridge: float
+    ) -> float:
+        F, b = self.arrays["factors"], self.bias(items, values)
+        covariance = F @ F.T
+        variance = np.diag(covariance) + self.noise
+        others = items[items != target]
+        explained = covariance[target, others] ** 2 / variance[others]
+        near = others[np.argsort(-explained, kind="stable")[:neighbours]]
+        A = covariance[np.ix_(near, near)] + np.diag(self.noise[near] + ridge)
+        w = np.linalg.solve(A, covariance[near, target])
+        rating = dict(zip(items.tolist(), values, strict=True))
+        y = np.array([rating[i] - self.baseline[i] - b for i in near.tolist()])
+        return float(self.baseline[target] + b + w @ y)
+
+    def averages(self, shrink: float) -> np.ndarray:
+        cov, wgt = unpack(self.arrays["covariance"]), unpack(self.arrays["weights"])
+        off = ~np.eye(len(cov), dtype=bool)
+        out = np.empty_like(cov)
+        for part in (off, ~off):
+            out[part] = (cov[part] + shrink * cov[part].mean()) / (
+                np.maximum(wgt[part], 0) + shrink * wgt[part].mean()
+            )
+        return out
+
+    def knn_by_matrix(
+        self,
+        items: np.ndarray,
+        values: np.ndarray,
+        target: int,
+        neighbours: int,
+        ridge: float,
+        shrink: float,
+    ) -> float:
+        head = self.release.arrays["head"].tolist()
+        wgt, averages = unpack(self.arrays["weights"]), self.averages(shrink)
+        b, t = self.bias(items, values), head.index(target)
+        own = [i for i in items.tolist() if i in head and i != target and wgt[t, head.index(i)] > 0]
+        own.sort(key=lambda i: -wgt[t, head.index(i)])
+        near: list[int] = []
+        for i in own[:neighbours]:
+            # One more neighbour enters if enough of its variance is left after those before it.
+            trial = [head.index(j) for j in (*near, i)]
+            A = averages[np.ix_(trial, trial)] + ridge * np.eye(len(trial))
+            left = A[-1, -1] - A[-1, :-1] @ np.linalg.solve(A[:-1, :-1], A[:-1, -1])
+            if left > 0.05 * max(A[-1, -1], 0):
+                near.append(i)
+        places = [head.index(j) for j in near]
+        A = averages[np.ix_(places, places)] + ridge * np.eye(len(places))
+        w = np.linalg.solve(A, averages[places, t])
+        rating = dict(zip(items.tolist(), values, strict=True))
+        y = np.array([rating[i] - self.baseline[i] - b for i in near])
+        return float(self.baseline[target] + b + w @ y)

@@ -1,0 +1,344 @@
+"""Guarantees: the numbers, the words that people read, and files that are not believed."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.domain import InputError
+from discreet.privacy import (
+    NO_NOISE,
+    SEEDED,
+    Event,
+    GaussianEvent,
+    Guarantee,
+    PureEvent,
+    Unit,
+)
+from discreet.privacy._guarantee import _factor, _give_or_take, _number
+from discreet.privacy.accounting import calibrate_gaussian, gaussian_epsilon
+from privacy.accounting import _exact
+
+RATING, USER = Unit.RATING, Unit.USER
+
+
+def pure(epsilon: float, unit: Unit = RATING, **more: Any) -> PureEvent:
+    return PureEvent(unit=unit, label="x", epsilon=epsilon, mechanism="coin", **more)
+
+
+def gaussian(mu: float, unit: Unit = RATING, **more: Any) -> GaussianEvent:
+    return GaussianEvent(unit=unit, label="x", sensitivity=mu, sigma=1.0, **more)
+
+
+def promise(unit: Unit, *events: Event, delta: float = 0.0, **more: Any) -> Guarantee:
+    return Guarantee(unit, events, delta, **more)
+
+
+VARIANTS = {
+    "pure, per rating": promise(RATING, pure(1.0)),
+    "pure, bounded users": promise(RATING, pure(1.0, ratings_per_user=20)),
+    "local": promise(RATING, pure(1.0, ratings_per_user=17770, covers_change=True)),
+    "per user": promise(USER, pure(0.5, USER)),
+    "per user from ratings": promise(USER, pure(0.5, ratings_per_user=3)),
+    "gaussian": promise(RATING, gaussian(0.1), delta=1e-6),
+    "tiny delta": promise(USER, gaussian(0.1, USER), delta=1e-20),
+    "free": promise(RATING, gaussian(0.01), delta=0.3),
+    "mixed": promise(USER, gaussian(0.2, USER), pure(0.1, ratings_per_user=2), delta=1e-6),
+    "assuming": promise(RATING, pure(1.0), assumes=("items are public", "nobody lies")),
+    "weak": promise(USER, pure(40.0, USER)),
+    "without noise": promise(RATING, not_private=(NO_NOISE,)),
+    "seeded": promise(RATING, gaussian(1.0), not_private=(SEEDED,)),
+    "two reasons": promise(RATING, gaussian(1.0), not_private=(SEEDED, NO_NOISE)),
+}
+
+
+def up(factor: float) -> float:
+    return math.ceil(factor * 100) / 100
+
+
+def words(name: str) -> str:
+    return str(VARIANTS[name])
+
+
+def test_numbers_of_pure_noise() -> None:
+    made = promise(RATING, pure(0.5, ratings_per_user=20), pure(0.25, ratings_per_user=10))
+    assert made.epsilon == pytest.approx(0.75, rel=1e-15)
+    assert made.changed_rating == pytest.approx(1.5, rel=1e-15)
+    assert made.per(USER) == pytest.approx(12.5, rel=1e-15)
+    assert made.per(RATING) == made.epsilon
+
+
+def test_numbers_of_gaussian_noise() -> None:
+    # mu^2 adds up: 3 times 0.2^2 and 0.1^2 are 0.13; a change doubles every mu, a user with 5
+    # ratings has 5 times every mu.
+    made = promise(
+        RATING,
+        gaussian(0.2, count=3, ratings_per_user=5),
+        gaussian(0.1, ratings_per_user=5),
+        delta=1e-6,
+    )
+    mu = math.sqrt(0.13)
+    assert made.epsilon == pytest.approx(gaussian_epsilon(mu, 1e-6), rel=1e-9)
+    assert made.changed_rating == pytest.approx(gaussian_epsilon(2 * mu, 1e-6), rel=1e-9)
+    assert made.per(USER) == pytest.approx(gaussian_epsilon(5 * mu, 1e-6), rel=1e-9)
+
+
+def test_numbers_per_user() -> None:
+    made = promise(USER, gaussian(0.2, USER), delta=1e-6)
+    assert made.epsilon == pytest.approx(gaussian_epsilon(0.2, 1e-6), rel=1e-9)
+    assert made.per(RATING) == made.changed_rating
+    assert made.per(RATING) == pytest.approx(gaussian_epsilon(0.4, 1e-6), rel=1e-9)
+
+
+def test_a_changed_rating_is_counted_event_by_event() -> None:
+    made = promise(RATING, pure(0.5, covers_change=True), pure(0.25))
+    assert made.changed_rating == pytest.approx(1.0, rel=1e-15)
+    assert "the factor is 2.72 (epsilon 1)" in str(made)
+
+
+def test_words_for_a_rating() -> None:
+    one, two = (
+        _exact.smallest(lambda e, mu=mu: _exact.gaussian_delta(mu, e) <= 1e-6, 2.0)
+        for mu in (0.1, 0.2)
+    )
+    assert words("gaussian").splitlines() == [
+        f"epsilon {math.ceil(one * 1e4) / 1e4:g}, delta 1e-06, per rating",
+        f"Anything that this release can lead to is at most {up(math.exp(one)):g} times as likely "
+        "as it would be without any one rating, give or take a chance of 1 in 1,000,000, and the "
+        "other way round.",
+        "A changed rating counts as taken out and put back changed: for it the factor is "
+        f"{up(math.exp(two)):g} (epsilon {math.ceil(two * 1e4) / 1e4:g}).",
+        "For a person's whole history it has no bound, because nothing limits how much one person "
+        "rates.",
+    ]
+
+
+def test_words_for_a_user() -> None:
+    assert words("per user").splitlines() == [
+        "epsilon 0.5, delta 0, per user",
+        "Anything that this release can lead to is at most 1.65 times as likely as it would be "
+        "without any one person's ratings, and the other way round.",
+        "A changed rating counts as taken out and put back changed: for it the factor is 2.72 "
+        "(epsilon 1).",
+        "For one rating added or removed the epsilon is 1, because its person counts as taken out "
+        "and put back.",
+    ]
+    assert words("per user from ratings").splitlines()[-1] == (
+        "For one rating added or removed the epsilon is 0.5."
+    )
+
+
+def test_words_for_a_bounded_history_and_for_local_noise() -> None:
+    assert "For a person's whole history the epsilon is 20." in words("pure, bounded users")
+    local = words("local")
+    assert "For a person's whole history the epsilon is 17,770." in local
+    assert "A changed rating costs no more than an added one." in local
+    assert "taken out" not in local
+
+
+def test_words_for_a_promise_that_delta_alone_keeps() -> None:
+    assert "is at most as likely as it would be" in words("free")
+    assert "a chance of 1 in 3," in words("free")
+
+
+def test_words_for_what_it_assumes_and_for_a_weak_promise() -> None:
+    assert words("assuming").splitlines()[-1] == (
+        "It assumes that items are public; that nobody lies."
+    )
+    assert words("weak").splitlines()[-1] == (
+        "An epsilon above 10 promises little on its own: prefer a smaller one."
+    )
+    assert "promises little" not in str(promise(RATING, pure(10.0)))
+
+
+def test_words_for_no_promise() -> None:
+    assert words("without noise") == "no guarantee\nNot private: no noise was added."
+    assert words("two reasons") == (
+        "no guarantee\nNot private: its noise came from a seed, and whoever knows the seed can "
+        "take it away; no noise was added."
+    )
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_is_made_of_sentences(name: str) -> None:
+    for sentence in VARIANTS[name].sentences():
+        assert re.fullmatch(r"[A-Z].*[^.]\.", sentence)
+        assert "  " not in sentence
+        for unseemly in ("None", "nan", "inf ", "1 times", "e+", "times times", "()", ", ,"):
+            assert unseemly not in sentence
+
+
+@given(st.floats(1e-12, 1e9))
+def test_epsilon_is_printed_rounded_up(epsilon: float) -> None:
+    shown = float(_number(epsilon).replace(",", ""))
+    assert epsilon * (1 - 1e-9) <= shown <= epsilon * 1.001001
+    digits = re.sub(r"e.*|\D", "", _number(epsilon)).strip("0")
+    assert len(digits) <= 4
+
+
+@given(st.floats(1e-6, 700))
+def test_the_factor_is_printed_rounded_up(epsilon: float) -> None:
+    shown = _factor(epsilon)
+    power = re.fullmatch(r"10\^(\d+)", shown)
+    if power:
+        assert math.exp(epsilon) * (1 - 1e-8) <= 10 ** int(power.group(1))
+        assert math.exp(epsilon) * 10.1 >= 10 ** int(power.group(1))
+    else:
+        number = float(shown.replace(",", ""))
+        assert math.exp(epsilon) * (1 - 1e-9) <= number <= math.exp(epsilon) * 1.0101
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"),
+        (1.0, "1"),
+        (0.3, "0.3"),
+        (0.30001, "0.3001"),
+        (1 + 1e-10, "1"),
+        (1 + 1e-8, "1.001"),
+        (9999.5, "10,000"),
+        (17770.0, "17,770"),
+        (123456.0, "123,500"),
+        (1.2341e12, "1.235e+12"),
+        (1e-06, "1e-06"),
+        (5e-324, "1e-300"),
+    ],
+)
+def test_numbers_in_print(value: float, shown: str) -> None:
+    assert _number(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "shown"),
+    [
+        (math.log(2), "2"),
+        (1.0, "2.72"),
+        (1e-5, "1.01"),
+        (13.0, "443,000"),
+        (13.81, "10^6"),
+        (math.log(10) * 20, "10^20"),
+        (math.log(10) * 20 + 1e-6, "10^21"),
+        (1e12, "10^434294481904"),
+    ],
+)
+def test_factors_in_print(epsilon: float, shown: str) -> None:
+    assert _factor(epsilon) == shown
+
+
+@pytest.mark.parametrize(
+    ("delta", "odds"),
+    [
+        (1e-5, "1 in 100,000"),
+        (0.15, "1 in 6"),
+        (0.9, "1 in 1"),
+        (3e-7, "1 in 3,333,333"),
+        (1e-18, "at most 1 in 10^15"),
+    ],
+)
+def test_odds_are_never_better_than_delta(delta: float, odds: str) -> None:
+    assert _give_or_take(delta) == f", give or take a chance of {odds}"
+
+
+def test_a_budget_that_was_asked_for_is_printed_as_asked() -> None:
+    for epsilon in (0.1, 0.5, 1.0, 3.0, 10.0):
+        sigma = calibrate_gaussian(1.0, epsilon, 1e-6)
+        event = GaussianEvent(unit=USER, label="x", sensitivity=1.0, sigma=sigma)
+        assert str(promise(USER, event, delta=1e-6)).startswith(f"epsilon {epsilon:g}, delta 1e-06")
+    tenths = promise(RATING, pure(0.1, count=10))
+    assert str(tenths).startswith("epsilon 1, delta 0, per rating")
+
+
+def test_gaussian_noise_is_refused_at_delta_zero() -> None:
+    with pytest.raises(InputError) as caught:
+        promise(RATING, gaussian(1.0))
+    assert str(caught.value) == (
+        "delta must be from 1e-300 to below 1 for Gaussian noise, not 0; 1e-6 is usual, and "
+        "delta 0 needs Laplace noise"
+    )
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, math.inf])
+def test_a_delta_out_of_range_is_refused(delta: float) -> None:
+    with pytest.raises(InputError) as caught:
+        promise(RATING, pure(1.0), delta=delta)
+    assert str(caught.value) == f"delta must be at least 0 and below 1, not {delta:g}"
+
+
+def test_a_promise_needs_a_spend_and_a_bound() -> None:
+    with pytest.raises(InputError, match="without noise it is no guarantee"):
+        promise(RATING)
+    with pytest.raises(InputError, match="nothing bounds what this costs per user"):
+        promise(USER, pure(1.0))
+    with pytest.raises(InputError, match="nothing bounds what this costs per rating"):
+        promise(RATING, gaussian(1e300), delta=1e-6)
+    with pytest.raises(InputError, match=r"unit is Unit\.RATING or Unit\.USER"):
+        Guarantee("rating", (pure(1.0),), 0.0)
+
+
+@pytest.mark.parametrize("name", ["without noise", "seeded", "two reasons"])
+def test_what_is_not_private_has_no_finite_number(name: str) -> None:
+    made = VARIANTS[name]
+    assert not made.is_private
+    assert made.epsilon == made.changed_rating == math.inf
+    assert made.per(RATING) is made.per(USER) is None
+    data = made.to_dict()
+    assert data["epsilon"] is data["per"] is data["changed_rating_epsilon"] is None
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_json_gives_the_same_guarantee_back(name: str) -> None:
+    made = VARIANTS[name]
+    text = json.dumps(made.to_dict(), allow_nan=False)
+    back = Guarantee.from_dict(json.loads(text))
+    assert back == made
+    assert str(back) == str(made)
+    assert json.dumps(back.to_dict()) == text
+
+
+def test_a_tampered_epsilon_is_not_believed() -> None:
+    made = VARIANTS["gaussian"]
+    lies = {"epsilon": 0.001, "changed_rating_epsilon": 0.002, "words": "Perfectly private."}
+    lies["per"] = {"rating": 0.001, "user": 0.001}
+    back = Guarantee.from_dict(made.to_dict() | lies)
+    assert back == made
+    assert back.epsilon == made.epsilon
+    assert str(back) == str(made)
+    assert "Perfectly" not in str(back.to_dict())
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"unit": "person"},
+        {"delta": None},
+        {"delta": "small"},
+        {"delta": 10**400},
+        {"delta": 2},
+        {"events": None},
+        {"events": ["gaussian"]},
+        {"events": []},
+        {"events": [{"kind": "magic"}]},
+        {"assumes": "nobody lies"},
+        {"assumes": [3]},
+        {"not_private": None},
+    ],
+)
+def test_wrong_fields_are_refused(lie: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        Guarantee.from_dict(VARIANTS["gaussian"].to_dict() | lie)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["unit", "events", "delta", "assumes", "not_private"])
+def test_a_missing_field_is_refused(name: str) -> None:
+    data = VARIANTS["gaussian"].to_dict()
+    del data[name]
+    with pytest.raises(InputError, match=f"a guarantee has wrong fields: '{name}'"):
+        Guarantee.from_dict(data)

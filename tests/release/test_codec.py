@@ -1,0 +1,164 @@
+"""Release files: what goes in comes out, by this reader and by the format's own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from safetensors import safe_open
+
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.release import Release, load
+from release._making import assert_same, make_release, random_release, spent
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def releases(draw: st.DrawFn) -> Release:
+    ids = draw(st.lists(TEXTS, min_size=1, max_size=6, unique=True))
+    d, k = len(ids), draw(st.integers(0, 3))
+    titles = draw(st.none() | st.lists(TEXTS, min_size=d, max_size=d))
+    catalog = Catalog(ids, titles, draw(st.sampled_from(CatalogOrigin)))
+
+    def array(*shape: int, least: float | None = None) -> np.ndarray:
+        elements = FLOATS if least is None else FLOATS.map(abs)
+        return draw(hnp.arrays(np.float32, shape, elements=elements))
+
+    return Release(
+        "covariance",
+        draw(st.sampled_from([Scale(1, 5), Scale(0.5, 5, 0.5), Scale(-10, 10, None)])),
+        catalog,
+        spent(),
+        {
+            "global_mean": draw(st.floats(-10, 10)), "user_variance": 0.2, "rating_variance": 0.72,
+            "note": draw(TEXTS), "nested": {"list": [1, None, True, "é"]},
+        },
+        {
+            "item_effects": array(d), "item_effect_variances": array(d, least=0),
+            "item_counts": array(d, least=0), "factors": array(d, k),
+            "factor_variances": array(d, least=0),
+        },
+    )  # fmt: skip
+
+
+@given(release=releases())
+def test_round_trip(release: Release, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("round") / "r.discreet"
+    release.save(path)
+    assert_same(release, load(path))
+    assert_same(release, load(path, verify=True))
+
+
+def test_round_trip_with_a_head(tmp_path: Path) -> None:
+    release = random_release(m=5, guarantee=spent())
+    release.save(tmp_path / "r")
+    assert_same(release, load(tmp_path / "r", verify=True))
+
+
+def test_a_loaded_release_can_be_saved_over_itself(tmp_path: Path) -> None:
+    release = random_release()
+    release.save(tmp_path / "r")
+    loaded = load(tmp_path / "r")
+    loaded.save(tmp_path / "r")
+    assert_same(release, loaded)
+    assert_same(release, load(tmp_path / "r"))
+
+
+def test_loaded_arrays_are_mapped_and_read_only(tmp_path: Path) -> None:
+    random_release().save(tmp_path / "r")
+    factors = load(tmp_path / "r").arrays["factors"]
+    root: Any = factors
+    while isinstance(root, np.ndarray) and root.base is not None:
+        root = root.base
+    assert type(root).__name__ == "mmap"
+    assert not factors.flags.writeable
+    assert factors.flags.aligned
+
+
+def test_the_formats_own_reader_agrees(tmp_path: Path) -> None:
+    release = random_release(m=4)
+    release.save(tmp_path / "r")
+    with safe_open(tmp_path / "r", framework="np") as file:
+        metadata = file.metadata()
+        for name, array in release.arrays.items():
+            np.testing.assert_array_equal(file.get_tensor(name), array)
+        ends = file.get_tensor("catalog_title_ends").tolist()
+        titles = file.get_tensor("catalog_titles").tobytes()
+    assert json.loads(metadata["parameters"])["covariance_noise"] == 0.5
+    assert titles[ends[0] : ends[1]].decode() == "title 1"
+
+
+def test_digests_are_those_the_documentation_specifies(tmp_path: Path) -> None:
+    """Recomputed here from the document alone, without the codec."""
+    release = random_release()
+    release.save(tmp_path / "r")
+    with safe_open(tmp_path / "r", framework="np") as file:
+        metadata = file.metadata()
+    stated = json.loads(metadata["tensors"])["factors"]["sha256"]
+    assert stated == hashlib.sha256(release.arrays["factors"].tobytes()).hexdigest()
+    stream = b""
+    for name in sorted(set(metadata) - {"digest"}):
+        for text in (name, metadata[name]):
+            stream += len(text.encode()).to_bytes(8, "little") + text.encode()
+    assert metadata["digest"] == hashlib.sha256(stream).hexdigest()
+
+
+def test_titles_that_are_ids_take_no_room(tmp_path: Path) -> None:
+    release = make_release(np.ones((2, 1)), catalog=Catalog(["a", "é"]))
+    release.save(tmp_path / "r")
+    with safe_open(tmp_path / "r", framework="np") as file:
+        assert "catalog_titles" not in set(file.keys())
+    assert load(tmp_path / "r").catalog.titles == ("a", "é")
+
+
+def test_nothing_that_is_not_finite_is_saved(tmp_path: Path) -> None:
+    """An array too large to be looked at when a release is made is looked at when it is saved."""
+    d = 5 * 2**20
+    effects = np.zeros(d, np.float32)
+    effects[d // 2] = np.nan
+    catalog = Catalog(map(str, range(d)))
+    release = make_release(np.zeros((d, 0)), effects=effects, catalog=catalog)
+    with pytest.raises(InputError, match="'item_effects' holds a value that is not a finite"):
+        release.save(tmp_path / "r")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be written"):
+        random_release().save(tmp_path / "nowhere" / "r")
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
+    random_release(seed=1).save(tmp_path / "r")
+    before = (tmp_path / "r").read_bytes()
+    program = f"""
+import resource, sys
+sys.path[:0] = {sys.path!r}
+from discreet.domain import InputError
+from release._making import random_release
+release = random_release(d=400, seed=2)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before)}, {resource.RLIM_INFINITY}))
+try:
+    release.save({os.fspath(tmp_path / "r")!r})
+except InputError as error:
+    print(error)
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    assert "cannot be written" in said.stdout
+    assert (tmp_path / "r").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]

@@ -1,0 +1,114 @@
+"""A release checks what it is made of, and cannot be changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.domain import InputError
+from discreet.release import Release, register_predictors
+from release._making import make_release, random_release, spent
+
+
+def with_array(release: Release, name: str, array: np.ndarray | None) -> Release:
+    arrays = {n: a for n, a in release.arrays.items() if n != name}
+    if array is not None:
+        arrays[name] = array
+    return dataclasses.replace(release, arrays=arrays)
+
+
+def test_arrays_and_parameters_are_read_only() -> None:
+    told = {"beta": [1, 2]}
+    release = make_release(np.ones((2, 1)), **told)
+    told["beta"].append(3)
+    assert release.parameters["beta"] == [1, 2]
+    with pytest.raises(ValueError, match="read-only"):
+        release.arrays["factors"][0, 0] = 2
+    with pytest.raises(TypeError):
+        release.parameters["beta"] = 0
+
+
+def test_repr_is_short_and_tells_the_promise() -> None:
+    assert repr(make_release(np.ones((2, 1)))) == "Release(covariance, 2 items, no guarantee)"
+    assert "per rating" in repr(make_release(np.ones((2, 1)), guarantee=spent()))
+
+
+def test_size_is_that_of_the_arrays() -> None:
+    assert make_release(np.ones((5, 2))).nbytes == 4 * (4 * 5 + 5 * 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "reason"),
+    [
+        ("factors", None, "array 'factors' is missing"),
+        ("item_effects", np.zeros(9), "type float64, not float32"),
+        ("item_effects", np.zeros(9, ">f4"), "not float32"),
+        ("item_effects", np.zeros(8, "f4"), "length 8 where 9 was expected"),
+        ("factors", np.zeros(9, "f4"), "has 1 axes, not 2"),
+        ("surprise", np.zeros(9, "f4"), "'surprise' does not belong"),
+        ("weights", None, "belong together"),
+        ("covariance", np.zeros(11, "f4"), "length 11 where 10 was expected"),
+        ("head", np.array([0, 1, 2, 2], "i4"), "more than once"),
+        ("head", np.array([0, 1, 2, 9], "i4"), "past the catalogue"),
+        ("head", np.array([0, 1, 2, -1], "i4"), "below 0"),
+        ("item_counts", np.full(9, -1, "f4"), "'item_counts' holds a value below 0"),
+        ("item_effects", np.full(9, np.nan, "f4"), "not a finite number"),
+        ("factors", np.full((9, 3), np.inf, "f4"), "not a finite number"),
+        ("weights", np.full(10, -np.inf, "f4"), "not a finite number"),
+    ],
+)
+def test_wrong_arrays_are_refused(name: str, array: np.ndarray | None, reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        with_array(random_release(m=4), name, array)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("global_mean", None),
+        ("global_mean", "3"),
+        ("global_mean", True),
+        ("rating_variance", 0),
+        ("user_variance", -0.1),
+        ("covariance_noise", -1),
+        ("anything", float("nan")),
+        ("anything", {1, 2}),
+    ],
+)
+def test_wrong_parameters_are_refused(name: str, value: Any) -> None:
+    release = random_release(m=4)
+    with pytest.raises(InputError, match="parameter"):
+        dataclasses.replace(release, parameters=dict(release.parameters) | {name: value})
+
+
+def test_an_unknown_method_is_refused() -> None:
+    with pytest.raises(InputError, match="'magic' is not a method"):
+        dataclasses.replace(random_release(), method="magic")
+
+
+def test_predictors_come_from_the_registry() -> None:
+    release = random_release()
+    register_predictors("covariance", {"echo of a test": lambda release, **options: options})
+    assert release.predictor("echo of a test", neighbours=3) == {"neighbours": 3}
+    with pytest.raises(InputError, match="'oracle' is no predictor"):
+        release.predictor("oracle")
+
+
+def test_without_the_predict_room_a_release_says_what_to_import() -> None:
+    program = (
+        "from release._making import make_release\n"
+        "from discreet.domain import InputError\n"
+        "try:\n    make_release([[1.0]]).predictor()\n"
+        "except InputError as error:\n    print(error)\n"
+    )
+    path = next(p for p in sys.path if p.endswith("tests"))
+    said = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {[path, *sys.path]!r}\n{program}"],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert "import discreet.predict first" in said.stdout
