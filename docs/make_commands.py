@@ -18,8 +18,8 @@ from discreet.cli import app
 PAGE = Path(__file__).parent / "commands.md"
 HEAD = """# Commands
 
-Every command prints tables for people and, where a script would read it, JSON with `--json`. An error
-is one line on standard error and exit code 2. `make docs` writes this page from the commands
+Every command prints tables for people and, where a script would read it, JSON with `--json`. An
+error is one line on standard error and exit code 2. `make docs` writes this page from the commands
 themselves.
 """
 

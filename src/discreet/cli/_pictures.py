@@ -27,7 +27,7 @@ def popularity(path: Path, exact: npt.NDArray[np.float64], public: PublicCounts)
     scatter.plot(limits, limits, color="0.7", linewidth=1)
     scatter.plot(exact, public.counts, ".", color="tab:orange", markersize=3)
     promise = public.guarantee
-    title = "noise from a seed, for the picture" if not promise.is_private else str(promise).partition("\n")[0]
+    title = str(promise).partition("\n")[0] if promise.is_private else "noise from a seed"
     scatter.set(xlabel="true votes", ylabel="published votes", title=title)
     _save(figure, path)
 

@@ -53,7 +53,7 @@ class RatingSums:
         return sum_of(over_blocks(ratings, work), len(ratings.catalog))
 
     def distances(self, block: Ratings) -> npt.NDArray[np.int64]:
-        """r - mid of every rating, in grid units; private."""
+        """Each rating minus the middle of the scale, in grid units; private."""
         if self.scale.levels is not None:
             return 2 * block.codes.astype(np.int64) - self.reach
         shares = (block.values() - self.scale.mid) / (self.scale.range / 2)

@@ -1,0 +1,83 @@
+"""The judge: what it looks at, and what it leaves out."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.domain import InputError, Scale
+from discreet.evaluate import Judge, global_mean, people_of
+from discreet.evaluate import _judge as module
+from discreet.ratings import Split, find_shape, split_random
+from discreet.ratings import make_ratings as make_up
+from evaluate._making import Table, make_ratings, make_split
+
+TRAIN = [{0: 1.0}, {0: 2.0}, {0: 3.0}]
+TEST = [{1: 5.0, 2: 3.0}, {3: 4.0}, {1: 2.0}]
+SCORES = [[9, 4, 3, 2], [9, 1, 2, 3], [9, 1, 1, 1]]
+
+
+def test_all_figures_by_hand() -> None:
+    quality = Judge(make_split(TRAIN, TEST, 4)).judge(Table(SCORES))
+    # Errors are 1 and 0, 1, 1.
+    assert quality.rmse == pytest.approx(math.sqrt(3 / 4))
+    assert quality.mae == pytest.approx(3 / 4)
+    # Item 0 was rated and drops out, so both relevant items stand first; the third person has none.
+    assert (quality.ndcg_at_10, quality.recall_at_20) == (1.0, 1.0)
+
+
+def test_relevant_is_the_upper_quarter_of_the_scale() -> None:
+    scale = Scale(-10, 10, None)
+    train = make_ratings([{0: 1.0}, {0: 2.0}], 40, scale)
+    for rating, counts in ((5.0, True), (4.9, False)):
+        test = make_ratings([{39: rating}, {1: 9.0}], 40, scale)
+        scores = [[0.0] * 39 + [1.0]] * 2  # item 39 first, item 1 tied with all others
+        quality = Judge(Split(train, test)).judge(Table(scores))
+        by_chance = 19 / 38  # of the places 2 to 20 of 39, tied with 38
+        assert quality.recall_at_20 == pytest.approx((1 + by_chance) / 2 if counts else by_chance)
+
+
+def test_blocks_of_people_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = make_split(TRAIN, TEST, 4)
+    whole = Judge(split).judge(Table(SCORES))
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(module, "_CELLS", 4)
+    blocks = Judge(split).judge(Table(SCORES), progress=lambda *done: told.append(done))
+    assert blocks == whole
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_people_of_chosen_users_are_their_ratings() -> None:
+    ratings = make_ratings([{0: 1, 2: 5}, {}, {1: 3}, {0: 2, 1: 4, 2: 1}], 3)
+    chosen = people_of(ratings, np.array([0, 1, 3]))
+    assert chosen.starts.tolist() == [0, 2, 2, 5]
+    assert chosen.items.tolist() == [0, 2, 0, 1, 2]
+    assert chosen.values.tolist() == [1, 5, 2, 4, 1]
+
+
+def test_a_sample_of_people_is_repeatable_and_of_that_size() -> None:
+    split = split_random(make_up(find_shape("ml-100k").scaled(ratings=3000), seed=1), 0.2, 1)
+    judges = [Judge(split, people=10, seed=seed) for seed in (1, 1, 2)]
+    assert [len(judge) for judge in judges] == [10, 10, 10]
+    first, again, other = (judge.judge(global_mean(split.train)) for judge in judges)
+    assert first == again != other
+
+
+def test_more_people_than_there_are_is_everybody() -> None:
+    assert len(Judge(make_split(TRAIN, TEST, 4), people=99)) == 3
+
+
+def test_users_without_test_ratings_are_not_judged_by() -> None:
+    assert len(Judge(make_split(TRAIN, [{1: 2.0}, {}, {}], 4))) == 1
+
+
+@pytest.mark.parametrize(("test", "people"), [([{}, {}, {}], None), (TEST, 0)])
+def test_nobody_to_judge_by_is_refused(test: list[dict[int, float]], people: int | None) -> None:
+    with pytest.raises(InputError, match="no rating to test with|at least 1 person"):
+        Judge(make_split(TRAIN, test, 4), people=people)
+
+
+def test_nothing_private_is_shown() -> None:
+    assert repr(Judge(make_split(TRAIN, TEST, 4))) == "Judge(private)"
