@@ -10,4 +10,4 @@ FIGURES = Path(__file__).parent / "figures"
 
 if __name__ == "__main__":
     FIGURES.mkdir(exist_ok=True)
-    demo.draw(FIGURES / "item-counts.png")
+    demo.draw(FIGURES / "budgets.png")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from discreet.domain import InputError as InputError
     from discreet.domain import OwnRatings as OwnRatings
     from discreet.domain import Scale as Scale
+    from discreet.measure import fit as fit
+    from discreet.predict import load as load
     from discreet.privacy import Guarantee as Guarantee
     from discreet.privacy import Unit as Unit
     from discreet.privacy.ledger import Ledger as Ledger
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.ratings import make_ratings as make_ratings
     from discreet.ratings import read_catalog as read_catalog
     from discreet.ratings import read_ratings as read_ratings
+    from discreet.release import Release as Release
 
 __version__ = "0.1.0"
 
@@ -35,8 +38,11 @@ _HOME = {
     "Limit": "discreet.privacy.ledger",
     "OwnRatings": "discreet.domain",
     "Ratings": "discreet.ratings",
+    "Release": "discreet.release",
     "Scale": "discreet.domain",
     "Unit": "discreet.privacy",
+    "fit": "discreet.measure",
+    "load": "discreet.predict",
     "make_ratings": "discreet.ratings",
     "read_catalog": "discreet.ratings",
     "read_ratings": "discreet.ratings",
@@ -51,9 +57,12 @@ __all__ = [
     "Limit",
     "OwnRatings",
     "Ratings",
+    "Release",
     "Scale",
     "Unit",
     "__version__",
+    "fit",
+    "load",
     "make_ratings",
     "read_catalog",
     "read_ratings",

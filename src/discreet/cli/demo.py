@@ -1,26 +1,24 @@
-"""`discreet demo`: the road from ratings to something public, on made-up data."""
+"""`discreet demo`: the whole road, from ratings to recommendations at home, on made-up data."""
 
 from __future__ import annotations
 
-import csv
-import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import numpy.typing as npt
 import typer
 from rich.table import Table
 
-from discreet.cli import _console, _pictures, _progress
-from discreet.domain.files import whole_file
-from discreet.measure import PublicCounts, publish_item_counts
-from discreet.privacy import SeededRandomness, Unit
-from discreet.privacy.ledger import Ledger, Limit
-from discreet.ratings import Figures, Ratings, figures, find_shape, make_ratings
+from discreet.cli import _console, _evaluation_picture, _progress
 
-_LIMIT = Limit(Unit.USER, epsilon=2.0, delta=1e-6)
-_EPSILON = 1.0
+if TYPE_CHECKING:
+    from discreet.evaluate import Row
+    from discreet.predict import Release
+    from discreet.privacy.ledger import Ledger
+    from discreet.ratings import Ratings
+
+_BUDGETS = (0.5, 1.0, 4.0)
+_EPSILON, _LIMIT, _DELTA = 1.0, 3.0, 1e-6
+_MODELS = ("private", "non-private", "item-mean", "user-mean")
 
 
 def demo(
@@ -28,132 +26,148 @@ def demo(
         "demo-output"
     ),
     ratings: Annotated[
-        int, typer.Option(help="How many ratings to make up.", min=10_000, max=10_000_000)
-    ] = 200_000,
+        int, typer.Option(help="How many ratings to make up.", min=20_000, max=5_000_000)
+    ] = 400_000,
 ) -> None:
-    """Make up ratings, publish how popular each item is, and see what it cost."""
+    """Make up ratings, see what privacy costs, publish a release, and recommend from it."""
     output.mkdir(parents=True, exist_ok=True)
-    _say("1", "A shop has ratings. These are made up, with the shape of a film site's.")
+    _evaluation_picture.check_installed()
+    _step(1, "A film site has ratings. These are made up, with the shape of a real site's.")
     private = _make(ratings)
-    found = figures(private)
-    _show_figures(found)
+    _show_figures(private)
 
-    _say("2", "Its customers get a ledger: all that is ever published about them counts.")
-    ledger = _fresh_ledger(output / "customers.ledger")
+    _step(2, "What does a guarantee cost? Three budgets, judged by ratings held back.")
+    rows = _try_budgets(private)
+    _show_rows(rows)
+    _evaluation_picture.draw(output / "budgets.png", rows)
 
-    _say(
-        "3", "The shop publishes how popular each item is. The ledger is charged, then noise drawn."
-    )
-    public = publish_item_counts(
-        private, protect=Unit.USER, epsilon=_EPSILON, delta=_LIMIT.delta, ledger=ledger
-    )
-    _console.out.print(f"\n{public.guarantee}\n", markup=False)
-    _show_counts(private, public)
+    _step(3, "The site chooses one and publishes. Its ledger is charged first, then noise drawn.")
+    ledger = _fresh_ledger(output / "members.ledger")
+    release = _publish(private, ledger, output / "films.discreet")
+    _console.say(f"\n{release.guarantee}")
 
-    _say("4", "The ledger afterwards, and a plan.")
-    _show_ledger(ledger, public)
-    _write(output, private, public)
+    _step(4, "At home, somebody opens the file and says what they like. Nothing leaves the house.")
+    _recommend(output / "films.discreet")
+
+    _step(5, "The ledger afterwards, and a plan.")
+    _show_ledger(ledger, release)
+    written = ("films.discreet", "budgets.png", "members.ledger")
+    _console.say("\nWritten: " + ", ".join(str(output / name) for name in written))
 
 
 def draw(picture: Path) -> None:
-    """The demo's picture alone, from seeded noise so that it can be drawn again."""
-    private = _make(200_000)
-    public = publish_item_counts(
-        private,
-        protect=Unit.USER,
-        epsilon=_EPSILON,
-        delta=_LIMIT.delta,
-        randomness=SeededRandomness(1),
-    )
-    _pictures.popularity(picture, _exact_counts(private), public)
+    """The demo's picture alone."""
+    _evaluation_picture.draw(picture, _try_budgets(_make(400_000)))
 
 
 def _make(count: int) -> Ratings:
+    from discreet.ratings import find_shape, make_ratings
+
     with _progress.bar("making up ratings") as progress:
         return make_ratings(find_shape("ml-1m").scaled(ratings=count), seed=1, progress=progress)
 
 
-def _fresh_ledger(path: Path) -> Ledger:
-    """A new ledger for made-up people; one that an earlier demo left is replaced."""
-    path.unlink(missing_ok=True)
-    return Ledger.create(path, "customers of the demo shop", [_LIMIT])
+def _show_figures(private: Ratings) -> None:
+    from discreet.ratings import figures
 
-
-def _show_figures(found: Figures) -> None:
+    found = figures(private)
     table = _table("for the curator's eyes only", "")
     table.add_row("ratings", f"{found.ratings:,}")
     table.add_row("people", f"{found.users:,}")
-    table.add_row("items", f"{found.items:,}")
-    table.add_row("ratings a person (median, most)", _pair(found.per_user))
-    table.add_row("ratings an item (median, most)", _pair(found.per_item))
-    table.add_row("mean rating", f"{found.mean:.2f}")
+    table.add_row("films", f"{found.items:,}")
+    for name, quantiles in (("a person", found.per_user), ("a film", found.per_item)):
+        spread = f"{quantiles['median']:,}, {quantiles['most']:,}"
+        table.add_row(f"ratings {name} (median, most)", spread)
     _console.out.print(table)
 
 
-def _pair(quantiles: dict[str, int]) -> str:
-    return f"{quantiles['median']:,}, {quantiles['most']:,}"
+def _try_budgets(private: Ratings) -> list[Row]:
+    from discreet.evaluate import evaluate
+    from discreet.ratings import split_random
 
-
-def _show_counts(private: Ratings, public: PublicCounts) -> None:
-    exact = _exact_counts(private)
-    table = _table("the ten most popular, as published", "votes", "noise", "true (curator only)")
-    for item in np.argsort(-public.counts)[:10]:
-        table.add_row(
-            private.catalog.titles[item],
-            f"{public.counts[item]:.1f}",
-            f"± {public.spread:.1f}",
-            f"{exact[item]:.1f}",
+    with _progress.stages() as progress:
+        return evaluate(
+            split_random(private, 0.1, seed=1),
+            protect="rating",
+            epsilons=_BUDGETS,
+            delta=_DELTA,
+            draws=1,
+            models=_MODELS,
+            seed=1,
+            progress=progress,
         )
+
+
+def _show_rows(rows: list[Row]) -> None:
+    table = _table("for the curator's eyes only", "epsilon per rating", "RMSE", "NDCG@10")
+    for row in rows:
+        epsilon = "" if row.epsilon is None else f"{row.epsilon:g}"
+        table.add_row(row.model, epsilon, f"{row.rmse:.3f}", f"{row.ndcg_at_10:.3f}")
     _console.out.print(table)
-    agree = len(set(_top(public.counts)) & set(_top(exact)))
-    _console.out.print(f"\n{agree} of the true top 100 are in the published top 100.", markup=False)
 
 
-def _exact_counts(private: Ratings) -> npt.NDArray[np.float64]:
-    """Everybody's votes without noise: each person divides one vote (in L2) between their items."""
-    votes = 1 / np.sqrt(np.maximum(np.diff(private.starts), 1))
-    shares = np.repeat(votes, np.diff(private.starts))
-    return np.bincount(private.items, shares, len(private.catalog)).astype(np.float64)
+def _fresh_ledger(path: Path) -> Ledger:
+    """A new ledger for made-up people; one that an earlier demo left is replaced."""
+    from discreet.privacy import Unit
+    from discreet.privacy.ledger import Ledger, Limit
+
+    path.unlink(missing_ok=True)
+    limit = Limit(Unit.RATING, epsilon=_LIMIT, delta=_DELTA)
+    return Ledger.create(path, "members of the demo site", [limit])
 
 
-def _top(counts: npt.NDArray[np.float64]) -> list[int]:
-    return [int(item) for item in np.argsort(-counts)[:100]]
+def _publish(private: Ratings, ledger: Ledger, path: Path) -> Release:
+    from discreet.measure import fit
+
+    with _progress.stages() as progress:
+        release = fit(
+            private,
+            protect="rating",
+            epsilon=_EPSILON,
+            delta=_DELTA,
+            ledger=ledger,
+            progress=progress,
+        )
+    release.save(path)
+    return release
 
 
-def _show_ledger(ledger: Ledger, public: PublicCounts) -> None:
-    table = _table("spent per user", "limit", "delta", "room for another of")
-    spent = _LIMIT.spent_epsilon(ledger.spent(Unit.USER))
-    room = ledger.remaining(Unit.USER)
+def _recommend(path: Path) -> None:
+    from discreet.predict import load
+
+    release = load(path)
+    popular = (-release.arrays["item_counts"]).argsort()
+    titles = [release.catalog.titles[item] for item in popular[:40]]
+    own = {titles[0]: 5.0, titles[7]: 5.0, titles[12]: 4.0, titles[25]: 2.0}
+    told = _table("they say", "stars")
+    for title, stars in own.items():
+        told.add_row(title, f"{stars:g}")
+    _console.out.print(told)
+    table = _table("discreet recommends", "expected", "because they liked")
+    for entry in release.predictor().recommend(own, 10, explain=True):
+        liked = next((title for title, moved in entry.because if moved > 0), "")
+        table.add_row(entry.title, f"{entry.score:.2f}", liked)
+    _console.out.print("", table)
+
+
+def _show_ledger(ledger: Ledger, release: Release) -> None:
+    limit = ledger.limits[0]
+    spent, room = limit.spent_epsilon(ledger.spent(limit.unit)), ledger.remaining(limit.unit)
+    table = _table("spent per rating", "limit", "delta", "room for another of")
     table.add_row(
-        f"epsilon {spent:.4g}", f"epsilon {_LIMIT.epsilon:g}", f"{_LIMIT.delta:g}",
-        f"epsilon {room.epsilon:.4g}",
-    )  # fmt: skip
-    _console.out.print(table)
-    plan = ledger.plan(public.guarantee.events, times=12)
-    _console.out.print(f"\n{plan.words('month')}", markup=False)
-
-
-def _write(output: Path, private: Ratings, public: PublicCounts) -> None:
-    picture, counts, promise = (
-        output / name for name in ("item-counts.png", "item-counts.csv", "guarantee.json")
+        f"epsilon {spent:.4g}", f"{limit.epsilon:g}", f"{limit.delta:g}", f"{room.epsilon:.4g}"
     )
-    with whole_file(counts) as path, path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "title", "votes"])
-        rows = zip(private.catalog.ids, private.catalog.titles, public.counts, strict=True)
-        writer.writerows((item, title, f"{votes:.6g}") for item, title, votes in rows)
-    with whole_file(promise) as path:
-        path.write_text(json.dumps(public.guarantee.to_dict(), indent=2) + "\n", encoding="utf-8")
-    _pictures.popularity(picture, _exact_counts(private), public)
-    _console.out.print(f"\nWritten: {counts}, {promise}, {picture}, {output}/customers.ledger")
+    _console.out.print(table)
+    plan = ledger.plan(release.guarantee.events, times=12)
+    _console.say(f"\n{plan.words('month')}")
 
 
-def _say(number: str, line: str) -> None:
+def _step(number: int, line: str) -> None:
     _console.out.print(f"\n[bold]{number}. {line}[/bold]\n")
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, show_edge=False)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
+        table.add_column(column, justify="left" if place == 0 else "right", no_wrap=True)
     return table

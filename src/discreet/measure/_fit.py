@@ -171,7 +171,9 @@ def _learn_taste(
             "covariance": cov.astype(np.float32),
             "weights": wgt.astype(np.float32),
         }
-    within = _factors(settings, cov, wgt, effects.known_counts[head], spread, ratings.scale.range)
+    counts = effects.known_counts[head]
+    total = math.hypot(spread, _sampling_spread(ratings, settings, effects, counts))
+    within = _factors(settings, cov, wgt, counts, total, ratings.scale.range)
     factors = np.zeros((items, within.shape[1]))
     factors[head] = within
     return _Taste(factors, arrays, parameters)
@@ -185,6 +187,20 @@ def _statistic(
         return RatingCovariance(settings.noise, head, centring, effects.levels, settings.offset)
     residuals = rounds.user_residuals(ratings.scale, effects, settings.noise, first=False)
     return UserCovariance(settings.noise, head, residuals)
+
+
+def _sampling_spread(
+    ratings: Ratings, settings: CovarianceSettings, effects: Effects, counts: _Floats
+) -> float:
+    """How much an entry varies by who happened to rate, from released numbers.
+
+    A user's block has squared norm w^2 c^2 v^2, v the second moment of y: about v^2 a rating with
+    w = c^-1/2, and 1 a user where blocks are scaled to 1. Spread over the m^2 entries.
+    """
+    if settings.protect is Unit.USER:
+        return math.sqrt(effects.people) / len(counts)
+    _, moment = rounds.clipped_moments(settings.centring(ratings.scale).clamp, ratings.scale)
+    return moment * math.sqrt(float(counts.sum())) / len(counts)
 
 
 def _publish(

@@ -23,6 +23,11 @@ def call_prefetch(entries, row):
     _vector.prefetch(entries, row)
 
 
+@njit
+def call_lowest_bit(word):
+    return _vector.lowest_bit(word)
+
+
 def runs_of(table: Table, narrow: bool = True) -> _layout.Runs:
     return _layout.make_runs(*table, threads=1, narrow=narrow)
 
@@ -69,6 +74,12 @@ def test_prefetch_may_leave_the_array_and_changes_nothing() -> None:
     for row in (-1, 0, 3, 10**9):
         call_prefetch(entries, row)
     assert entries.ravel().tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("place", [0, 1, 31, 32, 63])
+def test_lowest_bit(place: int) -> None:
+    for above in range(place, 64):
+        assert call_lowest_bit(np.uint64((1 << place) | (1 << above))) == place
 
 
 @given(tables(), st.booleans())
@@ -191,7 +202,7 @@ def test_add_band(first: int, lanes: int) -> None:
             for n in range(lanes):
                 low, high = min(item, other), max(item, other)
                 want[n][low, high] += acc[item - first, rank[other], n]
-    _rows.add_band(first, rank, order, acc, outs)
+    _rows.add_band(first, rank, order, acc, outs[0], outs[-1])
     for out, full in zip(outs, want, strict=True):
         np.testing.assert_array_equal(out, full[np.triu_indices(size)])
 

@@ -18,6 +18,7 @@ from numba import njit
 
 from discreet.domain import InputError
 from discreet.measure.engines.local._crew import run_pieces
+from discreet.measure.engines.local._vector import lowest_bit
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,14 +105,12 @@ def _emit(marks: Any, table: Any, entries: Any, at: int) -> None:
     for word in range(len(marks)):
         rest = marks[word]
         marks[word] = 0
-        place = word << 6
         while rest:
-            if rest & np.uint64(1):
-                entries[at, 0] = place
-                entries[at, 1] = table[place]
-                at += 1
-            rest >>= np.uint64(1)
-            place += 1
+            place = (word << 6) + lowest_bit(rest)
+            entries[at, 0] = place
+            entries[at, 1] = table[place]
+            at += 1
+            rest &= rest - np.uint64(1)
 
 
 @njit(cache=True, nogil=True)

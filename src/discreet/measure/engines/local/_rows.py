@@ -60,9 +60,12 @@ def sum_band(first: int, rank: Any, visits: Any, entries: Any, acc: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def add_band(first: int, rank: Any, order: Any, acc: Any, outs: Any) -> None:
-    """Add a band of rows, `acc[k, rank, n]`, to the n-th packed triangle of one or two."""
-    size = len(rank)
+def add_band(first: int, rank: Any, order: Any, acc: Any, cov: Any, wgt: Any) -> None:
+    """Add a band of rows, `acc[k, rank, :]`, to packed triangles.
+
+    The first lane goes to `cov`, the second, if there is one, to `wgt`.
+    """
+    size, both = len(rank), acc.shape[2] == 2
     ranks = rank[first : first + len(acc)]
     bases = np.array([row_base(size, first + k) for k in range(len(ranks))])
     for place in range(ranks.max() + 1):
@@ -71,8 +74,9 @@ def add_band(first: int, rank: Any, order: Any, acc: Any, outs: Any) -> None:
         for k in range(len(ranks)):
             if place <= ranks[k]:
                 at = base + k if other < first + k else bases[k] + other
-                for n in range(len(outs)):
-                    outs[n][at] += acc[k, place, n]
+                cov[at] += acc[k, place, 0]
+                if both:
+                    wgt[at] += acc[k, place, 1]
 
 
 def add_rows(
@@ -93,7 +97,7 @@ def add_rows(
         def piece(number: int) -> int:
             first = number * BAND
             pairs: int = sum_band(first, runs.rank, visits, runs.entries, acc)
-            add_band(first, runs.rank, runs.order, sums, outs)
+            add_band(first, runs.rank, runs.order, sums, outs[0], outs[-1])
             return pairs
 
         return piece

@@ -1,6 +1,6 @@
-"""Two operations that numba has no words for: a two-lane add, and a prefetch.
+"""What numba has no words for: a two-lane add, a prefetch, the place of the lowest bit.
 
-Both are written in LLVM's own language and hold on every processor that numba supports.
+All are written in LLVM's own language and hold on every processor that numba supports.
 """
 
 from __future__ import annotations
@@ -97,3 +97,13 @@ def prefetch(_: Any, array: Any, row: Any) -> Any:
         return context.get_dummy_value()
 
     return signature, generate
+
+
+@intrinsic
+def lowest_bit(_: Any, word: Any) -> Any:
+    """The place of the lowest bit of a uint64 that is not 0."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(1))
+
+    return types.int64(word), generate

@@ -1,0 +1,138 @@
+"""`discreet evaluate`: tables, JSON, pictures and faults."""
+
+from __future__ import annotations
+
+import csv
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cli._calling import call, call_alone, write_sample
+from discreet.evaluate import MODELS
+from discreet.ratings import read_ratings, split_random
+
+QUICK = ("--models", "private,global-mean,item-mean,user-mean,popularity", "--epsilon", "1,8")
+FIRST = (
+    "For the curator's eyes only: these figures were read off private ratings and are not private."
+)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return write_sample(tmp_path_factory.mktemp("sample"))
+
+
+def rows_of(*arguments: object) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = call("evaluate", *arguments, "--json").json()["rows"]
+    return rows
+
+
+def test_a_process_compares_every_model(sample: list[str], tmp_path: Path) -> None:
+    picture = tmp_path / "p.png"
+    options = ("--protect", "rating", "--epsilon", "1,8", "--draws", 2, "-o", picture, "--json")
+    told = call_alone("evaluate", *sample, *options).json()
+    assert told["note"] == FIRST
+    rows = told["rows"]
+    assert [row["model"] for row in rows] == [
+        "private", "private", "paper", "paper", *MODELS[2:],
+    ]  # fmt: skip
+    budgets = {(row["protect"], row["epsilon"], row["delta"]) for row in rows[:4]}
+    assert budgets == {("rating", 1.0, 1e-6), ("rating", 8.0, 1e-6)}
+    for row in rows:
+        assert {"predictor", "rmse", "rmse_sd", "mae", "ndcg_at_10", "recall_at_20"} <= row.keys()
+        assert 0.5 < row["rmse"] < 3 and 0 <= row["ndcg_at_10"] <= 1
+        assert (row["rmse_sd"] > 0) == (row["epsilon"] is not None)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_global_mean_is_what_a_reader_of_the_files_finds(sample: list[str]) -> None:
+    options = ("--models", "global-mean", "--share", 0.2, "--seed", 5)
+    (row,) = rows_of(*sample, *options)
+    path, catalog = Path(sample[0]), sample[-1]
+    split = split_random(read_ratings(path, scale=(1, 5), catalog=catalog), 0.2, 5)
+    with path.open() as file:
+        everything = sum(float(line["rating"]) for line in csv.DictReader(file))
+    test = split.test.values()
+    mean = (everything - test.sum()) / len(split.train)
+    assert row["rmse"] == pytest.approx(math.sqrt(np.mean((test - mean) ** 2)))
+    assert row["mae"] == pytest.approx(np.mean(np.abs(test - mean)))
+
+
+def test_people_get_a_table_that_begins_with_a_warning(sample: list[str]) -> None:
+    said = call("evaluate", *sample, *QUICK, "--draws", 2, "--protect", "user")
+    lines = said.out.splitlines()
+    assert lines[0] == FIRST
+    assert "private: epsilon per user, delta 1e-06, 2 draws of the noise" in lines
+    heading = "model predictor epsilon RMSE MAE NDCG@10 recall@20"
+    table = [" ".join(line.split()) for line in lines]
+    assert heading in table
+    names = [line.split(" ")[0] for line in table[table.index(heading) + 1 :]]
+    assert names == ["private", "private", "global-mean", "item-mean", "user-mean", "popularity"]
+    assert all(len(line.rstrip()) <= 80 and "…" not in line for line in lines[1:])
+
+
+def test_a_seed_repeats_an_experiment(sample: list[str]) -> None:
+    def figures(seed: int) -> list[float]:
+        options = ("--models", "private", "--draws", 2, "--seed", seed)
+        return [row[name] for row in rows_of(*sample, *options) for name in ("rmse", "rmse_sd")]
+
+    assert figures(1) == figures(1) != figures(2)
+
+
+def test_predictors_are_compared(sample: list[str]) -> None:
+    rows = rows_of(*sample, "--models", "private", "--predictor", "svd,knn", "--draws", 1)
+    assert [(row["predictor"], row["rmse_sd"]) for row in rows] == [("svd", 0.0), ("knn", 0.0)]
+
+
+@pytest.mark.parametrize("split", ["time", "leave-out", "netflix"])
+def test_other_splits(data_folder: Path, split: str) -> None:
+    told = rows_of(data_folder / "ml-100k", "--models", "global-mean", "--split", split)
+    assert 0.9 < told[0]["rmse"] < 1.3
+
+
+def test_people_may_be_sampled(sample: list[str]) -> None:
+    everybody, few = (
+        rows_of(*sample, "--models", "item-mean", *people)[0]["rmse"]
+        for people in ((), ("--people", 3))
+    )
+    assert everybody != few
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--epsilon", "1;4"), "like --epsilon 0.5,1,4"),
+        (("--epsilon", "1,0"), "epsilon must be above 0, not 0"),
+        (("--epsilon", "nan"), "epsilon must be above 0, not nan"),
+        (("--delta", "0"), "or take --noise laplace"),
+        (("--draws", "0"), "at least 1 draw"),
+        (("--models", "best"), "'best' is no model"),
+        (("--predictor", "guess"), "'guess' is no predictor"),
+        (("--share", "1"), "between 0 and 1"),
+        (("--people", "0"), "at least 1 person"),
+        (("-o", "gone/p.png"), "gone/p.png"),
+        (("--catalog", "none.csv"), "none.csv"),
+    ],
+)
+def test_what_cannot_be_is_a_line(
+    sample: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, str], complaint: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert complaint in call("evaluate", *sample, *options).complaint()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ratings_without_times_cannot_be_split_by_time(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text("user,item,rating\na,x,5\na,y,1\nb,x,4\n")
+    told = ("--scale", "1..5", "--catalog", "from-data", "--split", "time")
+    said = call("evaluate", tmp_path / "r.csv", *told).complaint()
+    assert "these ratings have none: split at random" in said
+
+
+def test_an_absurd_epsilon_is_warned_of(sample: list[str]) -> None:
+    said = call("evaluate", *sample, "--epsilon", "60", "--models", "private", "--draws", 1)
+    assert said.code == 0 and "epsilon 60 is above 50" in said.err

@@ -1,0 +1,232 @@
+"""`discreet fit`: the main road, and everything that can go wrong on it."""
+
+from __future__ import annotations
+
+import errno
+import math
+from collections.abc import Callable
+from pathlib import Path
+from statistics import NormalDist
+from types import SimpleNamespace
+
+import pytest
+
+from cli._calling import call, call_alone, run_python, write_sample
+from discreet.privacy import Unit
+from discreet.privacy.ledger import Ledger, Limit
+from discreet.release import load
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return write_sample(tmp_path_factory.mktemp("sample"))
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    limits = [Limit(Unit.USER, epsilon=2.0, delta=1e-6)]
+    return Ledger.create(tmp_path / "shop.ledger", "customers", limits)
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Callable[..., list[str]]:
+    """Writes three people's ratings of three items, and says how to read them."""
+
+    def tiny(rows: str = "a,x,5\na,y,1\na,z,3\nb,x,4\nc,y,2\n", items: str = "xyz") -> list[str]:
+        folder = tmp_path / "tiny"
+        folder.mkdir()
+        (folder / "r.csv").write_text(f"user,item,rating\n{rows}")
+        (folder / "i.csv").write_text("id,title\n" + "".join(f"{i},film {i}\n" for i in items))
+        return [str(folder / "r.csv"), "--scale", "1..5", "--catalog", str(folder / "i.csv")]
+
+    return tiny
+
+
+def test_the_road_from_ratings_to_recommendations(
+    sample: list[str], ledger: Ledger, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.discreet"
+    made = call_alone("fit", *sample, "-o", path, "--epsilon", 1, "--ledger", ledger.path)
+    assert (made.code, made.err) == (0, "")
+    assert made.out.splitlines()[:2] == [str(path), "epsilon 1, delta 1e-06, per user"]
+    guarantee = load(path, verify=True).guarantee
+    assert (guarantee.unit, guarantee.delta, guarantee.is_private) == (Unit.USER, 1e-6, True)
+    assert guarantee.epsilon == pytest.approx(1.0) and guarantee.epsilon <= 1.0
+    assert len(ledger.history()) == 1
+    assert ledger.spent(Unit.USER).mu > 0
+    told = call_alone("recommend", path, "--like", "1=5", "-n", 3, "--json").json()
+    assert len(told["recommendations"]) == 3 and told["unknown"] == []
+
+
+def test_json_says_what_was_made(sample: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "m.discreet"
+    told = call("fit", *sample, "-o", path, "--protect", "rating", "--epsilon", 2, "--json").json()
+    assert (told["path"], told["protect"], told["delta"]) == (str(path), "rating", 1e-6)
+    assert told["epsilon"] == pytest.approx(2.0)
+    assert told["guarantee"]["epsilon"] == told["epsilon"]
+    assert told["parameters"]["settings"]["rank"] == 20
+
+
+def test_theta_is_shown_as_the_exact_epsilon(sample: list[str], tmp_path: Path) -> None:
+    told = call("fit", *sample, "-o", tmp_path / "m", "--theta", 0.15, "--json").json()
+    epsilon, mu = told["epsilon"], 0.15 * math.sqrt(0.02**2 + 0.19**2 + 0.79**2)
+    cdf = NormalDist().cdf
+    delta = cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * cdf(-epsilon / mu - mu / 2)
+    assert delta == pytest.approx(1e-6, rel=1e-4)
+    shown = call("fit", *sample, "-o", tmp_path / "m", "--theta", 0.15)
+    assert shown.out.splitlines()[1].startswith("epsilon 0.49")
+
+
+def test_settings_reach_the_release(sample: list[str], tmp_path: Path) -> None:
+    options = ("--rank", 3, "--clean", "none", "--dense", "--noise", "laplace")
+    told = call("fit", *sample, "-o", tmp_path / "m", *options, "--json").json()
+    settings = told["parameters"]["settings"]
+    assert (settings["rank"], settings["clean"], settings["dense"]) == (3, "none", True)
+    assert (settings["noise"], told["delta"]) == ("laplace", 0.0)
+    assert told["epsilon"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--epsilon", "0"), "epsilon must be above 0, not 0"),
+        (("--epsilon", "-1"), "epsilon must be above 0, not -1"),
+        (("--epsilon", "nan"), "epsilon must be above 0, not nan"),
+        (("--epsilon", "1e9"), "epsilon"),
+        (("--theta", "0"), "theta must be a number above 0"),
+        (("--theta", "inf"), "theta must be a number above 0"),
+        (("--epsilon", "1", "--theta", "0.1"), "not both"),
+        (("--delta", "0"), "or take --noise laplace"),
+        (("--delta", "1"), "delta must be from 0 to below 1"),
+        (("--delta", "nan"), "delta must be from 0 to below 1"),
+        (("--noise", "laplace", "--delta", "1e-6"), "leave --delta out"),
+        (("--epsilon", "inf"), "no ledger has room for an infinite epsilon"),
+        (("--rank", "-1"), "rank must be from 0 to 500"),
+        (("--epsilon", "3"), "nothing was charged"),
+        (("--protect", "rating"), "nothing bounds"),
+        (("-o", "gone/m.discreet"), "No such file or directory"),
+        (("-o", "folder"), "is a folder, not a file"),
+    ],
+)
+def test_what_cannot_be_is_a_line_and_costs_nothing(
+    sample: list[str],
+    ledger: Ledger,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    output = () if "-o" in options else ("-o", "m.discreet")
+    said = call("fit", *sample, *output, "--ledger", ledger.path, *options)
+    lines = [line for line in said.err.splitlines() if "warning" not in line]
+    assert (said.code, said.out, len(lines)) == (2, "", 1)
+    assert complaint in lines[0]
+    assert ledger.history() == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "shop.ledger"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "items", "complaint"),
+    [
+        ("a,x,5\na,y,1\nb,z,4\n", "xy", "line 4"),
+        ("a,x,5\nb,x,4\n", "x", "at least two items"),
+        ("a,x,5\na,y,7\n", "xyz", "line 3"),
+        ("a,x,5\na,y\n", "xyz", "line 3"),
+    ],
+)
+def test_ratings_that_cannot_be_used_cost_nothing(
+    tiny: Callable[..., list[str]],
+    ledger: Ledger,
+    tmp_path: Path,
+    rows: str,
+    items: str,
+    complaint: str,
+) -> None:
+    said = call("fit", *tiny(rows, items), "-o", tmp_path / "m", "--ledger", ledger.path)
+    assert complaint in said.complaint()
+    assert ledger.history() == [] and not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize("options", [("--ledger", "none.ledger"), ("--catalog", "none.csv")])
+def test_files_that_are_missing_are_named(
+    sample: list[str], tmp_path: Path, options: tuple[str, str]
+) -> None:
+    said = call("fit", *sample, "-o", tmp_path / "m", *options)
+    assert options[1] in said.complaint()
+
+
+@pytest.mark.parametrize("protect", ["user", "rating"])
+def test_a_user_with_every_item_is_no_trouble(
+    tiny: Callable[..., list[str]], tmp_path: Path, protect: str
+) -> None:
+    said = call("fit", *tiny(), "-o", tmp_path / "m", "--protect", protect)
+    assert (said.code, said.err) == (0, "")
+    assert len(load(tmp_path / "m").catalog) == 3
+
+
+@pytest.mark.parametrize("option", ["--epsilon=60", "--epsilon=inf", "--delta=0.4"])
+def test_a_weak_budget_is_warned_of(
+    tiny: Callable[..., list[str]], tmp_path: Path, option: str
+) -> None:
+    said = call("fit", *tiny(), "-o", tmp_path / "m", option, "--json")
+    words = {"--epsilon=60": "above 50", "--epsilon=inf": "not private", "--delta=0.4": "users"}
+    assert said.err.count("\n") == 1
+    assert said.err.startswith("discreet: warning: ") and words[option] in said.err
+    assert said.json()["private"] is (option != "--epsilon=inf")
+
+
+def test_a_usual_budget_is_not_warned_of(tiny: Callable[..., list[str]], tmp_path: Path) -> None:
+    assert call("fit", *tiny(), "-o", tmp_path / "m", "--delta", "0.3").err == ""
+
+
+def test_too_little_room_is_found_before_the_charge(
+    sample: list[str], ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
+    said = call("fit", *sample, "-o", tmp_path / "m", "--ledger", ledger.path)
+    assert "its folder has 0.0 MB left" in said.complaint()
+    assert ledger.history() == []
+
+
+def test_a_disk_that_fills_up_leaves_no_file_and_a_true_ledger(
+    sample: list[str], ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object, path: Path, **__: object) -> None:
+        path.write_bytes(b"half of it")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("discreet.release._codec.save_file", full)
+    said = call("fit", *sample, "-o", tmp_path / "m", "--ledger", ledger.path)
+    assert "No space left on device; the ledger was charged all the same" in said.complaint()
+    assert len(ledger.history()) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["shop.ledger"]
+
+
+def test_an_interrupt_leaves_no_file_and_a_true_ledger(sample: list[str], tmp_path: Path) -> None:
+    """A real signal, while the covariance is computed."""
+    limits = [Limit(Unit.RATING, epsilon=50.0, delta=1e-6)]
+    ledger = Ledger.create(tmp_path / "shop.ledger", "customers", limits)
+    code = f"""
+import os, signal, sys
+from contextlib import contextmanager
+from discreet.cli import fit, main
+
+@contextmanager
+def stages():
+    yield lambda stage, done, total: os.kill(os.getpid(), signal.SIGINT)
+
+fit.stages = stages
+sys.argv = ["discreet", "fit", *{sample}, "-o", {str(tmp_path / "m")!r}, "--protect", "rating",
+            "--epsilon", "40", "--ledger", {str(ledger.path)!r}]
+main()
+"""
+    said = run_python("-c", code)
+    assert (said.code, said.out) == (130, "")
+    assert said.err.splitlines() == [
+        "the ledger was charged all the same",
+        "discreet: interrupted; nothing was left half-written",
+    ]
+    assert len(ledger.history()) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["shop.ledger"]

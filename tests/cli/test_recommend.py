@@ -1,0 +1,169 @@
+"""`discreet recommend`, on a release whose scores can be told by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli._calling import call, call_alone, run_python
+from discreet.domain import Catalog
+from release._making import make_release
+
+TITLES = ["Alien", "Heat", "Ran", "Big, the film", "Up"]
+EFFECTS = [0.0, 0.5, -0.5, 1.0, 0.25]
+# One rating of 5 where 3 was expected: 2 above, of which the person's level explains this part.
+BIAS = 2 * 0.2 / (0.2 + 0.72)
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    """A release without taste: an item's score is 3, its effect and the person's level."""
+    path = tmp_path / "films.discreet"
+    catalog = Catalog(["a", "h", "r", "b", "u"], TITLES)
+    make_release(np.zeros((5, 1)), effects=EFFECTS, catalog=catalog).save(path)
+    return path
+
+
+def titles(*arguments: object) -> list[str]:
+    return [each["title"] for each in call(*arguments, "--json").json()["recommendations"]]
+
+
+def test_a_process_recommends_from_a_file_of_own_ratings(film: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("title,rating\nAlien,5\nNosferatu,4\n")
+    said = call_alone("recommend", film, "--ratings", tmp_path / "mine.csv", "-n", 2, "--json")
+    told = said.json()
+    assert said.err == "discreet: warning: not in the catalogue: 'Nosferatu'\n"
+    assert told["unknown"] == ["Nosferatu"]
+    assert [(e["id"], e["title"], e["item"]) for e in told["recommendations"]] == [
+        ("b", "Big, the film", 3),
+        ("h", "Heat", 1),
+    ]
+    scores = [e["score"] for e in told["recommendations"]]
+    assert scores == pytest.approx([4 + BIAS, 3.5 + BIAS], abs=1e-5)
+
+
+def test_people_get_a_table(film: Path) -> None:
+    said = call("recommend", film, "--like", "Alien=5", "-n", 1, "--explain")
+    lines = [line.split() for line in said.out.splitlines()]
+    assert lines[0] == ["id", "title", "because", "of", "expected"]
+    assert lines[1] == ["b", "Big,", "the", "film", "Alien", "(+0.43)", f"{4 + BIAS:.2f}"]
+
+
+def test_somebody_unknown_gets_the_best_liked(film: Path) -> None:
+    said = call("recommend", film)
+    assert [line.split()[1] for line in said.out.splitlines()[1:]] == [
+        "Big,",
+        "Heat",
+        "Up",
+        "Alien",
+        "Ran",
+    ]
+    assert "no own ratings were given" in said.err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "title,rating\nAlien,5\n",
+        "Alien,5\n",
+        "a,5\n",
+        "\ufeffid,title,rating\na,Alien,5\n",
+        "rating;item\n5;Alien\n",
+        "Alien\t5\r\n\r\n",
+        "film,stars given\nAlien,2\nAlien,5\n",
+    ],
+)
+def test_own_ratings_are_read_as_people_write_them(film: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "mine.csv").write_text(text, encoding="utf-8", newline="")
+    told = call("recommend", film, "--ratings", tmp_path / "mine.csv", "--json").json()
+    first = told["recommendations"][0]
+    assert (first["title"], len(told["recommendations"])) == ("Big, the film", 4)
+    assert first["score"] == pytest.approx(4 + BIAS, abs=1e-5)
+
+
+def test_quoted_titles_may_hold_commas(film: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text('title,rating\n"Big, the film",4\n')
+    assert titles("recommend", film, "--ratings", tmp_path / "mine.csv")[0] == "Heat"
+
+
+def test_likes_add_to_the_file_and_win(film: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text("Alien,1\nHeat,3\n")
+    own = ("--ratings", tmp_path / "mine.csv", "--like", "Alien=5", "--like", "Up=3")
+    assert titles("recommend", film, *own) == ["Big, the film", "Ran"]
+
+
+def test_only_what_is_available_is_recommended(film: Path, tmp_path: Path) -> None:
+    (tmp_path / "shelf.txt").write_text("Up\n\nr\nAlien\nMetropolis\n")
+    said = call("recommend", film, "--like", "a=5", "--available", tmp_path / "shelf.txt", "--json")
+    assert [e["title"] for e in said.json()["recommendations"]] == ["Up", "Ran"]
+    assert "'Metropolis'" in said.err
+
+
+def test_both_predictors_agree_where_there_is_no_taste(film: Path) -> None:
+    for predictor in ("svd", "knn"):
+        own = ("--like", "Alien=5", "--predictor", predictor)
+        assert titles("recommend", film, *own) == ["Big, the film", "Heat", "Up", "Ran"]
+
+
+def test_many_unknown_names_are_cut_short(film: Path) -> None:
+    likes = [part for i in range(13) for part in ("--like", f"film {i}=3")]
+    assert "'film 9' and 3 more\n" in call("recommend", film, *likes, "--json").err
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("title,rating\nAlien,5\nHeat,lots\n", "mine.csv, line 3: needs an item's id or title"),
+        ("title,rating\nAlien\n", "mine.csv, line 2: needs an item's id or title"),
+        ("title,rating\nAlien,9\n", "the rating of 'Alien' is not on the scale 1..5"),
+        ("title,rating\nAlien,nan\n", "the rating of 'Alien' is not on the scale 1..5"),
+        ("title,rating\nAlien,5\na,5\n", "rated twice"),
+        ("", "mine.csv: is empty"),
+    ],
+)
+def test_own_ratings_that_cannot_be_used_are_not_repeated(
+    film: Path, tmp_path: Path, text: str, complaint: str
+) -> None:
+    (tmp_path / "mine.csv").write_text(text)
+    said = call("recommend", film, "--ratings", tmp_path / "mine.csv").complaint()
+    assert complaint in said
+    assert "lots" not in said and "9" not in said.replace(str(tmp_path), "")
+
+
+def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
+    (tmp_path / "latin").write_bytes(b"Am\xe9lie,5\n")
+    (tmp_path / "text").write_text("no release")
+    wrong = {
+        (film, "-n", 0): "1 or more, not 0",
+        (film, "--like", "Alien"): "--like names an item and a rating",
+        (film, "--like", "Alien=good"): "--like names an item and a rating",
+        (film, "--predictor", "guess"): "'guess' is no predictor",
+        (film, "--ratings", tmp_path / "none.csv"): "none.csv: cannot be read",
+        (film, "--ratings", tmp_path / "latin"): "is not UTF-8",
+        (film, "--available", tmp_path / "none.txt"): "none.txt: cannot be read",
+        (tmp_path / "none.discreet",): "none.discreet: cannot be read",
+        (tmp_path / "text",): "not a release",
+    }
+    for arguments, complaint in wrong.items():
+        assert complaint in call("recommend", *arguments).complaint()
+
+
+def test_it_works_where_the_private_rooms_were_deleted(film: Path) -> None:
+    # The demo needs everything, so it is taken out of the way.
+    said = run_python(
+        "-c",
+        "import sys, types\n"
+        "demo = types.ModuleType('discreet.cli.demo')\n"
+        "demo.demo = lambda: None\n"
+        "sys.modules['discreet.cli.demo'] = demo\n"
+        "sys.modules['discreet.ratings'] = sys.modules['discreet.measure'] = None\n"
+        "from discreet.cli import app\n"
+        "for command in ('recommend', 'predict', 'inspect'):\n"
+        f"    app([command, {str(film)!r}], standalone_mode=False)\n"
+        "    print('ran', command)",
+    )
+    assert said.code == 0, said.err
+    ran = [line for line in said.out.splitlines() if line.startswith("ran ")]
+    assert ran == ["ran recommend", "ran predict", "ran inspect"]

@@ -1,0 +1,217 @@
+"""Users' votes: exact integers, and no user whatever who adds more than the sensitivity."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discreet.domain import Scale
+from discreet.measure import ItemCounts, Noise
+from discreet.measure._effects import _sum_of_means
+from discreet.measure.centring import ItemLevels
+from discreet.measure.user_votes import FLOOR, GRID, UserVotes
+from discreet.privacy import Unit
+from measure._neighbours import (
+    SCALES,
+    Person,
+    length,
+    levels_on,
+    people_on,
+    ratings_of,
+    share_of,
+    stays_within,
+    use_small_blocks,
+)
+
+ITEMS = 7
+every_scale = pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+every_noise = pytest.mark.parametrize("noise", Noise)
+SAFE = 1 - 2.0**-30
+
+
+@st.composite
+def votes_on(draw: st.DrawFn, scale: Scale) -> UserVotes:
+    """Any released numbers, and both rounds."""
+    precisions = draw(st.lists(st.floats(0.01, 100), min_size=ITEMS, max_size=ITEMS))
+    prior = draw(st.none() | st.floats(0.01, 100))
+    noise = draw(st.sampled_from(Noise))
+    return UserVotes(draw(levels_on(scale, ITEMS)), np.array(precisions), prior, noise)
+
+
+def slow_residuals(votes: UserVotes, person: Person) -> dict[int, float]:
+    """X = r - G - M, less the posterior mean of the person's level."""
+    levels = votes.levels
+    x = {i: person[i] - levels.global_mean - float(levels.effects[i]) for i in sorted(person)}
+    if votes.prior is not None and x:
+        total, weight = 0.0, votes.prior
+        for item, value in x.items():
+            total += float(votes.precisions[item]) * value
+            weight += float(votes.precisions[item])
+        x = {item: value - total / weight for item, value in x.items()}
+    return x
+
+
+def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
+    """The definition, person by person."""
+    sums, scales = [0] * ITEMS, 0
+    for person in people:
+        x = slow_residuals(votes, person)
+        if not x:
+            continue
+        if votes.noise is Noise.LAPLACE:
+            size, own = float(len(x)), sum(abs(v) for v in x.values())
+        else:
+            size, own = math.sqrt(len(x)), math.sqrt(sum(v * v for v in x.values()))
+        vote = SAFE * GRID / max(own, FLOOR * size)
+        scales += int(vote * size)
+        for item, value in x.items():
+            sums[item] += int(value * vote)
+    return sums, scales
+
+
+@every_scale
+@settings(max_examples=60)
+@given(data=st.data())
+def test_votes_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
+    people, votes = data.draw(people_on(scale, ITEMS)), data.draw(votes_on(scale))
+    measured, scales = votes.measure(ratings_of(people, ITEMS, scale))
+    assert measured.dtype == np.int64
+    assert (measured.tolist(), scales) == slow_votes(votes, people)
+
+
+@every_scale
+@settings(max_examples=60)
+@given(data=st.data())
+def test_no_user_adds_more_than_the_sensitivity(scale: Scale, data: st.DataObject) -> None:
+    people, votes = data.draw(people_on(scale, ITEMS, 2)), data.draw(votes_on(scale))
+    extra = data.draw(people_on(scale, ITEMS, 1).filter(bool))
+    after, more = votes.measure(ratings_of(people + extra, ITEMS, scale))
+    before, scales = votes.measure(ratings_of(people, ITEMS, scale))
+    assert stays_within(votes.noise, length(votes.noise, after - before), votes.sensitivity)
+    assert 0 <= more - scales <= votes.scale_sensitivity
+
+
+@every_noise
+@pytest.mark.parametrize("rated", [1, 2, 3, 20, 1000, 17_770])
+def test_extreme_users_stay_within_the_bounds_and_reach_them(noise: Noise, rated: int) -> None:
+    """Corners, alternating signs, one large among many small, and next to nothing at all."""
+    scale = SCALES["jokes"]
+    rng = np.random.default_rng(5)
+    kinds = {
+        "corner": np.full(rated, 10.0),
+        "signs": np.where(np.arange(rated) % 2, 10.0, -10.0),
+        "one": np.where(np.arange(rated) == 0, 10.0, 1e-3),
+        "any": rng.uniform(-10, 10, rated).astype(np.float32),
+        "tiny": np.full(rated, 2.0**-149),
+        "zero": np.zeros(rated),
+    }
+    votes = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise)
+    reached, scales = {}, {}
+    for kind, values in kinds.items():
+        person = dict(enumerate(values.tolist()))
+        measured, scale_sum = votes.measure(ratings_of([person], rated, scale))
+        size = length(noise, measured)
+        assert stays_within(noise, size, votes.sensitivity)
+        assert 0 <= scale_sum <= votes.scale_sensitivity
+        reached[kind] = share_of(noise, size, votes.sensitivity)
+        scales[kind] = scale_sum / votes.scale_sensitivity
+    assert reached["corner"] > 0.98 and reached["signs"] > 0.98
+    assert scales["zero"] > 0.999_999 and reached["zero"] == 0
+
+
+@every_noise
+def test_the_float_margin_covers_many_ratings(noise: Noise) -> None:
+    """The norm is summed in floats; against whole numbers its error must not pass 2^-30."""
+    rng = np.random.default_rng(1)
+    rated = 60_000
+    values = rng.uniform(0.5, 1, rated).astype(np.float32).astype(np.float64)
+    votes = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise)
+    person = dict(enumerate(values.tolist()))
+    measured, _ = votes.measure(ratings_of([person], rated, SCALES["jokes"]))
+    exact = length(noise, (values * 2**24).astype(np.int64)) / 2 ** (
+        24 if noise is Noise.LAPLACE else 48
+    )
+    largest = (
+        Fraction(values[0])
+        * GRID
+        / (exact if noise is Noise.LAPLACE else Fraction(math.isqrt(int(exact * 2**100))) / 2**50)
+    )
+    assert 0 <= int(measured[0]) <= largest
+    assert stays_within(noise, length(noise, measured), votes.sensitivity)
+
+
+def slow_mean(scale: Scale, person: Person) -> int:
+    """The mean of (r - mid)/half the range, on the grid, rounded down."""
+    if not person:
+        return 0
+    if scale.step is None:
+        each = [round(Fraction(v) / 10 * 4096) for v in person.values()]  # the jokes' -10..10
+        return math.floor(Fraction(sum(each) * GRID, 4096 * len(each)))
+    parts = round(scale.range / scale.step)
+    each = [2 * round((v - scale.lo) / scale.step) - parts for v in person.values()]
+    return math.floor(Fraction(sum(each) * GRID, parts * len(each)))
+
+
+@every_scale
+@settings(max_examples=60)
+@given(data=st.data())
+def test_the_sum_of_means_is_each_persons_own(scale: Scale, data: st.DataObject) -> None:
+    people = data.draw(people_on(scale, ITEMS, 5))
+    measured = _sum_of_means(ratings_of(people, ITEMS, scale), 0)
+    means = [slow_mean(scale, person) for person in people]
+    assert measured == sum(means)
+    assert all(-GRID <= mean <= GRID for mean in means)
+
+
+@every_scale
+def test_the_sensitivity_of_the_sum_of_means_is_reached(scale: Scale) -> None:
+    for value, mean in ((scale.lo, -GRID), (scale.hi, GRID)):
+        person = dict.fromkeys(range(3), value)
+        assert _sum_of_means(ratings_of([person], ITEMS, scale), 0) == mean
+
+
+@every_scale
+@settings(max_examples=25)
+@given(data=st.data(), size=st.integers(1, 9), threads=st.integers(1, 4))
+def test_votes_are_everybodys_own_whatever_the_blocks_and_threads(
+    scale: Scale, data: st.DataObject, size: int, threads: int
+) -> None:
+    people, votes = data.draw(people_on(scale, ITEMS, 6)), data.draw(votes_on(scale))
+    alone = [votes.measure(ratings_of([person], ITEMS, scale)) for person in people]
+    sums = sum((own for own, _ in alone), np.zeros(ITEMS, np.int64)).tolist()
+    scales = sum(own for _, own in alone)
+    everybody = ratings_of(people, ITEMS, scale)
+    with pytest.MonkeyPatch.context() as patch:
+        use_small_blocks(patch, size, threads)
+        measured, measured_scales = votes.measure(everybody)
+    assert (measured.tolist(), measured_scales) == (sums, scales)
+    whole, whole_scales = votes.measure(everybody)
+    assert (whole.tolist(), whole_scales) == (sums, scales)
+
+
+@every_noise
+@settings(max_examples=30)
+@given(data=st.data())
+def test_counted_votes_are_everybodys_own(noise: Noise, data: st.DataObject) -> None:
+    scale = SCALES["five stars"]
+    people = data.draw(people_on(scale, ITEMS, 6))
+    for unit in Unit:
+        counts = ItemCounts(unit, noise)
+        alone = [counts.measure(ratings_of([person], ITEMS, scale)) for person in people]
+        together = counts.measure(ratings_of(people, ITEMS, scale))
+        assert together.tolist() == sum(alone, np.zeros(ITEMS, np.int64)).tolist()
+
+
+def test_nobody_adds_nothing() -> None:
+    scale = SCALES["five stars"]
+    levels = ItemLevels(3.0, np.zeros(2))
+    for prior in (None, 5.0):
+        votes = UserVotes(levels, np.ones(2), prior, Noise.GAUSSIAN)
+        for people in ([], [{}], [{}, {}]):
+            measured, scales = votes.measure(ratings_of(people, 2, scale))
+            assert (measured.tolist(), scales) == ([0, 0], 0)
