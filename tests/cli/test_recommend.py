@@ -151,13 +151,9 @@ def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
 
 
 def test_it_works_where_the_private_rooms_were_deleted(film: Path) -> None:
-    # The demo needs everything, so it is taken out of the way.
     said = run_python(
         "-c",
-        "import sys, types\n"
-        "demo = types.ModuleType('discreet.cli.demo')\n"
-        "demo.demo = lambda: None\n"
-        "sys.modules['discreet.cli.demo'] = demo\n"
+        "import sys\n"
         "sys.modules['discreet.ratings'] = sys.modules['discreet.measure'] = None\n"
         "from discreet.cli import app\n"
         "for command in ('recommend', 'predict', 'inspect'):\n"

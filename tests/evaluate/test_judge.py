@@ -51,7 +51,7 @@ def test_blocks_of_people_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_people_of_chosen_users_are_their_ratings() -> None:
     ratings = make_ratings([{0: 1, 2: 5}, {}, {1: 3}, {0: 2, 1: 4, 2: 1}], 3)
-    chosen = people_of(ratings, np.array([0, 1, 3]))
+    chosen = people_of(ratings, np.array([True, True, False, True]))
     assert chosen.starts.tolist() == [0, 2, 2, 5]
     assert chosen.items.tolist() == [0, 2, 0, 1, 2]
     assert chosen.values.tolist() == [1, 5, 2, 4, 1]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from discreet.domain import Catalog, Scale
 from discreet.measure import Noise, _blocks
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
+from discreet.measure.user_votes import UserVotes
 from discreet.ratings import Ratings
 
 Person = dict[int, float]
@@ -52,9 +53,12 @@ def values_on(scale: Scale) -> st.SearchStrategy[float]:
     return st.floats(scale.lo, scale.hi, width=32)
 
 
+def person_on(scale: Scale, items: int) -> st.SearchStrategy[Person]:
+    return st.dictionaries(st.integers(0, items - 1), values_on(scale))
+
+
 def people_on(scale: Scale, items: int, most: int = 4) -> st.SearchStrategy[list[Person]]:
-    one = st.dictionaries(st.integers(0, items - 1), values_on(scale))
-    return st.lists(one, max_size=most)
+    return st.lists(person_on(scale, items), max_size=most)
 
 
 def levels_on(scale: Scale, items: int) -> st.SearchStrategy[ItemLevels]:
@@ -175,6 +179,19 @@ def slow_level(x: Sequence[int], reach: int, fictitious: int) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if balance(middle) >= 0 else (low, middle)
     return low
+
+
+def slow_user_residuals(votes: UserVotes, person: Person) -> dict[int, float]:
+    """X = r - G - M, less the posterior mean of the person's level."""
+    levels = votes.levels
+    x = {i: person[i] - levels.global_mean - float(levels.effects[i]) for i in sorted(person)}
+    if votes.prior is not None and x:
+        total, weight = 0.0, votes.prior
+        for item, value in x.items():
+            total += float(votes.precisions[item]) * value
+            weight += float(votes.precisions[item])
+        x = {item: value - total / weight for item, value in x.items()}
+    return x
 
 
 def use_small_blocks(patch: pytest.MonkeyPatch, size: int, threads: int) -> None:

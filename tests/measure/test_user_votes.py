@@ -22,8 +22,10 @@ from measure._neighbours import (
     length,
     levels_on,
     people_on,
+    person_on,
     ratings_of,
     share_of,
+    slow_user_residuals,
     stays_within,
     use_small_blocks,
 )
@@ -43,24 +45,11 @@ def votes_on(draw: st.DrawFn, scale: Scale) -> UserVotes:
     return UserVotes(draw(levels_on(scale, ITEMS)), np.array(precisions), prior, noise)
 
 
-def slow_residuals(votes: UserVotes, person: Person) -> dict[int, float]:
-    """X = r - G - M, less the posterior mean of the person's level."""
-    levels = votes.levels
-    x = {i: person[i] - levels.global_mean - float(levels.effects[i]) for i in sorted(person)}
-    if votes.prior is not None and x:
-        total, weight = 0.0, votes.prior
-        for item, value in x.items():
-            total += float(votes.precisions[item]) * value
-            weight += float(votes.precisions[item])
-        x = {item: value - total / weight for item, value in x.items()}
-    return x
-
-
 def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
     """The definition, person by person."""
     sums, scales = [0] * ITEMS, 0
     for person in people:
-        x = slow_residuals(votes, person)
+        x = slow_user_residuals(votes, person)
         if not x:
             continue
         if votes.noise is Noise.LAPLACE:
@@ -75,7 +64,7 @@ def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
 
 
 @every_scale
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_votes_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
     people, votes = data.draw(people_on(scale, ITEMS)), data.draw(votes_on(scale))
@@ -85,12 +74,12 @@ def test_votes_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
 
 
 @every_scale
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_no_user_adds_more_than_the_sensitivity(scale: Scale, data: st.DataObject) -> None:
     people, votes = data.draw(people_on(scale, ITEMS, 2)), data.draw(votes_on(scale))
-    extra = data.draw(people_on(scale, ITEMS, 1).filter(bool))
-    after, more = votes.measure(ratings_of(people + extra, ITEMS, scale))
+    extra = data.draw(person_on(scale, ITEMS))
+    after, more = votes.measure(ratings_of([*people, extra], ITEMS, scale))
     before, scales = votes.measure(ratings_of(people, ITEMS, scale))
     assert stays_within(votes.noise, length(votes.noise, after - before), votes.sensitivity)
     assert 0 <= more - scales <= votes.scale_sensitivity
@@ -126,23 +115,16 @@ def test_extreme_users_stay_within_the_bounds_and_reach_them(noise: Noise, rated
 
 @every_noise
 def test_the_float_margin_covers_many_ratings(noise: Noise) -> None:
-    """The norm is summed in floats; against whole numbers its error must not pass 2^-30."""
+    """The norm is summed in floats, in a row: its error grows with the number of ratings."""
     rng = np.random.default_rng(1)
     rated = 60_000
     values = rng.uniform(0.5, 1, rated).astype(np.float32).astype(np.float64)
     votes = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise)
     person = dict(enumerate(values.tolist()))
     measured, _ = votes.measure(ratings_of([person], rated, SCALES["jokes"]))
-    exact = length(noise, (values * 2**24).astype(np.int64)) / 2 ** (
-        24 if noise is Noise.LAPLACE else 48
-    )
-    largest = (
-        Fraction(values[0])
-        * GRID
-        / (exact if noise is Noise.LAPLACE else Fraction(math.isqrt(int(exact * 2**100))) / 2**50)
-    )
-    assert 0 <= int(measured[0]) <= largest
-    assert stays_within(noise, length(noise, measured), votes.sensitivity)
+    size = length(noise, measured)
+    assert stays_within(noise, size, votes.sensitivity)
+    assert share_of(noise, size, votes.sensitivity) > 0.95
 
 
 def slow_mean(scale: Scale, person: Person) -> int:
@@ -158,7 +140,7 @@ def slow_mean(scale: Scale, person: Person) -> int:
 
 
 @every_scale
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_the_sum_of_means_is_each_persons_own(scale: Scale, data: st.DataObject) -> None:
     people = data.draw(people_on(scale, ITEMS, 5))

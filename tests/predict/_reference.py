@@ -48,13 +48,19 @@ class Slow:
         return float(self.baseline[target] + b + w @ y)
 
     def averages(self, shrink: float) -> np.ndarray:
+        """m + (C - m W) W / (W^2 + beta W + s^2 / v), off the diagonal and on it."""
         cov, wgt = unpack(self.arrays["covariance"]), unpack(self.arrays["weights"])
+        told = self.release.parameters
         off = ~np.eye(len(cov), dtype=bool)
+        means = {on: cov[part].mean() / wgt[part].mean() for on, part in ((0, off), (1, ~off))}
+        s2 = told["covariance_noise"] ** 2 + (means[0] * told["weights_noise"]) ** 2
+        spread = (cov - means[0] * wgt)[off]
+        v = (np.sum(spread**2) - len(spread) * s2) / np.sum(wgt[off] ** 2)
         out = np.empty_like(cov)
-        for part in (off, ~off):
-            out[part] = (cov[part] + shrink * cov[part].mean()) / (
-                np.maximum(wgt[part], 0) + shrink * wgt[part].mean()
-            )
+        for on, part in ((0, off), (1, ~off)):
+            W, beta = np.maximum(wgt[part], 0), shrink * wgt[part].mean()
+            floor = 0.0 if s2 == 0 else s2 / v * (1 + on)
+            out[part] = means[on] + (cov[part] - means[on] * W) * W / (W**2 + beta * W + floor)
         return out
 
     def knn_by_matrix(

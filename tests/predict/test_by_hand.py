@@ -32,7 +32,7 @@ def model(request: pytest.FixtureRequest) -> Predictor:
 
 
 def titles(model: Predictor, own: dict[str, float], n: int = 10, **options: object) -> list[str]:
-    return [entry.title for entry in model.recommend(own, n, **options)]  # type: ignore[arg-type]
+    return [entry.title for entry in model.recommend(own, n, **options)]
 
 
 def test_who_likes_a_comedy_gets_comedies_first(model: Predictor) -> None:

@@ -33,8 +33,13 @@ def realistic_head(m: int, noise: float, seed: int = 4) -> Release:
     C = (F @ F.T + 0.5 * np.eye(m)) * W
     E = rng.normal(0, noise, (2, m, m))
     release = random_release(d=D, k=4, m=m, seed=seed)
+    E = (E + E.transpose(0, 2, 1)) / np.sqrt(2)
     matrices = {"covariance": pack(C + E[0]), "weights": pack(W + E[1])}
-    return dataclasses.replace(release, arrays=dict(release.arrays) | matrices)
+    return dataclasses.replace(
+        release,
+        arrays=dict(release.arrays) | matrices,
+        parameters=dict(release.parameters) | {"covariance_noise": noise, "weights_noise": noise},
+    )
 
 
 @pytest.mark.parametrize("k", [0, 1, 3, 7, 8, 20])
@@ -67,7 +72,7 @@ def test_knn_by_factors(k: int, neighbours: int, ridge: float) -> None:
 
 @pytest.mark.parametrize(
     ("noise", "neighbours", "ridge", "shrink"),
-    [(0.0, 20, 0.3, 1.0), (0.0, 5, 0.0, 0.0), (15.0, 20, 0.05, 0.5), (40.0, 20, 0.3, 1.0)],
+    [(0.0, 20, 0.3, 1.0), (0.0, 5, 0.0, 0.0), (5.0, 20, 0.05, 0.5), (9.0, 20, 0.3, 5.0)],
 )
 def test_knn_by_matrix(noise: float, neighbours: int, ridge: float, shrink: float) -> None:
     release, people = realistic_head(40, noise), crowd(D, people=8, most=50)
@@ -83,8 +88,41 @@ def test_knn_by_matrix(noise: float, neighbours: int, ridge: float, shrink: floa
         np.testing.assert_allclose(scores[row, rest], expected, atol=1e-5)
 
 
+def test_a_matrix_of_noise_leaves_the_baseline_almost_alone() -> None:
+    """Nothing can be learnt from it, so nothing wild is predicted."""
+    rng = np.random.default_rng(11)
+    release = realistic_head(40, 0.0)
+    told = dict(release.parameters) | {"covariance_noise": 500.0, "weights_noise": 5.0}
+    noisy = dict(release.arrays) | {"covariance": pack(rng.normal(0, 500, (40, 40)))}
+    blind = dataclasses.replace(release, arrays=noisy, parameters=told)
+    people, slow = crowd(D, people=8, most=50), Slow(release)
+    scores = KnnPredictor(blind).scores(people, 0, 8)
+    head = release.arrays["head"]
+    for row in range(8):
+        expected = slow.baseline + slow.bias(*person(people, row))
+        assert np.abs(scores[row, head] - expected[head]).max() < 1.5
+
+
+def test_an_unpublished_diagonal_is_the_variance_of_a_rating() -> None:
+    """With one neighbour the weight is a / (rating_variance + ridge), by hand."""
+    cov, wgt = np.array([[0.0, 6.0], [6.0, 0.0]]), np.array([[0.0, 12.0], [12.0, 0.0]])
+    release = make_release(
+        np.zeros((2, 0)),
+        more_arrays={
+            "head": np.arange(2, dtype=np.int32), "covariance": pack(cov), "weights": pack(wgt),
+        },
+        covariance_noise=0.0, weights_noise=0.0, covariance_scale=3.0,
+    )  # fmt: skip
+    model = KnnPredictor(release, ridge=0.28, shrink=0.0)
+    bias = 2.0 / 0.72 / (1 / 0.2 + 1 / 0.72)
+    weight = 3 * 6 / 12 / (0.72 + 0.28)
+    assert model.scores(People(np.array([0, 1]), np.array([0], np.int32), np.array([5.0])), 0, 1)[
+        0, 1
+    ] == pytest.approx(3 + bias + weight * (2 - bias), rel=1e-6)
+
+
 def models() -> list[Predictor]:
-    plain, headed = release_of_rank(5), realistic_head(40, 15.0)
+    plain, headed = release_of_rank(5), realistic_head(40, 5.0)
     return [SvdPredictor(plain), KnnPredictor(plain), KnnPredictor(headed), SvdPredictor(headed)]
 
 

@@ -33,12 +33,13 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_every_damaged_byte_is_noticed(saved: Path) -> None:
-    """One bit of each byte flips: the file is refused, or it still means exactly the same."""
+def test_damaged_bytes_are_noticed_wherever_they_are(saved: Path) -> None:
+    """A bit of every third byte flips: the file is refused, or still means exactly the same."""
     good, release = saved.read_bytes(), load(saved)
     rng = np.random.default_rng(3)
+    places = range(0, len(good), 3)
     refusals = 0
-    for place, bit in enumerate(rng.integers(8, size=len(good))):
+    for place, bit in zip(places, rng.integers(8, size=len(places)), strict=True):
         bad = bytearray(good)
         bad[place] ^= 1 << int(bit)
         saved.write_bytes(bad)
@@ -49,7 +50,7 @@ def test_every_damaged_byte_is_noticed(saved: Path) -> None:
             assert "\n" not in str(error)
         else:
             assert_same(loaded, release)
-    assert refusals > 0.99 * len(good)
+    assert refusals > 0.99 * len(places)
 
 
 def test_every_truncation_is_noticed(saved: Path) -> None:

@@ -1,12 +1,19 @@
-"""What the options that say a budget can get wrong, found before anything is read or charged."""
+"""The options that say a budget, and what they can get wrong.
+
+Found out before anything is read or charged.
+"""
 
 from __future__ import annotations
 
 import enum
 import math
+from typing import Annotated
+
+import typer
 
 from discreet.cli import _console
 from discreet.domain import InputError
+from discreet.privacy import Unit
 
 LARGE = 50.0
 DELTA = 1e-6
@@ -17,6 +24,11 @@ class Noise(enum.StrEnum):
 
     GAUSSIAN = "gaussian"
     LAPLACE = "laplace"
+
+
+Protect = Annotated[Unit, typer.Option(help="One rating, or a user with all of them.")]
+NoiseKind = Annotated[Noise, typer.Option(help="Laplace noise has delta 0.")]
+Rank = Annotated[int, typer.Option(help="The most factors that are kept.")]
 
 
 def check(epsilon: float | None, delta: float | None, theta: float | None, noise: Noise) -> None:

@@ -35,6 +35,7 @@ ColumnsText = Annotated[
 ]
 LayoutName = Annotated[str, typer.Option(help="auto, table, movielens, netflix or jester.")]
 OnBadRows = Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def read(

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from discreet.cli import _console, _inputs
-from discreet.cli._inputs import BadRows, spell
+from discreet.cli._inputs import BadRows, Json, spell
 from discreet.cli._progress import bar, stages
 from discreet.domain import Scale
 
@@ -31,9 +31,6 @@ app = typer.Typer(
 
 _WARNING = "for the curator's eyes only: these figures are not private"
 _BAR_WIDTH = 30
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")

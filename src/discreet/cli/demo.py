@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -136,7 +137,7 @@ def _recommend(path: Path) -> None:
     from discreet.predict import load
 
     release = load(path)
-    popular = (-release.arrays["item_counts"]).argsort()
+    popular = np.argsort(-release.arrays["item_counts"].astype(np.float64))
     titles = [release.catalog.titles[item] for item in popular[:40]]
     own = {titles[0]: 5.0, titles[7]: 5.0, titles[12]: 4.0, titles[25]: 2.0}
     told = _table("they say", "stars")

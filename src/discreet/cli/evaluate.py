@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -34,75 +34,82 @@ class Splitting(enum.StrEnum):
     NETFLIX = "netflix"
 
 
+_Epsilons = Annotated[str, typer.Option(help="Budgets, with commas between them.")]
+_Delta = Annotated[float, typer.Option(help="Of each budget.")]
+_Draws = Annotated[int, typer.Option(help="How often each noise is drawn.")]
+_Predictors = Annotated[str, typer.Option(help="svd, knn, or both: svd,knn.")]
+_Models = Annotated[
+    str | None,
+    typer.Option(
+        help="Some of private,paper,non-private,global-mean,item-mean,user-mean,popularity. "
+        "[default: all]"
+    ),
+]
+_Split = Annotated[
+    Splitting,
+    typer.Option(help="Test on a random or the latest share, one per user, or a probe."),
+]
+_Share = Annotated[float, typer.Option(help="Of the ratings, for testing.")]
+_Seed = Annotated[int, typer.Option(help="Of the split and of the noise.")]
+_People = Annotated[int | None, typer.Option(help="Judge by at most so many. [default: all]")]
+_Picture = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Draw a picture: a .png file.")
+]
+
+
 def evaluate(
     ratings: _inputs.RatingsPath,
-    protect: Annotated[Unit, typer.Option(help="One rating, or a user with all of them.")] = (
-        Unit.USER
-    ),
-    epsilon: Annotated[str, typer.Option(help="Budgets, with commas between them.")] = "1",
-    delta: Annotated[float, typer.Option(help="Of each budget.")] = _budget.DELTA,
-    noise: Annotated[Noise, typer.Option(help="Laplace noise has delta 0.")] = Noise.GAUSSIAN,
-    draws: Annotated[int, typer.Option(help="How often each noise is drawn.")] = 3,
-    predictor: Annotated[str, typer.Option(help="svd, knn, or both: svd,knn.")] = "svd",
-    models: Annotated[
-        str | None,
-        typer.Option(
-            help="Some of private,paper,non-private,global-mean,item-mean,user-mean,popularity. "
-            "[default: all]"
-        ),
-    ] = None,
-    split: Annotated[
-        Splitting,
-        typer.Option(help="Test on a random or the latest share, one per user, or a probe."),
-    ] = Splitting.RANDOM,
-    share: Annotated[float, typer.Option(help="Of the ratings, for testing.")] = 0.1,
-    seed: Annotated[int, typer.Option(help="Of the split and of the noise.")] = 1,
-    people: Annotated[
-        int | None, typer.Option(help="Judge by at most so many people. [default: all]")
-    ] = None,
-    rank: Annotated[int, typer.Option(help="The most factors that are kept.")] = 20,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Draw a picture: a .png file.")
-    ] = None,
+    protect: _budget.Protect = Unit.USER,
+    epsilon: _Epsilons = "1",
+    delta: _Delta = _budget.DELTA,
+    noise: _budget.NoiseKind = Noise.GAUSSIAN,
+    draws: _Draws = 3,
+    predictor: _Predictors = "svd",
+    models: _Models = None,
+    split: _Split = Splitting.RANDOM,
+    share: _Share = 0.1,
+    seed: _Seed = 1,
+    people: _People = None,
+    rank: _budget.Rank = 20,
+    output: _Picture = None,
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: _inputs.Json = False,
 ) -> None:
     """Compare private releases with others on a split, for the curator's eyes only."""
-    from discreet.evaluate import MODELS
-    from discreet.evaluate import evaluate as judge_all
-
     budgets = _epsilons(epsilon)
+    _check(budgets, delta, noise, output)
+    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows)
+    parted = _part(private, split, share, seed)
+    told = {"protect": protect, "epsilons": budgets, "delta": delta, "noise": noise.value}
+    told |= {"draws": draws, "predictors": _names(predictor), "seed": seed, "people": people}
+    told |= {"rank": rank} | ({} if models is None else {"models": _names(models)})
+    rows = _judge(parted, told)
+    _show(rows, json)
+    if output is not None:
+        _evaluation_picture.draw(output, rows)
+        _console.note(f"the picture is in {output}")
+
+
+def _check(budgets: list[float], delta: float, noise: Noise, output: Path | None) -> None:
+    """What can be known to be wrong before anything is read."""
     for budget in budgets:
         _budget.check(budget, delta if noise is Noise.GAUSSIAN else None, None, noise)
         _budget.warn_epsilon(budget)
     if output is not None:
         _evaluation_picture.check_installed()
         _outputs.check_writable(output)
-    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows)
-    parted = _split(private, split, share, seed)
+
+
+def _judge(parted: Split, told: dict[str, Any]) -> list[Row]:
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.evaluate import evaluate
+
     with stages() as progress:
-        rows = judge_all(
-            parted,
-            protect=protect,
-            epsilons=budgets,
-            delta=delta,
-            noise=noise.value,
-            draws=draws,
-            predictors=_names(predictor),
-            models=MODELS if models is None else _names(models),
-            seed=seed,
-            people=people,
-            progress=progress,
-            rank=rank,
-        )
-    _show(rows, json)
-    if output is not None:
-        _evaluation_picture.draw(output, rows)
-        _console.note(f"the picture is in {output}")
+        return evaluate(parted, progress=progress, **told)
 
 
 def _epsilons(text: str) -> list[float]:
@@ -116,7 +123,7 @@ def _names(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _split(private: Ratings, how: Splitting, share: float, seed: int) -> Split:
+def _part(private: Ratings, how: Splitting, share: float, seed: int) -> Split:
     from discreet import ratings as room
 
     if how is Splitting.RANDOM:

@@ -33,39 +33,40 @@ class Cleaning(enum.StrEnum):
     NONE = "none"
 
 
+_Output = Annotated[Path, typer.Option("--output", "-o", help="The release's file.")]
+_Epsilon = Annotated[float | None, typer.Option(help="The budget; inf adds no noise. [default: 1]")]
+_Delta = Annotated[
+    float | None,
+    typer.Option(help="The chance left aside. [default: 1e-06; 0 with Laplace noise]"),
+]
+_Theta = Annotated[float | None, typer.Option(help="The budget as McSherry and Mironov say it.")]
+_Clean = Annotated[Cleaning, typer.Option(help="How noise is taken out of factors.")]
+_Dense = Annotated[
+    bool, typer.Option("--dense", help="Publish the covariance matrix too, for knn.")
+]
+_LedgerFile = Annotated[
+    Path | None, typer.Option(help="Charge this ledger: see discreet ledger init.")
+]
+
+
 def fit(
     ratings: _inputs.RatingsPath,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The release's file.")],
-    protect: Annotated[Unit, typer.Option(help="One rating, or a user with all of them.")] = (
-        Unit.USER
-    ),
-    epsilon: Annotated[
-        float | None, typer.Option(help="The budget; inf adds no noise. [default: 1]")
-    ] = None,
-    delta: Annotated[
-        float | None,
-        typer.Option(help="The chance left aside. [default: 1e-06; 0 with Laplace noise]"),
-    ] = None,
-    theta: Annotated[
-        float | None, typer.Option(help="The budget as McSherry and Mironov say it.")
-    ] = None,
-    noise: Annotated[Noise, typer.Option(help="Laplace noise has delta 0.")] = Noise.GAUSSIAN,
-    rank: Annotated[int, typer.Option(help="The most factors that are kept.")] = 20,
-    clean: Annotated[Cleaning, typer.Option(help="How noise is taken out of factors.")] = (
-        Cleaning.AUTO
-    ),
-    dense: Annotated[
-        bool, typer.Option("--dense", help="Publish the covariance matrix too, for knn.")
-    ] = False,
-    ledger: Annotated[
-        Path | None, typer.Option(help="Charge this ledger: see discreet ledger init.")
-    ] = None,
+    output: _Output,
+    protect: _budget.Protect = Unit.USER,
+    epsilon: _Epsilon = None,
+    delta: _Delta = None,
+    theta: _Theta = None,
+    noise: _budget.NoiseKind = Noise.GAUSSIAN,
+    rank: _budget.Rank = 20,
+    clean: _Clean = Cleaning.AUTO,
+    dense: _Dense = False,
+    ledger: _LedgerFile = None,
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: _inputs.Json = False,
 ) -> None:
     """Measure ratings under a guarantee and write a release, which may be published."""
     _budget.check(epsilon, delta, theta, noise)

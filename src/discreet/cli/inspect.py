@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli import _console
-from discreet.cli._inputs import spell
+from discreet.cli._inputs import Json, spell
 from discreet.domain import CatalogOrigin
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _ORIGINS = {
 
 def inspect(
     file: Annotated[Path, typer.Argument(help="A release's file.")],
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Check a release's file, and show what it is and what it promises."""
     from discreet.release import load

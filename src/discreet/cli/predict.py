@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli import _console, _own_ratings
+from discreet.cli._inputs import Json
 from discreet.domain import Catalog, InputError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def predict(
         list[str] | None, typer.Option(help="An id or title; repeat for more. [default: all]")
     ] = None,
     predictor: _own_ratings.PredictorName = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Predict ratings from a release and a person's own ratings, which go nowhere."""
     from discreet.predict import load

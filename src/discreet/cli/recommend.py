@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli import _console, _own_ratings
+from discreet.cli._inputs import Json
 from discreet.domain import InputError
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def recommend(
     explain: Annotated[
         bool, typer.Option("--explain", help="Say which own ratings moved each score most.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json: Json = False,
 ) -> None:
     """Recommend items from a release and a person's own ratings, which go nowhere."""
     from discreet.predict import load

@@ -34,14 +34,13 @@ class Quality:
     recall_at_20: float
 
 
-def people_of(ratings: Ratings, who: npt.NDArray[np.int64] | None = None) -> People:
-    """Ratings as predictors take them: of all users, or of those with these indices."""
-    if who is None:
+def people_of(ratings: Ratings, chosen: npt.NDArray[np.bool_] | None = None) -> People:
+    """Ratings as predictors take them: of all users, or of the marked ones."""
+    if chosen is None:
         return People(ratings.starts, ratings.items, ratings.values())
-    counts = np.diff(ratings.starts)[who]
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    # Rating k of a chosen person stands k places after the person's first one.
-    at = np.arange(starts[-1]) + np.repeat(ratings.starts[who] - starts[:-1], counts)
+    counts = np.diff(ratings.starts)
+    at = np.repeat(chosen, counts)
+    starts = np.concatenate(([0], np.cumsum(counts[chosen])))
     return People(starts, ratings.items[at], ratings.scale.decode(ratings.codes[at]))
 
 
@@ -62,17 +61,10 @@ class Judge:
     """
 
     def __init__(self, split: Split, *, people: int | None = None, seed: int = 0) -> None:
-        tested = np.flatnonzero(np.diff(split.test.starts))
-        if people is not None and people < 1:
-            raise InputError(f"a judgement needs at least 1 person, not {people}")
-        if len(tested) == 0:
-            raise InputError("the split left no rating to test with; give more ratings or share")
-        if people is not None and people < len(tested):
-            tested = np.random.default_rng(seed).choice(tested, people, replace=False)
-        who = np.sort(tested)
+        chosen = _choose(np.diff(split.test.starts) > 0, people, seed)
         self.items = len(split.train.catalog)
-        self._own = people_of(split.train, who)
-        self._test = people_of(split.test, who)
+        self._own = people_of(split.train, chosen)
+        self._test = people_of(split.test, chosen)
         scale = split.test.scale
         relevant = self._test.values >= scale.hi - scale.range / 4 - 1e-6 * scale.range
         before = np.concatenate(([0], np.cumsum(relevant)))
@@ -120,3 +112,17 @@ class Judge:
         starts = self._relevant_starts[first : last + 1]
         relevant = self._relevant[starts[0] : starts[-1]]
         return places(scorer.scores(own, 0, len(own)), own, starts - starts[0], relevant)
+
+
+def _choose(tested: npt.NDArray[np.bool_], people: int | None, seed: int) -> npt.NDArray[np.bool_]:
+    """At most so many of the marked users, marked."""
+    if people is not None and people < 1:
+        raise InputError(f"a judgement needs at least 1 person, not {people}")
+    if not tested.any():
+        raise InputError("the split left no rating to test with; give more ratings or share")
+    if people is None or people >= np.count_nonzero(tested):
+        return tested
+    drawn = np.random.default_rng(seed).choice(np.flatnonzero(tested), people, replace=False)
+    chosen = np.zeros_like(tested)
+    chosen[drawn] = True
+    return chosen

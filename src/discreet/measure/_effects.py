@@ -23,8 +23,8 @@ from discreet.ratings import Ratings
 _Floats = npt.NDArray[np.float64]
 
 # Of five-star data, in squared units of a scale of width 4; other scales stretch them.
-USER_VARIANCE, RATING_VARIANCE = 0.2, 0.72
-_RAW_VARIANCE, _EFFECT_NOISE, _RESIDUAL_SPREAD = 1.1, 0.8, 0.93
+USER_VARIANCE, RATING_VARIANCE, RESIDUAL_VARIANCE = 0.2, 0.72, 0.8
+_RAW_VARIANCE, _RESIDUAL_SPREAD = 1.1, 0.93
 _VOTE_VARIANCE = 0.06
 _MOST_EFFECT = 0.3
 
@@ -164,7 +164,7 @@ def measure_user_round(
 def user_residuals(scale: Scale, effects: Effects, noise: Noise, *, first: bool) -> UserVotes:
     """What the effects leave of a rating; after the first round without the person's level."""
     width = stretch(scale)
-    precisions = 1 / (_EFFECT_NOISE * width + effects.variances)
+    precisions = 1 / (RESIDUAL_VARIANCE * width + effects.variances)
     prior = None if first else 1 / (USER_VARIANCE * width)
     return UserVotes(effects.levels, precisions, prior, noise)
 

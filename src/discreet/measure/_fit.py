@@ -29,6 +29,7 @@ from discreet.release import Release, clean_auto, clean_none, clean_paper, unpac
 Progress = Callable[[str, int, int], None]
 
 _Floats = npt.NDArray[np.float64]
+_Singles = npt.NDArray[np.float32]
 
 _SCALARS = 0.03
 
@@ -97,6 +98,8 @@ def _open(
 ) -> Spender:
     label = "covariance release"
     if budget.is_infinite:
+        if ledger is not None:
+            raise InputError("a release without noise cannot be booked: no ledger has room for it")
         return Spender(budget, None, label)
     if ledger is not None and not isinstance(ledger, Ledger):
         ledger = Ledger.open(ledger)
@@ -151,32 +154,61 @@ def _learn_taste(
     size = settings.head_size(strength, items)
     head = np.sort(np.argsort(-effects.counts, kind="stable")[:size]).astype(np.int32)
     statistic = _statistic(ratings, settings, effects, head)
-    wants_weights = settings.dense or settings.clean is not Cleaning.AUTO
-    tell = None if progress is None else lambda done, total: progress("covariance", done, total)
-    moments = statistic.measure(ratings, weights=wants_weights, progress=tell)
-    cov_share = share * (1 - settings.weight_share) if wants_weights else share
-    cov, spread = _publish(spender, moments.cov, statistic, cov_share)
-    parameters: dict[str, Any] = {"head_items": size, "covariance_noise": spread}
+    cov, wgt, parameters = _measure(ratings, spender, settings, statistic, share, progress)
     arrays: dict[str, npt.NDArray[Any]] = {}
-    wgt = None
-    if wants_weights:
-        assert moments.wgt is not None
-        wgt, weight_spread = _publish(
-            spender, moments.wgt, statistic, share * settings.weight_share, of_weights=True
-        )
-        parameters["weights_noise"] = weight_spread
     if settings.dense and wgt is not None:
-        arrays = {
-            "head": head,
-            "covariance": cov.astype(np.float32),
-            "weights": wgt.astype(np.float32),
-        }
+        arrays = {"head": head, **_dense(ratings, settings, cov, wgt)}
     counts = effects.known_counts[head]
-    total = math.hypot(spread, _sampling_spread(ratings, settings, effects, counts))
-    within = _factors(settings, cov, wgt, counts, total, ratings.scale.range)
+    sampling = _sampling_spread(ratings, settings, effects, counts)
+    spread = math.hypot(parameters["covariance_noise"], sampling)
+    within = _factors(settings, cov, wgt, counts, spread, ratings.scale.range)
     factors = np.zeros((items, within.shape[1]))
     factors[head] = within
-    return _Taste(factors, arrays, parameters)
+    return _Taste(factors, arrays, {"head_items": size, **parameters})
+
+
+def _measure(
+    ratings: Ratings,
+    spender: Spender,
+    settings: CovarianceSettings,
+    statistic: Covariance,
+    share: float,
+    progress: Progress | None,
+) -> tuple[_Singles, _Singles | None, dict[str, float]]:
+    """Cov, and Wgt where something needs it, with the sizes of their noise."""
+    weights = settings.dense or settings.clean is not Cleaning.AUTO
+    tell = None if progress is None else lambda done, total: progress("covariance", done, total)
+    moments = statistic.measure(ratings, weights=weights, progress=tell)
+    part = share * settings.weight_share if weights else 0.0
+    cov, spread = _publish(spender, moments.cov, statistic, share - part)
+    if moments.wgt is None:
+        return cov, None, {"covariance_noise": spread}
+    wgt, other = _publish(spender, moments.wgt, statistic, part, of_weights=True)
+    return cov, wgt, {"covariance_noise": spread, "weights_noise": other}
+
+
+def _dense(
+    ratings: Ratings, settings: CovarianceSettings, cov: _Singles, wgt: _Singles
+) -> dict[str, npt.NDArray[np.float32]]:
+    """Both triangles for `knn`, so that Cov/Wgt is a covariance of residuals on the scale.
+
+    Clipping flattened both factors of a product by its slope, and scaling to length 1 divided by
+    the residuals' variance. That variance is also what stands for the unpublished diagonal.
+    """
+    variance = rounds.RESIDUAL_VARIANCE * rounds.stretch(ratings.scale)
+    if settings.protect is Unit.RATING:
+        slope, _ = rounds.clipped_moments(settings.centring(ratings.scale).clamp, ratings.scale)
+        factor = 1 / slope**2
+    else:
+        factor = variance
+    covariance, weights = cov * np.float32(factor), wgt.copy()
+    diagonal = _diagonal(_side(len(cov)))
+    covariance[diagonal], weights[diagonal] = variance, 1.0
+    return {"covariance": covariance, "weights": weights}
+
+
+def _side(entries: int) -> int:
+    return (math.isqrt(8 * entries + 1) - 1) // 2
 
 
 def _statistic(
@@ -210,16 +242,18 @@ def _publish(
     share: float,
     *,
     of_weights: bool = False,
-) -> tuple[_Floats, float]:
+) -> tuple[_Singles, float]:
     """The strict triangle with noise, the diagonal set to zero: it is never published."""
     size = len(statistic.head)
     exact[_diagonal(size)] = 0
     sensitivity = (statistic.vote_sensitivities if of_weights else statistic.sensitivities)[0]
     grid = (statistic.vote_grid if of_weights else statistic.grid) ** 2
     label = "co-rating weights" if of_weights else "item covariance"
-    noisy, spread = spender.release_floats(exact, sensitivity, grid, share, label)
-    noisy[_diagonal(size)] = 0.0
-    return noisy, spread
+    noisy, spread = spender.release(exact, sensitivity, share, label)
+    released = noisy.astype(np.float32)
+    released /= grid
+    released[_diagonal(size)] = 0.0
+    return released, spread / grid
 
 
 def _diagonal(size: int) -> npt.NDArray[np.int64]:
@@ -230,17 +264,17 @@ def _diagonal(size: int) -> npt.NDArray[np.int64]:
 
 def _factors(
     settings: CovarianceSettings,
-    cov: _Floats,
-    wgt: _Floats | None,
+    cov: _Singles,
+    wgt: _Singles | None,
     counts: _Floats,
     spread: float,
     width: float,
 ) -> _Floats:
-    matrix = unpack(cov).astype(np.float64, copy=False)
+    matrix = unpack(cov, np.float32)
     if settings.clean is Cleaning.AUTO or wgt is None:
         return clean_auto(matrix, counts, spread, settings.rank, width)
     clean = clean_paper if settings.clean is Cleaning.PAPER else clean_none
-    return clean(matrix, unpack(wgt).astype(np.float64, copy=False), counts, settings.rank)
+    return clean(matrix.astype(np.float64), unpack(wgt).astype(np.float64), counts, settings.rank)
 
 
 def _release(

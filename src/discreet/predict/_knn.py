@@ -29,10 +29,10 @@ class KnnPredictor(Predictor):
         release: A release of method "covariance".
         neighbours: How many own ratings weigh in at most.
         ridge: What is added to the variances of the neighbours, in squared ratings; by default
-            0.3 on a five-star scale's covariance matrix, nothing with factors (where the noise of
+            0.5 on a five-star scale's covariance matrix, nothing with factors (where the noise of
             a rating is part of the variance already).
-        shrink: How far averages of the matrix are drawn to their overall average: as if every
-            entry had that many times the average weight more, at the average covariance.
+        shrink: How far averages of the matrix are drawn to their mean, besides what its noise
+            advises: as if every entry had that many times the mean weight more, at the mean.
     """
 
     name: ClassVar[str] = "knn"
@@ -43,7 +43,7 @@ class KnnPredictor(Predictor):
         *,
         neighbours: int = 20,
         ridge: float | None = None,
-        shrink: float = 1.0,
+        shrink: float = 5.0,
     ) -> None:
         super().__init__(release)
         if neighbours < 1:

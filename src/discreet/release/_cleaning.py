@@ -17,7 +17,8 @@ from discreet.release._eigen import largest_eigenpairs
 Floats = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.floating]
 
-_ROUNDS = 3
+_ROUNDS = (0.03, 0.03, 0.003)
+"""How precise the eigenvectors are, round by round: a rough one will do for the diagonal."""
 _KEPT = 0.25
 _SIZE = 0.2
 _CLIP = 2.5
@@ -50,8 +51,10 @@ def clean_auto(
     level = edge * math.sqrt(1 + _KEPT**2)
     diagonal, vectors = np.zeros(len(cov)), None
     shrunk = np.zeros(0)
-    for _ in range(_ROUNDS):
-        values, vectors = largest_eigenpairs(cov, diagonal, rank, above=level, start=vectors)
+    for precision in _ROUNDS:
+        values, vectors = largest_eigenpairs(
+            cov, diagonal, rank, above=level, start=vectors, precision=precision
+        )
         if len(values) == 0:
             return vectors
         shrunk = np.sqrt(values**2 - edge**2)

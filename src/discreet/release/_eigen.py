@@ -9,11 +9,11 @@ Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
 _SMALL = 600
-_BLOCK = 8
-_MOST_STEPS = 36
-_MOST_DIMENSIONS = 400
+_BLOCK = 16
+_MOST_STEPS = 28
+_MOST_DIMENSIONS = 480
 _CHECKED = 4
-_RESIDUAL = 1e-3
+_PATIENCE = 16
 
 
 def largest_eigenpairs(
@@ -23,12 +23,13 @@ def largest_eigenpairs(
     *,
     above: float = 0.0,
     start: Floats | None = None,
+    precision: float = 3e-3,
 ) -> tuple[Floats, Floats]:
     """The largest eigenvalues above a level and their vectors, the largest first.
 
     Large matrices are worked on in single precision, as a block Krylov space grown from random
-    (but always the same) vectors until the wanted pairs hold to a thousandth of their value: what
-    lies at or below the level is not waited for, which is what makes noisy matrices affordable.
+    (but always the same) vectors until the wanted pairs are precise: what lies at or below the
+    level is not waited for, which is what makes noisy matrices affordable.
 
     Args:
         matrix: Symmetric; large ones are fastest as float32. Its diagonal is not looked at.
@@ -36,6 +37,7 @@ def largest_eigenpairs(
         count: At most so many pairs.
         above: Pairs with eigenvalues up to this level are left out.
         start: Vectors near the wanted ones, if some are known.
+        precision: How large A v - lambda v may be, beside lambda.
 
     Returns:
         Eigenvalues, and a column for each.
@@ -46,7 +48,8 @@ def largest_eigenpairs(
         np.fill_diagonal(dense, diagonal)
         values, vectors = np.linalg.eigh(dense)
     else:
-        values, vectors = _krylov(_Operator(matrix, diagonal), count, above, start)
+        operator = _Operator(matrix, diagonal)
+        values, vectors = _krylov(operator, count, above, start, precision)
     order = np.argsort(-values, kind="stable")[:count]
     order = order[values[order] > above]
     return values[order], vectors[:, order]
@@ -69,7 +72,7 @@ class _Operator:
 
 
 def _krylov(
-    operator: _Operator, count: int, above: float, start: Floats | None
+    operator: _Operator, count: int, above: float, start: Floats | None, precision: float
 ) -> tuple[Floats, Floats]:
     """Ritz pairs from the space of start, A start, A^2 start, ... with all blocks orthogonal."""
     block = _first_block(len(operator), count if above <= 0 else 0, start)
@@ -82,7 +85,9 @@ def _krylov(
             wanted = np.argsort(-values)[:count]
             if above > 0:
                 wanted = wanted[values[wanted] > above]
-            if len(wanted) and space.settled(values[wanted], weights[:, wanted]):
+            if len(wanted) == 0 and step >= _PATIENCE:
+                break
+            if len(wanted) and space.settled(values[wanted], weights[:, wanted], precision):
                 break
     values, weights = space.ritz()
     return values, space.basis.astype(np.float64) @ weights
@@ -140,9 +145,9 @@ class _Space:
         values, weights = np.linalg.eigh(self._inner[: self._size, : self._size])
         return values, weights
 
-    def settled(self, values: Floats, weights: Floats) -> bool:
+    def settled(self, values: Floats, weights: Floats, precision: float) -> bool:
         """Whether |A v - lambda v| is small beside lambda for every pair."""
         narrow = weights.astype(np.float32)
         off = self._images[:, : self._size] @ narrow
         off -= (self.basis @ narrow) * values.astype(np.float32)
-        return bool(np.all(np.linalg.norm(off, axis=0) <= _RESIDUAL * np.abs(values)))
+        return bool(np.all(np.linalg.norm(off, axis=0) <= precision * np.abs(values)))

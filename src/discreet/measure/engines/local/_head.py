@@ -22,9 +22,11 @@ from discreet.measure.engines.local._triangle import add_block
 _BLOCK = 512
 _WIDTHS = (64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)
 _VISIT_NS = 0.85
-"""Measured: one pair by visits; one cell of a dense product; writing one dense rating's cell."""
+"""Measured cost of one pair by visits, of both matrices."""
 _DENSE_NS = 0.04
+"""Measured cost of one cell of a dense product."""
 _FILL_NS = 0.8
+"""Measured cost of one cell of a dense block."""
 _ROWS = 128
 """Users in a dense block: two panels of so many rows stay in the first cache."""
 _CELLS = 1 << 21

@@ -1,0 +1,330 @@
+"""Budgets: nothing is spent twice, nothing leaves but through the purse."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.domain import InputError
+from discreet.domain.errors import NotCharged
+from discreet.measure import Noise, fit
+from discreet.measure import _effects as rounds
+from discreet.measure._budget import Budget, Spender
+from discreet.measure._settings import Cleaning, CovarianceSettings
+from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Receipt, Unit
+from discreet.privacy.accounting import FilterAccountant, gaussian_epsilon
+from discreet.ratings import Ratings
+from discreet.release import Release
+from measure._neighbours import SCALES, Person, length, ratings_of, stays_within
+
+ITEMS = 12
+every_unit = pytest.mark.parametrize("unit", Unit)
+every_noise = pytest.mark.parametrize("noise", Noise)
+
+
+def budget_of(unit: Unit, noise: Noise, epsilon: float = 1.0) -> Budget:
+    return Budget.of(unit, noise, epsilon, 1e-6 if noise is Noise.GAUSSIAN else 0.0)
+
+
+def open_spender(budget: Budget, randomness: Randomness | None = None) -> Spender:
+    return Spender(budget, Receipt([budget.event("all")], randomness), "all")
+
+
+def spent(events: tuple[Event, ...]) -> tuple[Fraction, Fraction]:
+    """The sums of epsilons and of squared mus, without rounding."""
+    pure, squared = Fraction(0), Fraction(0)
+    for event in events:
+        if isinstance(event, GaussianEvent):
+            squared += (Fraction(event.sensitivity) / Fraction(event.sigma)) ** 2
+        else:
+            assert isinstance(event, GeometricEvent)
+            pure += Fraction(event.sensitivity) / Fraction(event.scale)
+    return pure, squared
+
+
+def assert_within(events: tuple[Event, ...], budget: Budget) -> None:
+    pure, squared = spent(events)
+    if budget.noise is Noise.GAUSSIAN:
+        assert pure == 0 and squared <= Fraction(budget.amount) ** 2
+    else:
+        assert squared == 0 and pure <= Fraction(budget.amount)
+
+
+def people_of(count: int, scale: str, seed: int = 0) -> list[Person]:
+    """Random people, some of whom rate nothing, one of whom rates everything."""
+    rng = np.random.default_rng(seed)
+    levels = SCALES[scale].levels
+    made: list[Person] = []
+    for n in range(count):
+        rated = np.flatnonzero(rng.random(ITEMS) < (1.0 if n == 1 else 0.4 * (n != 2)))
+        values = rng.uniform(-10, 10, ITEMS).astype(np.float32) if levels is None else levels
+        made.append({int(i): float(rng.choice(values)) for i in rated})
+    return made
+
+
+class CountingRandomness(Randomness):
+    """Zeros, and how many bytes of them were asked for."""
+
+    is_private = False
+    drawn = 0
+
+    def fill(self, buffer: memoryview) -> None:
+        self.drawn += len(buffer)
+        buffer[:] = bytes(len(buffer))
+
+
+@every_unit
+@every_noise
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 20.0])
+@pytest.mark.parametrize("shares", [[1.0], [0.5, 0.5], [0.1] * 10, [1 / 3] * 3, [0.02, 0.2, 0.78]])
+def test_shares_that_add_up_to_one_fit_and_spend_it_all(
+    unit: Unit, noise: Noise, epsilon: float, shares: list[float]
+) -> None:
+    budget = budget_of(unit, noise, epsilon)
+    spender = open_spender(budget)
+    for n, share in enumerate(shares):
+        spender.release(np.zeros(3, dtype=np.int64), 7.0 + n, share, f"part {n}")
+    assert_within(spender.events, budget)
+    reached = FilterAccountant().epsilon(spender.events, budget.delta)
+    assert reached <= epsilon
+    assert reached == pytest.approx(epsilon, rel=1e-6)
+
+
+@every_unit
+@every_noise
+def test_a_share_too_many_is_refused_before_anything_is_drawn(unit: Unit, noise: Noise) -> None:
+    source = CountingRandomness()
+    spender = open_spender(budget_of(unit, noise), source)
+    spender.release(np.zeros(3, dtype=np.int64), 1.0, 0.6, "first")
+    drawn, exact = source.drawn, np.array([5, 6, 7])
+    assert drawn > 0
+    for share in (1.0, 0.5, 0.41, 0.4001):
+        with pytest.raises(NotCharged, match="second"):
+            spender.release(exact, 1.0, share, "second")
+    assert source.drawn == drawn and exact.tolist() == [5, 6, 7]
+    assert [event.label for event in spender.events] == ["first"]
+    spender.release(exact, 1.0, 0.4, "second")
+    assert source.drawn > drawn
+
+
+@every_unit
+@every_noise
+def test_the_charged_total_is_the_asked_epsilon(unit: Unit, noise: Noise) -> None:
+    budget = budget_of(unit, noise, 2.0)
+    total = FilterAccountant().epsilon([budget.event("all")], budget.delta)
+    assert total == pytest.approx(2.0, rel=1e-6) and total <= 2.0
+    assert budget.event("all").unit is unit
+
+
+def test_a_spender_needs_the_receipt_of_its_own_budget() -> None:
+    budget = budget_of(Unit.USER, Noise.GAUSSIAN)
+    other = budget_of(Unit.USER, Noise.GAUSSIAN, 0.5)
+    with pytest.raises(NotCharged):
+        Spender(budget, Receipt([other.event("all")]), "all")
+    with pytest.raises(NotCharged):
+        Spender(budget, Receipt([budget.event("all")]), "something else")
+    receipt = Receipt([budget.event("all")])
+    Spender(budget, receipt, "all")
+    with pytest.raises(NotCharged):
+        Spender(budget, receipt, "all")
+
+
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
+@every_noise
+def test_budgets_that_promise_nothing_are_refused(noise: Noise, epsilon: float) -> None:
+    with pytest.raises(InputError):
+        budget_of(Unit.USER, noise, epsilon)
+
+
+def test_laplace_noise_has_no_delta() -> None:
+    with pytest.raises(InputError, match="delta 0"):
+        Budget.of(Unit.USER, Noise.LAPLACE, 1.0, 1e-6)
+
+
+def test_an_infinite_budget_adds_no_noise_and_promises_nothing() -> None:
+    spender = Spender(budget_of(Unit.USER, Noise.GAUSSIAN, math.inf), None, "all")
+    noisy, spread = spender.release(np.array([1, 2, 3]), 1.0, 0.5, "exact")
+    assert noisy.tolist() == [1, 2, 3] and spread == 0
+    assert not spender.is_private and spender.events == ()
+
+
+@every_noise
+def test_the_noise_has_the_spread_that_is_told(noise: Noise) -> None:
+    spender = open_spender(budget_of(Unit.USER, noise))
+    noisy, spread = spender.release_floats(
+        np.zeros(20_000, dtype=np.int64), 1000.0, 1000.0, 1.0, "zeros"
+    )
+    assert noisy.std() == pytest.approx(spread, rel=0.05)
+    amount = spender.budget.amount
+    expected = 1 / amount if noise is Noise.GAUSSIAN else math.sqrt(2) / amount
+    assert spread == pytest.approx(expected, rel=1e-9)
+
+
+Stage = Callable[[Ratings, Spender], object]
+
+
+def rating_stages(ratings: Ratings, spender: Spender) -> None:
+    raw = rounds.measure_raw(ratings, spender, 0.4)
+    centring = CovarianceSettings().centring(ratings.scale)
+    rounds.measure_residual(ratings, spender, 0.6, raw, centring)
+
+
+def user_stages(ratings: Ratings, spender: Spender) -> None:
+    votes = rounds.measure_votes(ratings, spender, 0.1, 0.3)
+    raw = rounds.measure_user_round(ratings, spender, 0.3, votes, first=True)
+    rounds.measure_user_round(ratings, spender, 0.3, raw, first=False)
+
+
+@every_noise
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize(
+    ("unit", "stages", "events"), [(Unit.RATING, rating_stages, 5), (Unit.USER, user_stages, 7)]
+)
+def test_rounds_of_effects_spend_their_shares(
+    unit: Unit, stages: Stage, events: int, noise: Noise, scale: str
+) -> None:
+    budget = budget_of(unit, noise)
+    for people in ([], [{}, {}], people_of(8, scale)):
+        spender = open_spender(budget)
+        stages(ratings_of(people, ITEMS, SCALES[scale]), spender)
+        assert len(spender.events) == events
+        assert_within(spender.events, budget)
+        reached = FilterAccountant().epsilon(spender.events, budget.delta)
+        assert reached <= 1.0 and reached == pytest.approx(1.0, rel=1e-6)
+
+
+@dataclass
+class Replay:
+    """Records what a fit releases; then gives the same outputs to a neighbour's fit.
+
+    Two fits that see the same outputs may differ in their exact statistics by no more than the
+    sensitivities that were booked, and in nothing else at all.
+    """
+
+    outputs: list[tuple[str, np.ndarray, np.ndarray, float]] = field(default_factory=list)
+    at: int = -1
+
+    def release(
+        self, spender: Spender, exact: np.ndarray, sensitivity: float, share: float, label: str
+    ) -> tuple[np.ndarray, float]:
+        before = exact.copy()
+        noisy, spread = self.original(spender, exact, sensitivity, share, label)
+        if self.at < 0:
+            self.outputs.append((label, before, noisy.copy(), sensitivity))
+            return noisy, spread
+        told, other, same, booked = self.outputs[self.at]
+        self.at += 1
+        assert (told, booked, before.shape) == (label, sensitivity, other.shape)
+        noise = spender.budget.noise
+        assert stays_within(noise, length(noise, before - other), sensitivity)
+        return same.copy(), spread
+
+    original = staticmethod(Spender.release)
+
+    def method(self) -> Callable[..., tuple[np.ndarray, float]]:
+        """For the place of `Spender.release`."""
+
+        def bound(spender: Spender, *args: Any) -> tuple[np.ndarray, float]:
+            return self.release(spender, *args)
+
+        return bound
+
+
+@contextmanager
+def spying() -> Iterator[Replay]:
+    replay = Replay()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Spender, "release", replay.method())
+        yield replay
+
+
+def public_part(release: Release) -> dict[str, Any]:
+    arrays = {name: np.asarray(array).tolist() for name, array in release.arrays.items()}
+    return {"arrays": arrays, "parameters": dict(release.parameters)}
+
+
+def neighbours_of(people: list[Person], unit: Unit, scale: str) -> list[list[Person]]:
+    """Without one rating or person, with one more, and with an extreme newcomer."""
+    low, high = SCALES[scale].lo, SCALES[scale].hi
+    everything = {i: high if i % 2 else low for i in range(ITEMS)}
+    if unit is Unit.USER:
+        return [people[1:], people[:1] + people[2:], [*people, everything], [*people, {0: high}]]
+    lacks = next(n for n, person in enumerate(people) if 0 < len(person) < ITEMS)
+    missing = next(i for i in range(ITEMS) if i not in people[lacks])
+    grown = [p | {missing: high} if n == lacks else p for n, p in enumerate(people)]
+    shorter = [{i: v for i, v in p.items() if i} if n == 1 else p for n, p in enumerate(people)]
+    return [grown, shorter, [*people, {3: low}]]
+
+
+@every_unit
+@every_noise
+@pytest.mark.parametrize("scale", ["five stars", "half stars", "jokes"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"covariance_share": 0.5, "head": 5, "dense": True},
+        {"covariance_share": 0.5, "head": ITEMS, "clean": Cleaning.NONE, "rank": 3},
+    ],
+    ids=["default", "dense head", "all items"],
+)
+def test_nothing_private_leaves_a_fit_but_through_its_noise(
+    unit: Unit, noise: Noise, scale: str, options: dict[str, Any]
+) -> None:
+    people = people_of(10, scale)
+
+    def fitted(made: list[Person]) -> Release:
+        ratings = ratings_of(made, ITEMS, SCALES[scale])
+        return fit(ratings, protect=unit, noise=noise, epsilon=3.0, **options)
+
+    with spying() as replay:
+        first = fitted(people)
+        assert len(replay.outputs) == len(first.guarantee.events)
+        for neighbour in neighbours_of(people, unit, scale):
+            replay.at = 0
+            second = fitted(neighbour)
+            assert replay.at == len(replay.outputs)
+            assert public_part(second) == public_part(first)
+
+
+@every_unit
+@every_noise
+@pytest.mark.parametrize("share", [0.0, 0.5, None])
+def test_a_fit_promises_what_was_asked(unit: Unit, noise: Noise, share: float | None) -> None:
+    ratings = ratings_of(people_of(40, "five stars"), ITEMS, SCALES["five stars"])
+    release = fit(ratings, protect=unit, noise=noise, epsilon=0.7, covariance_share=share)
+    guarantee = release.guarantee
+    assert guarantee.is_private and guarantee.unit is unit
+    assert guarantee.epsilon <= 0.7
+    assert guarantee.epsilon == pytest.approx(0.7, rel=1e-6)
+    assert_within(guarantee.events, budget_of(unit, noise, 0.7))
+
+
+@every_unit
+@every_noise
+@pytest.mark.parametrize("items", [2, 60])
+@pytest.mark.parametrize("people", [[], [{}], [{0: 5.0}], [{0: 1.0, 1: 5.0}, {}]])
+def test_no_data_are_too_small_to_be_released(
+    unit: Unit, noise: Noise, items: int, people: list[Person]
+) -> None:
+    """An error for some data and not for their neighbours would tell them apart."""
+    ratings = ratings_of(people, items, SCALES["five stars"])
+    release = fit(ratings, protect=unit, noise=noise, covariance_share=0.5)
+    assert release.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+    assert all(np.isfinite(array).all() for array in release.arrays.values())
+
+
+def test_theta_is_another_way_to_say_the_budget() -> None:
+    ratings = ratings_of(people_of(5, "five stars"), ITEMS, SCALES["five stars"])
+    release = fit(ratings, protect=Unit.RATING, theta=0.3, covariance_share=0.4)
+    mu = 0.3 * math.hypot(0.02, 0.19, 0.79)
+    assert release.guarantee.epsilon == pytest.approx(gaussian_epsilon(mu, 1e-6), rel=1e-6)
+    with pytest.raises(InputError, match="not both"):
+        fit(ratings, protect=Unit.RATING, theta=0.3, epsilon=1.0)

@@ -1,0 +1,184 @@
+"""Receipts and purses: what was charged can be drawn once, in parts that never exceed it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from discreet.domain import InputError
+from discreet.privacy import (
+    Event,
+    GaussianEvent,
+    GeometricEvent,
+    NotCharged,
+    PureEvent,
+    Purse,
+    Receipt,
+    SeededRandomness,
+    Unit,
+)
+
+PURE = PureEvent(unit=Unit.USER, label="all", epsilon=1.0, mechanism="two-sided geometric")
+GAUSSIAN = GaussianEvent(unit=Unit.USER, label="all", sensitivity=1.0, sigma=1.0)
+
+
+def geometric(part: float, unit: Unit = Unit.USER) -> GeometricEvent:
+    """Costs `part` of `PURE`, a little rounded up."""
+    return GeometricEvent(unit=unit, label="part", sensitivity=part, scale=1.0)
+
+
+def gaussian(part: float, unit: Unit = Unit.USER) -> GaussianEvent:
+    """Costs `part` of the mu^2 of `GAUSSIAN`, a little rounded up."""
+    return GaussianEvent(unit=unit, label="part", sensitivity=math.sqrt(part), sigma=1.0)
+
+
+Make = Callable[..., Event]
+
+
+def purse_of(total: Event) -> Purse:
+    return Receipt([total], SeededRandomness(1)).open_purse(total)
+
+
+every_kind = pytest.mark.parametrize(
+    ("total", "part"), [(PURE, geometric), (GAUSSIAN, gaussian)], ids=["pure", "gaussian"]
+)
+
+
+def test_a_charged_event_is_good_for_one_draw() -> None:
+    receipt = Receipt([PURE, GAUSSIAN, GAUSSIAN])
+    assert receipt.is_private
+    receipt.redeem(GAUSSIAN)
+    receipt.redeem(PURE)
+    receipt.redeem(GAUSSIAN)
+    for event in (PURE, GAUSSIAN):
+        with pytest.raises(NotCharged):
+            receipt.redeem(event)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(PURE, epsilon=0.5),
+        replace(PURE, label="another"),
+        replace(PURE, unit=Unit.RATING),
+        replace(PURE, count=2),
+        replace(PURE, ratings_per_user=3),
+        replace(PURE, covers_change=True),
+        GAUSSIAN,
+    ],
+)
+def test_only_the_very_event_that_was_charged_is_redeemed(other: Event) -> None:
+    receipt = Receipt([PURE])
+    with pytest.raises(NotCharged):
+        receipt.redeem(other)
+    with pytest.raises(NotCharged):
+        receipt.open_purse(other)
+    receipt.redeem(PURE)
+
+
+def test_an_event_opens_one_purse_or_is_drawn() -> None:
+    receipt = Receipt([PURE])
+    receipt.open_purse(PURE)
+    with pytest.raises(NotCharged):
+        receipt.open_purse(PURE)
+    with pytest.raises(NotCharged):
+        receipt.redeem(PURE)
+
+
+@every_kind
+@given(parts=st.lists(st.floats(1e-6, 0.6), max_size=12))
+def test_a_purse_never_pays_more_than_its_total(
+    total: Event, part: Make, parts: list[float]
+) -> None:
+    purse = purse_of(total)
+    for share in parts:
+        event = part(share)
+        kept = purse.events
+        try:
+            purse.redeem(event)
+        except NotCharged:
+            assert purse.events == kept
+            assert exact_sum((*kept, event)) > Fraction(1) - Fraction(1, 10**12)
+        else:
+            assert purse.events == (*kept, event)
+    # The total's own cost is rounded up twice: two units in the last place.
+    assert exact_sum(purse.events) <= Fraction(1) + Fraction(2) ** -50
+
+
+def exact_sum(events: tuple[Event, ...]) -> Fraction:
+    """Epsilons or squared mus, added without rounding."""
+    total = Fraction(0)
+    for event in events:
+        if isinstance(event, GaussianEvent):
+            total += (Fraction(event.sensitivity) / Fraction(event.sigma)) ** 2
+        else:
+            assert isinstance(event, GeometricEvent)
+            total += Fraction(event.sensitivity) / Fraction(event.scale)
+    return total
+
+
+@every_kind
+def test_after_a_refusal_what_is_left_can_still_be_spent(total: Event, part: Make) -> None:
+    purse = purse_of(total)
+    purse.redeem(part(0.7))
+    for _ in range(3):
+        with pytest.raises(NotCharged, match="part"):
+            purse.redeem(part(0.31))
+    purse.redeem(part(0.29))
+    with pytest.raises(NotCharged):
+        purse.redeem(part(0.02))
+    assert len(purse.events) == 2
+
+
+def test_the_two_kinds_of_money_do_not_mix() -> None:
+    pure, normal = purse_of(PURE), purse_of(GAUSSIAN)
+    for tiny in (1e-12, 0.5):
+        with pytest.raises(NotCharged):
+            pure.redeem(gaussian(tiny))
+        with pytest.raises(NotCharged):
+            normal.redeem(geometric(tiny))
+        with pytest.raises(NotCharged):
+            normal.redeem(replace(PURE, epsilon=tiny))
+    assert pure.events == normal.events == ()
+
+
+@every_kind
+def test_a_purse_is_for_its_own_unit(total: Event, part: Make) -> None:
+    purse = purse_of(total)
+    with pytest.raises(NotCharged):
+        purse.redeem(part(0.1, Unit.RATING))
+    purse.redeem(part(0.1, Unit.USER))
+
+
+@every_kind
+def test_repeats_count(total: Event, part: Make) -> None:
+    purse = purse_of(total)
+    with pytest.raises(NotCharged):
+        purse.redeem(replace(part(0.3), count=4))
+    purse.redeem(replace(part(0.3), count=3))
+    twice = purse_of(replace(total, count=2))
+    twice.redeem(replace(part(0.3), count=6))
+    with pytest.raises(NotCharged):
+        twice.redeem(replace(part(0.3), count=6))
+
+
+def test_a_purse_knows_whether_its_noise_protects() -> None:
+    assert not purse_of(PURE).is_private
+    assert Receipt([PURE]).open_purse(PURE).is_private
+
+
+def test_events_without_a_known_cost_are_refused() -> None:
+    class Odd(PureEvent):
+        kind = "odd"
+
+    purse = purse_of(PURE)
+    odd = Odd(unit=Unit.USER, label="odd", epsilon=1e-9, mechanism="unknown")
+    with pytest.raises(InputError):
+        purse.redeem(odd)
+    assert purse.events == ()
