@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -220,6 +221,8 @@ def test_the_published_theorem_4_fails_where_the_range_of_x_does_not() -> None:
     ours_l1 = clamp + bound(centring, Noise.LAPLACE, old) / GRID
     ours_squared = clamp**2 + (bound(centring, Noise.GAUSSIAN, old) / GRID) ** 2
     assert l1 <= ours_l1 < 1.1 * l1
+    published = replace(centring, spread=alpha)
+    assert bound(published, Noise.LAPLACE, old) < np.abs(after[:-1] - before).sum()
     assert squared <= ours_squared < 1.1 * squared
 
 

@@ -15,15 +15,15 @@ from predict._worlds import two_tastes, two_tastes_by_matrix
 Make = Callable[[], Predictor]
 
 
-def _made(world: Callable[[], Release], name: str) -> Make:
-    return lambda: world().predictor(name)
+def _made(world: Callable[[], Release], name: str, **options: float) -> Make:
+    return lambda: world().predictor(name, **options)
 
 
 @pytest.fixture(
     params=[
         pytest.param(_made(two_tastes, "svd"), id="svd"),
         pytest.param(_made(two_tastes, "knn"), id="knn by factors"),
-        pytest.param(_made(two_tastes_by_matrix, "knn"), id="knn by matrix"),
+        pytest.param(_made(two_tastes_by_matrix, "knn", shrink=0.0), id="knn by matrix"),
     ]
 )
 def model(request: pytest.FixtureRequest) -> Predictor:

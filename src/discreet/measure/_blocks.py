@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from discreet.ratings import Ratings
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 17
 
 Result = TypeVar("Result")
 

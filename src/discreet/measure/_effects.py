@@ -12,7 +12,7 @@ from discreet.domain import Scale
 from discreet.measure._blocks import over_blocks
 from discreet.measure._budget import Spender
 from discreet.measure._noise import Noise
-from discreet.measure._posterior import learn_effects, shrink_mean, update_effects
+from discreet.measure._posterior import Noisy, learn_effects, shrink_ratio, update_effects
 from discreet.measure.centring import HuberCentring, ItemLevels
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums, ResidualSums
@@ -27,6 +27,8 @@ USER_VARIANCE, RATING_VARIANCE, RESIDUAL_VARIANCE = 0.2, 0.72, 0.8
 _RAW_VARIANCE, _RESIDUAL_SPREAD = 1.1, 0.93
 _VOTE_VARIANCE = 0.06
 _MOST_EFFECT = 0.3
+_USUAL_RATIO = 1.0
+_NOBODY = Noisy(1.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class Effects:
         variances: How uncertain each effect still is.
         counts: Noisy counts, in ratings or in votes; not clipped.
         count_spread: The standard deviation of their noise.
-        people: The noisy number of users, where users are protected.
+        people: The number of users, where users are protected.
     """
 
     global_mean: float
@@ -49,7 +51,7 @@ class Effects:
     variances: _Floats
     counts: _Floats
     count_spread: float
-    people: float = 1.0
+    people: Noisy = _NOBODY
 
     def moved(self, scale: Scale, effects: _Floats, variances: _Floats) -> Effects:
         """With better effects, clipped so that every item's level stays on the scale."""
@@ -86,7 +88,7 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
     few, rest = 0.01 * share, 0.98 * share
     all_sum = spender.release_number(total, sums.sensitivity, sums.grid, few, "sum of all ratings")
     all_count = spender.release_number(number, 1.0, 1.0, few, "number of ratings")
-    mean, doubt = shrink_mean(all_sum, all_count, scale.range)
+    mean, doubt = shrink_ratio(all_sum, all_count, 0.0, 0.2 * scale.range)
     S, sum_spread = spender.release_floats(
         exact_sums, sums.sensitivity, sums.grid, 0.8 * rest, "item sums"
     )
@@ -129,10 +131,10 @@ def measure_votes(ratings: Ratings, spender: Spender, scalars: float, counts: fl
     total = sum(over_blocks(ratings, _sum_of_means))
     people = spender.release_number(number, 1.0, 1.0, scalars / 2, "number of users")
     means = spender.release_number(total, GRID, GRID / half, scalars / 2, "users' mean ratings")
-    mean, doubt = shrink_mean(means, people, ratings.scale.range)
+    mean, doubt = shrink_ratio(means, people, 0.0, 0.2 * ratings.scale.range)
     unknown = np.full(len(n), _MOST_EFFECT * stretch(ratings.scale))
     start = ratings.scale.mid + mean
-    return Effects(start, doubt, np.zeros(len(n)), unknown, n, spread, max(people.value, 1.0))
+    return Effects(start, doubt, np.zeros(len(n)), unknown, n, spread, people)
 
 
 def measure_user_round(
@@ -147,10 +149,10 @@ def measure_user_round(
     scale = spender.release_number(
         exact_scale, statistic.scale_sensitivity, statistic.grid, 0.02 * share, "users' scales"
     )
-    known = effects.known_counts
-    design = (
-        max(scale.value / effects.people, 1e-3) * known
-    )  # w_u is about scale/people times 1/||e_u||
+    # w_u is about ratio/||e_u||, and counts are sums of 1/||e_u||: a sum holds ratio * count of h.
+    usual = _USUAL_RATIO / math.sqrt(stretch(ratings.scale))
+    ratio, _ = shrink_ratio(scale, effects.people, usual, 0.2 * usual)
+    design = ratio * effects.known_counts
     noise = spread**2 + _VOTE_VARIANCE * design
     if first:
         most = _MOST_EFFECT * stretch(ratings.scale)

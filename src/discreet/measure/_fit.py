@@ -230,7 +230,7 @@ def _sampling_spread(
     w = c^-1/2, and 1 a user where blocks are scaled to 1. Spread over the m^2 entries.
     """
     if settings.protect is Unit.USER:
-        return math.sqrt(effects.people) / len(counts)
+        return math.sqrt(max(effects.people.value, 1.0)) / len(counts)
     _, moment = rounds.clipped_moments(settings.centring(ratings.scale).clamp, ratings.scale)
     return moment * math.sqrt(float(counts.sum())) / len(counts)
 

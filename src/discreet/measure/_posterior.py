@@ -68,19 +68,20 @@ class Noisy:
     spread: float
 
 
-def shrink_mean(total: Noisy, number: Noisy, width: float) -> tuple[float, float]:
-    """The mean total/number, held back where noise drowns it, and its variance.
+def shrink_ratio(total: Noisy, number: Noisy, guess: float, doubt: float) -> tuple[float, float]:
+    """total/number, drawn towards a guess as far as noise asks for; and its variance.
 
     Args:
-        total: A sum of distances from the middle of the scale.
-        number: Of what was summed.
-        width: The scale's range: means lie about a fifth of it around the middle.
+        total: Noisy.
+        number: Noisy; positive before noise.
+        guess: What it would be taken for without looking.
+        doubt: The guess's standard deviation; no answer is further than three of them away.
     """
-    count = max(number.value, 1.0)
-    mean = min(max(total.value / count, -width / 2), width / 2)
-    noise = (total.spread**2 + (mean * number.spread) ** 2) / count**2
-    prior = (0.2 * width) ** 2
-    return mean * prior / (prior + noise), prior * noise / (prior + noise)
+    count = max(number.value, number.spread, 1.0)
+    ratio = min(max(total.value / count, guess - 3 * doubt), guess + 3 * doubt)
+    noise = (total.spread**2 + (ratio * number.spread) ** 2) / count**2
+    weight = doubt**2 / (doubt**2 + noise)
+    return guess + weight * (ratio - guess), weight * noise
 
 
 def update_effects(

@@ -23,8 +23,8 @@ class Model:
     Attributes:
         baseline: G + M_j: what somebody unknown is expected to rate.
         noise: The variance of e_j.
-        factors: F, a row an item, then columns of zeros up to a multiple of eight: they change
-            nothing, and let kernels run in whole vector registers.
+        factors: F, a row an item, then columns of zeros up to a multiple of four: they change
+            nothing, and let kernels work four at a time.
         bias_variance: The prior variance of b.
     """
 
@@ -51,8 +51,8 @@ class Model:
 
 
 def padded(columns: npt.NDArray[np.generic]) -> npt.NDArray[np.float32]:
-    """The same columns as float32, then columns of zeros up to a multiple of eight."""
+    """The same columns as float32, then columns of zeros up to a multiple of four."""
     rows, count = columns.shape
-    wide = np.zeros((rows, -(-count // 8) * 8), np.float32)
+    wide = np.zeros((rows, -(-count // 4) * 4), np.float32)
     wide[:, :count] = columns
     return wide

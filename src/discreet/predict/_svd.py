@@ -11,7 +11,13 @@ from discreet.domain import OwnRatings
 from discreet.predict._model import Model, padded
 from discreet.predict._people import People
 from discreet.predict._predictor import Floats, Predictor
-from discreet.predict._svd_kernels import fold_in, pair_products, posterior_system
+from discreet.predict._svd_kernels import (
+    add_scores,
+    fold_in,
+    fold_in_range,
+    pair_products,
+    posterior_system,
+)
 from discreet.release import Release
 
 
@@ -35,9 +41,13 @@ class SvdPredictor(Predictor):
 
     def _tastes(self, people: People) -> Floats:
         residuals = self._model.residuals(people)
-        tastes: Floats = fold_in(
-            people.starts, people.items, residuals, self._factors, self._precisions
-        )
+        tastes = np.empty((len(people), self._factors.shape[1]))
+        told = (people.starts, people.items, residuals, self._factors, self._precisions, tastes)
+        # Waking other threads costs more than one person's work, much more on a busy machine.
+        if len(people) == 1:
+            fold_in_range(0, 1, *told)
+        else:
+            fold_in(*told)
         return tastes
 
     def _pairs(
@@ -47,7 +57,12 @@ class SvdPredictor(Predictor):
         return self._model.baseline[items] + products
 
     def _scores(self, people: People) -> npt.NDArray[np.float32]:
-        scores = self._tastes(people).astype(np.float32) @ self._factors.T
+        tastes = self._tastes(people)
+        if len(people) == 1:
+            alone = self._model.baseline.copy()
+            add_scores(tastes[0], self._factors, alone)
+            return alone.astype(np.float32)[None]
+        scores = tastes.astype(np.float32) @ self._factors.T
         scores += self._baseline
         return scores
 

@@ -43,6 +43,28 @@ def posterior_system(
         add_products(rows, scaled, own, A, b)
 
 
+@numba.njit(cache=True)
+def fold_in_range(
+    first: int,
+    last: int,
+    starts: npt.NDArray[np.int64],
+    items: npt.NDArray[np.int32],
+    residuals: Floats,
+    factors: npt.NDArray[np.float32],
+    precisions: Floats,
+    tastes: Floats,
+) -> None:
+    """Put the posterior mean of z into the rows of `tastes` from `first` to before `last`."""
+    size = factors.shape[1]
+    A, least = np.empty((size, size)), np.zeros(size)
+    for person in range(first, last):
+        begin, end = starts[person], starts[person + 1]
+        own = items[begin:end]
+        posterior_system(own, residuals[begin:end], factors, precisions, A, tastes[person])
+        factorize(A, size, least)
+        solve(A, size, tastes[person])
+
+
 @numba.njit(cache=True, parallel=True)
 def fold_in(
     starts: npt.NDArray[np.int64],
@@ -50,21 +72,24 @@ def fold_in(
     residuals: Floats,
     factors: npt.NDArray[np.float32],
     precisions: Floats,
-) -> Floats:
-    """The posterior mean of every person's z, a row a person."""
-    people, size = len(starts) - 1, factors.shape[1]
-    tastes = np.zeros((people, size))
-    least = np.zeros(size)
+    tastes: Floats,
+) -> None:
+    """Fill `tastes` with the posterior mean of every person's z, a row a person."""
+    people = len(starts) - 1
     chunks = min(people, _CHUNKS)
     for chunk in numba.prange(chunks):
-        A = np.empty((size, size))
-        for person in range(chunk * people // chunks, (chunk + 1) * people // chunks):
-            begin, end = starts[person], starts[person + 1]
-            own = items[begin:end]
-            posterior_system(own, residuals[begin:end], factors, precisions, A, tastes[person])
-            factorize(A, size, least)
-            solve(A, size, tastes[person])
-    return tastes
+        first, last = chunk * people // chunks, (chunk + 1) * people // chunks
+        fold_in_range(first, last, starts, items, residuals, factors, precisions, tastes)
+
+
+@numba.njit(cache=True, fastmath=True)
+def add_scores(taste: Floats, factors: npt.NDArray[np.float32], scores: Floats) -> None:
+    """Add F_i z to every item's score."""
+    for item in range(len(factors)):
+        total = 0.0
+        for p in range(len(taste)):
+            total += taste[p] * factors[item, p]
+        scores[item] += total
 
 
 @numba.njit(cache=True, parallel=True, fastmath=True)
