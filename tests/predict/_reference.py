@@ -18,6 +18,7 @@ class Slow:
             arrays["item_effect_variances"] + arrays["factor_variances"]
         )
         self.bias_variance = release.parameters["user_variance"]
+        self._averages: dict[float, np.ndarray] = {}
 
     def svd(self, items: np.ndarray, values: np.ndarray) -> np.ndarray:
         """The conditional mean of jointly normal ratings: no ridge regression, no factors' gram."""
@@ -73,7 +74,9 @@ class Slow:
         shrink: float,
     ) -> float:
         head = self.release.arrays["head"].tolist()
-        wgt, averages = unpack(self.arrays["weights"]), self.averages(shrink)
+        if shrink not in self._averages:
+            self._averages[shrink] = self.averages(shrink)
+        wgt, averages = unpack(self.arrays["weights"]), self._averages[shrink]
         b, t = self.bias(items, values), head.index(target)
         own = [i for i in items.tolist() if i in head and i != target and wgt[t, head.index(i)] > 0]
         own.sort(key=lambda i: -wgt[t, head.index(i)])

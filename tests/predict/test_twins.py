@@ -75,7 +75,7 @@ def test_knn_by_factors(k: int, neighbours: int, ridge: float) -> None:
     [(0.0, 20, 0.3, 1.0), (0.0, 5, 0.0, 0.0), (5.0, 20, 0.05, 0.5), (9.0, 20, 0.3, 5.0)],
 )
 def test_knn_by_matrix(noise: float, neighbours: int, ridge: float, shrink: float) -> None:
-    release, people = realistic_head(40, noise), crowd(D, people=8, most=50)
+    release, people = realistic_head(40, noise), crowd(D, people=5, most=50)
     model = KnnPredictor(release, neighbours=neighbours, ridge=ridge, shrink=shrink)
     slow, scores = Slow(release), model.scores(people, 0, len(people))
     head = release.arrays["head"].tolist()
@@ -228,6 +228,8 @@ def test_people_that_reach_outside_are_refused() -> None:
         model.scores(people, 0, 1)
     with pytest.raises(InputError, match="not among"):
         model.scores(crowd(D, 6, 5), 0, 7)
+    with pytest.raises(InputError, match="outside the catalogue"):
+        model.explain(OwnRatings(people.items, people.values), 0)
 
 
 @pytest.mark.parametrize(

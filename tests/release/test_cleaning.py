@@ -74,13 +74,21 @@ class TestAuto:
 
         assert angle(found) < angle(rough) / 10
 
-    def test_rare_items_are_held_back_and_no_entry_is_wild(self) -> None:
-        cov, _ = spiked(120, [6.0, 3.0], sigma=1.0, seed=3)
+    def test_the_recipe_step_by_step(self) -> None:
+        cov, _ = spiked(120, [6.0, 3.0, 1.0, 0.55], sigma=1.0, seed=3)
         counts = np.linspace(0, 1000, 120)
+        edge, matrix = 2 * np.sqrt(120), cov.copy()
+        for _ in range(3):
+            values, vectors = np.linalg.eigh(matrix)
+            shrunk = np.sqrt(np.maximum(values**2 - edge**2, 0)) * (values > edge)
+            kept = np.flatnonzero(shrunk > edge / 4)[::-1]
+            np.fill_diagonal(matrix, vectors[:, kept] ** 2 @ shrunk[kept])
+        columns = vectors[:, kept] / (counts + np.median(counts))[:, None]
+        columns /= np.sqrt(np.average(columns**2, axis=0, weights=counts))
+        expected = np.clip(columns, -2.5, 2.5) * 0.2 * np.sqrt(shrunk[kept] / shrunk.max())
+        assert (np.abs(columns) > 2.5).any()
         factors = clean_auto(cov, counts, 1.0)
-        assert np.abs(factors).max() <= 0.2 * 2.5 + 1e-12
-        clip_free = np.abs(factors) < 0.2 * 2.5 - 1e-9
-        assert clip_free.all(axis=0).any() or (np.abs(factors) <= 0.5).all()
+        np.testing.assert_allclose(np.abs(factors), np.abs(expected), atol=1e-9)
 
     def test_without_noise_the_rank_is_kept(self) -> None:
         F = np.random.default_rng(1).normal(size=(50, 6))

@@ -19,6 +19,7 @@ from hypothesis.extra import numpy as hnp
 from safetensors import safe_open
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.privacy import Guarantee, PureEvent, Unit
 from discreet.release import Release, _release, load
 from release._making import assert_same, make_release, random_release, spent
 
@@ -66,6 +67,13 @@ def test_round_trip_with_a_head(tmp_path: Path) -> None:
     release = random_release(m=5, guarantee=spent())
     release.save(tmp_path / "r")
     assert_same(release, load(tmp_path / "r", verify=True))
+
+
+def test_whole_numbers_in_a_guarantee_come_back(tmp_path: Path) -> None:
+    event = PureEvent(unit=Unit.USER, label="choice", epsilon=1, mechanism="gumbel")
+    release = random_release(guarantee=Guarantee(Unit.USER, (event,), 0))
+    release.save(tmp_path / "r")
+    assert load(tmp_path / "r").guarantee.epsilon == 1
 
 
 def test_a_loaded_release_can_be_saved_over_itself(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
-from discreet.release import Release, register_predictors
+from discreet.release import Release, _registry, register_predictors
 from release._making import make_release, random_release, spent
 
 
@@ -76,6 +76,7 @@ def test_wrong_arrays_are_refused(name: str, array: np.ndarray | None, reason: s
         ("rating_variance", 0),
         ("user_variance", -0.1),
         ("covariance_noise", -1),
+        ("global_mean", 10**400),
         ("anything", float("nan")),
         ("anything", {1, 2}),
     ],
@@ -91,12 +92,18 @@ def test_an_unknown_method_is_refused() -> None:
         dataclasses.replace(random_release(), method="magic")
 
 
-def test_predictors_come_from_the_registry() -> None:
+def test_predictors_come_from_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_registry, "_PREDICTORS", {})
     release = random_release()
-    register_predictors("covariance", {"echo of a test": lambda release, **options: options})
-    assert release.predictor("echo of a test", neighbours=3) == {"neighbours": 3}
+    register_predictors("covariance", {"echo": lambda release, neighbours=1: neighbours})
+    register_predictors("covariance", {"later": lambda release: "later"})
+    assert release.predictor() == 1
+    assert release.predictor("echo", neighbours=3) == 3
+    assert release.predictor("later") == "later"
     with pytest.raises(InputError, match="'oracle' is no predictor"):
         release.predictor("oracle")
+    with pytest.raises(InputError, match="unexpected keyword argument 'depth'"):
+        release.predictor("echo", depth=2)
 
 
 def test_without_the_predict_room_a_release_says_what_to_import() -> None:

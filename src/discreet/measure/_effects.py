@@ -28,6 +28,7 @@ _RAW_VARIANCE, _RESIDUAL_SPREAD = 1.1, 0.93
 _VOTE_VARIANCE = 0.06
 _MOST_EFFECT = 0.3
 _USUAL_RATIO = 1.0
+_FLOOR = 0.3
 _NOBODY = Noisy(1.0, 0.0)
 
 
@@ -99,7 +100,7 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
     sampled = _RAW_VARIANCE * stretch(scale) * known
     variances = sum_spread**2 + (mean * count_spread) ** 2 + sampled + 1e-9
     most = _MOST_EFFECT * stretch(scale)
-    effects, left = learn_effects(S - known * mean, known, variances, largest=most)
+    effects, left = learn_effects(S - n * mean, known, variances, largest=most)
     start = Effects(scale.mid + mean, doubt, effects, left, n, count_spread)
     return start.moved(scale, effects, left)
 
@@ -153,7 +154,7 @@ def measure_user_round(
     usual = _USUAL_RATIO / math.sqrt(stretch(ratings.scale))
     ratio, _ = shrink_ratio(scale, effects.people, usual, 0.2 * usual)
     design = ratio * effects.known_counts
-    noise = spread**2 + _VOTE_VARIANCE * design
+    noise = spread**2 + _VOTE_VARIANCE * effects.known_counts
     if first:
         most = _MOST_EFFECT * stretch(ratings.scale)
         learnt, left = learn_effects(S, design, noise, _log_popularity(effects), largest=most)
@@ -168,7 +169,7 @@ def user_residuals(scale: Scale, effects: Effects, noise: Noise, *, first: bool)
     width = stretch(scale)
     precisions = 1 / (RESIDUAL_VARIANCE * width + effects.variances)
     prior = None if first else 1 / (USER_VARIANCE * width)
-    return UserVotes(effects.levels, precisions, prior, noise)
+    return UserVotes(effects.levels, precisions, prior, noise, _FLOOR * math.sqrt(width))
 
 
 def clipped_moments(clamp: float, scale: Scale) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Unit
 from discreet.privacy.accounting import mu_of_theta
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings
-from discreet.release import Release, clean_auto, clean_none, clean_paper, unpack
+from discreet.release import Release, clean_auto, clean_none, clean_paper, packed_side, unpack
 
 Progress = Callable[[str, int, int], None]
 
@@ -37,11 +37,11 @@ _SCALARS = 0.03
 def fit(
     ratings: Ratings,
     *,
-    protect: Unit | str = Unit.USER,
+    protect: Unit | str | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
     theta: float | None = None,
-    noise: Noise | str = Noise.GAUSSIAN,
+    noise: Noise | str | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     settings: CovarianceSettings | None = None,
     randomness: Randomness | None = None,
@@ -52,11 +52,12 @@ def fit(
 
     Args:
         ratings: Private.
-        protect: `user` or `rating`.
+        protect: `user`, which is meant if nothing is told, or `rating`.
         epsilon: The budget; 1 if neither it nor `theta` is told. Infinite adds no noise.
         delta: For Gaussian noise, 1e-6 if not told; Laplace noise has 0.
-        theta: The same budget as McSherry and Mironov say it, with their split between stages.
-        noise: `gaussian` or `laplace`.
+        theta: The same budget as McSherry and Mironov say it: the total that their split of theta
+            has, divided between the stages as usual here.
+        noise: `gaussian`, which is meant if nothing is told, or `laplace`.
         ledger: Whose population is charged, before anything is measured.
         settings: The method's parameters; `options` change single ones by name.
         randomness: For experiments: a seeded source makes a release that says "not private".
@@ -67,13 +68,13 @@ def fit(
         BudgetExceeded: The ledger has no room; nothing was measured.
         InputError: The ratings or the budget cannot be used.
     """
-    unit, kind = Unit(protect), Noise(noise)
-    chosen = dataclasses.replace(
-        settings or CovarianceSettings(), protect=unit, noise=kind, **options
-    )
+    told = {"protect": protect, "noise": noise}
+    options |= {name: value for name, value in told.items() if value is not None}
+    chosen = dataclasses.replace(settings or CovarianceSettings(), **options)
+    chosen.centring(ratings.scale)
     if len(ratings.catalog) < 2:
         raise InputError("a fit needs a catalogue of at least two items")
-    budget = _budget(unit, kind, epsilon, delta, theta)
+    budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
     spender = _open(budget, ledger, randomness)
     effects, strength, share = _learn_effects(ratings, spender, chosen)
     taste = _learn_taste(ratings, spender, chosen, effects, strength, share, progress)
@@ -89,6 +90,10 @@ def _budget(
         return Budget.of(unit, noise, 1.0 if epsilon is None else epsilon, delta)
     if epsilon is not None:
         raise InputError("say the budget as epsilon or as theta, not both")
+    if noise is Noise.GAUSSIAN and not 0 < delta < 1:
+        raise InputError(f"Gaussian noise has a delta above 0 and below 1, not {delta:g}")
+    if noise is Noise.LAPLACE and delta:
+        raise InputError("Laplace noise has delta 0; a delta above 0 is for Gaussian noise")
     amount = mu_of_theta(theta) if noise is Noise.GAUSSIAN else theta
     return Budget(unit, noise, amount, delta)
 
@@ -149,7 +154,7 @@ def _learn_taste(
     progress: Progress | None,
 ) -> _Taste:
     items = len(ratings.catalog)
-    if share == 0 or settings.rank == 0:
+    if share == 0:
         return _Taste(np.zeros((items, 0)), {}, {"head_items": 0})
     size = settings.head_size(strength, items)
     head = np.sort(np.argsort(-effects.counts, kind="stable")[:size]).astype(np.int32)
@@ -202,13 +207,9 @@ def _dense(
     else:
         factor = variance
     covariance, weights = cov * np.float32(factor), wgt.copy()
-    diagonal = _diagonal(_side(len(cov)))
+    diagonal = _diagonal(packed_side(len(cov)) or 0)
     covariance[diagonal], weights[diagonal] = variance, 1.0
     return {"covariance": covariance, "weights": weights}
-
-
-def _side(entries: int) -> int:
-    return (math.isqrt(8 * entries + 1) - 1) // 2
 
 
 def _statistic(

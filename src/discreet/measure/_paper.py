@@ -8,17 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Scale
+from discreet.domain import InputError, Scale
 from discreet.measure import _effects as rounds
 from discreet.measure._blocks import over_blocks
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._noise import Noise
 from discreet.measure._publish import assumptions, charge
+from discreet.measure._settings import MOST_HEAD
 from discreet.measure.centring import ItemLevels, PaperCentring
 from discreet.measure.covariance import RatingCovariance
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums, add_up, sum_of
-from discreet.privacy import Guarantee, Randomness, Unit
+from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
 from discreet.privacy.accounting import PAPER_SPLIT
 from discreet.ratings import Ratings
 from discreet.release import Release, clean_none, clean_paper, unpack
@@ -61,6 +62,8 @@ def fit_paper(
     The budget is composed exactly, which is kinder to the paper than its own formula. Parts of one
     stage share its theta. The release says that its guarantee is not proven.
     """
+    if len(ratings.catalog) > MOST_HEAD:
+        raise InputError(f"the paper's matrices cover at most {MOST_HEAD:,} items")
     unit, scale = Unit(protect), ratings.scale
     budget = Budget.of(unit, Noise.GAUSSIAN, epsilon, delta)
     label = "the paper's release"
@@ -139,7 +142,7 @@ def _release(
             spender.events,
             spender.budget.delta,
             assumptions(ratings),
-            (NOT_PROVEN,),
+            (NOT_PROVEN,) if spender.is_private else (NOT_PROVEN, SEEDED),
         ),
         {
             "global_mean": mean,

@@ -47,15 +47,17 @@ def learn_effects(
     for _ in range(rounds):
         weights = 1 / (tau2 + noise)
         gram = (columns * weights[:, None]).T @ columns
-        ridge = 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram))
-        theta = np.linalg.solve(gram + ridge, columns.T @ (weights * observed))
+        gram += np.eye(len(gram)) / (0.1 * largest)  # theta is small unless the items say otherwise
+        inverse = np.linalg.inv(gram)
+        theta = inverse @ (columns.T @ (weights * observed))
+        theta *= np.abs(theta) > 2 * np.sqrt(np.diagonal(inverse))  # or it may as well be noise
         expected = columns @ theta
         trust = weights**2 * informative if informative.any() else weights**2
         excess = float(trust @ ((observed - expected) ** 2 - noise) / trust.sum())
         # One standard error off: where noise drowns the items, they are taken for equal.
         doubt = math.sqrt(2 * float(trust**2 @ (tau2 + noise) ** 2)) / float(trust.sum())
         tau2 = min(max(excess - doubt, 1e-6 * largest), largest)
-    upper = min(max(excess + 2 * doubt, tau2), largest)
+    upper = min(max(excess + 2 * doubt, tau2, 0.3 * largest), largest)
     mean = expected + tau2 / (tau2 + noise) * (observed - expected)
     return mean, upper * noise / (upper + noise)
 
@@ -87,6 +89,16 @@ def shrink_ratio(total: Noisy, number: Noisy, guess: float, doubt: float) -> tup
 def update_effects(
     sums: _Floats, design: _Floats, noise: _Floats, variances: _Floats
 ) -> tuple[_Floats, _Floats]:
-    """How a second, centred measurement moves effects of known variance, and the new variance."""
-    precision = variances * design**2 + noise
-    return variances * design * sums / precision, variances * noise / precision
+    """How a second, centred measurement moves effects of known variance, and the new variance.
+
+    How much of the variances is really there is learnt first, one standard error on the safe side:
+    where noise drowns the items nothing moves.
+    """
+    design = np.maximum(design, 1e-9)
+    observed, spread = sums / design, noise / design**2
+    trust = 1 / (variances + spread) ** 2
+    excess = float(trust @ (observed**2 - spread))
+    doubt = math.sqrt(2 * float(trust**2 @ (variances + spread) ** 2))
+    real = min(max((excess - doubt) / float(trust @ variances + 1e-300), 0.0), 1.0)
+    gain = real * variances / (real * variances + spread)
+    return gain * observed, variances * spread / (variances + spread)

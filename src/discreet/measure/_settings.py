@@ -11,6 +11,9 @@ from discreet.measure._noise import Noise
 from discreet.measure.centring import HuberCentring
 from discreet.privacy import Unit
 
+MOST_HEAD = 25_000
+"""The most items of a covariance: its triangle takes 2.5 GB in integers."""
+
 
 class Cleaning(enum.StrEnum):
     """How a noisy covariance becomes factors."""
@@ -56,16 +59,28 @@ class CovarianceSettings:
     weight_share: float = 0.2
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "protect", Unit(self.protect))
+        object.__setattr__(self, "noise", Noise(self.noise))
+        object.__setattr__(self, "clean", Cleaning(self.clean))
+        self.centring(Scale(1, 5))  # refuses a clamp or fictitious ratings that cannot be
+        if not (math.isfinite(self.offset) and self.offset >= 0):
+            raise InputError(f"offset must be 0 or more, not {self.offset:g}")
         if not 0 <= self.rank <= 500:
             raise InputError(f"rank must be from 0 to 500, not {self.rank}")
         if self.head is not None and self.head < 2:
             raise InputError(f"the covariance needs at least 2 items, not {self.head}")
-        for name in ("effect_share", "weight_share"):
-            if not 0 < getattr(self, name) < 1:
-                raise InputError(f"{name} must be between 0 and 1, not {getattr(self, name):g}")
+        if not 0 < self.weight_share < 1:
+            raise InputError(f"weight_share must be between 0 and 1, not {self.weight_share:g}")
+        if not 0 < self.effect_share <= 0.8:
+            raise InputError(f"effect_share is above 0 and at most 0.8, not {self.effect_share:g}")
         share = self.covariance_share
-        if share is not None and not 0 <= share <= 0.95 - self.effect_share:
+        if share is not None and not 0 <= share <= self._most_covariance:
             raise InputError(f"covariance_share leaves nothing for the item effects: {share:g}")
+
+    @property
+    def _most_covariance(self) -> float:
+        """So that the second round of effects has a tenth of the budget at least."""
+        return min(0.75, 0.9 - self.effect_share)
 
     def centring(self, scale: Scale) -> HuberCentring:
         """The centring on this scale."""
@@ -73,15 +88,15 @@ class CovarianceSettings:
 
     def share_of_covariance(self, strength: float) -> float:
         """How much of the budget the covariance gets: nothing where it could not be learnt."""
+        if self.rank == 0:
+            return 0.0
         if self.covariance_share is not None:
             return self.covariance_share
-        if math.isinf(strength):
-            return 0.75
-        share = min(0.75, 0.8 - 20 / max(strength, 1e-9))
+        share = min(self._most_covariance, 0.8 - 20 / max(strength, 1e-9))
         return share if share >= 0.1 else 0.0
 
     def head_size(self, strength: float, items: int) -> int:
         """How many items the covariance covers: four times what can be learnt."""
         if self.head is not None:
-            return min(self.head, items)
-        return items if math.isinf(strength) else min(items, max(50, round(4 * strength)))
+            return min(self.head, items, MOST_HEAD)
+        return min(items, MOST_HEAD, max(50, round(4 * min(strength, items))))

@@ -45,9 +45,11 @@ class Predictor(abc.ABC):
         """Own ratings as catalogue indices and values, with the unknown names beside them.
 
         Raises:
-            InputError: A rating is not on the scale, or two names mean one item.
+            InputError: A rating is not on the scale, two names mean one item, or an index is none
+                of the catalogue's.
         """
         if isinstance(own, OwnRatings):
+            People.one(own).check(len(self.catalog))
             return own
         return OwnRatings.of(own, self.catalog, self.release.scale)
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.release._eigen import largest_eigenpairs
+from discreet.release._eigen import as_worked_on, largest_eigenpairs
 
 Floats = npt.NDArray[np.float64]
 Matrix = npt.NDArray[np.floating]
@@ -50,10 +50,10 @@ def clean_auto(
     # A pair is kept if its shrunk value is above a quarter of the edge.
     level = edge * math.sqrt(1 + _KEPT**2)
     diagonal, vectors = np.zeros(len(cov)), None
-    shrunk = np.zeros(0)
+    matrix = as_worked_on(cov)
     for precision in _ROUNDS:
         values, vectors = largest_eigenpairs(
-            cov, diagonal, rank, above=level, start=vectors, precision=precision
+            matrix, diagonal, rank, above=level, start=vectors, precision=precision
         )
         if len(values) == 0:
             return vectors

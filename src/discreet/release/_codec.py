@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -115,12 +116,15 @@ def _release(container: Container, verify: bool) -> Release:
     try:
         scale = Scale(**stored["scale"])
         origin = CatalogOrigin(stored["catalog"]["origin"])
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         raise InputError("is damaged: its scale or catalogue has wrong fields") from None
+    catalog = StoredCatalog(container.tensors, origin)
+    if stored["catalog"].get("items") != len(catalog):
+        raise InputError("is damaged: it has not as many items as it says")
     release = Release(
         method=metadata.get("method", ""),
         scale=scale,
-        catalog=StoredCatalog(container.tensors, origin),
+        catalog=catalog,
         guarantee=_guarantee(_field(metadata, "guarantee")),
         parameters=stored["parameters"],
         arrays={n: array for n, array in container.tensors.items() if n not in TENSORS},
@@ -136,7 +140,7 @@ def _check_version(metadata: Mapping[str, str]) -> None:
     if _MARK not in metadata:
         raise InputError("is a safetensors file, but not a release: it holds something else")
     version = metadata[_MARK]
-    if not (version.isascii() and version.isdigit() and int(version) >= 1):
+    if not (version.isascii() and version.isdigit() and len(version) < 10 and int(version) >= 1):
         raise InputError("is damaged: its format version is not a number")
     if int(version) > FORMAT:
         raise InputError(
@@ -186,4 +190,6 @@ def _guarantee(stated: dict[str, Any]) -> Guarantee:
 def _agree(said: Any, true: float | None) -> bool:
     if said is None or true is None:
         return said is true
-    return type(said) in (int, float) and math.isclose(said, true, rel_tol=_EPSILON_TOLERANCE)
+    if isinstance(said, bool) or not isinstance(said, int | float):
+        return False
+    return said <= sys.float_info.max and math.isclose(said, true, rel_tol=_EPSILON_TOLERANCE)

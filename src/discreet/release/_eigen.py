@@ -55,6 +55,11 @@ def largest_eigenpairs(
     return values[order], vectors[:, order]
 
 
+def as_worked_on(matrix: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+    """The matrix in the precision that `largest_eigenpairs` uses, for several calls on it."""
+    return matrix if len(matrix) <= _SMALL else matrix.astype(np.float32, copy=False)
+
+
 class _Operator:
     """A large matrix whose diagonal is replaced, in single precision."""
 

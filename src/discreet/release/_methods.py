@@ -6,6 +6,7 @@ A further method is one more entry of `METHODS`.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -117,7 +118,7 @@ def check_layout(method: str, items: int, parameters: Mapping[str, Any], arrays:
 def _check_parameter(name: str, value: Any, smallest: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InputError(f"parameter '{name}' must be a number")
-    if not (math.isfinite(value) and value >= smallest):
+    if not smallest <= value <= sys.float_info.max:
         raise InputError(f"parameter '{name}' must be a finite number from {smallest:g} on")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Mapping
@@ -79,7 +80,14 @@ class Release:
             InputError: There is no such predictor or option, or `discreet.predict` was never
                 imported.
         """
-        return find_predictor(self.method, name)(self, **options)
+        make = find_predictor(self.method, name)
+        try:
+            inspect.signature(make).bind(self, **options)
+        except TypeError as error:
+            raise InputError(
+                f"predictor '{name or 'default'}' does not take this: {error}"
+            ) from None
+        return make(self, **options)
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

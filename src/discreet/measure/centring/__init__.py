@@ -36,7 +36,7 @@ class Centring(abc.ABC):
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.clamp) and 0 < self.clamp * GRID < 2**40):
-            raise InputError(f"the clamp must be positive, not {self.clamp:g}")
+            raise InputError(f"the clamp must be above 0 and below 65,536, not {self.clamp:g}")
         if self.fictitious < 1:
             raise InputError(f"there is at least 1 fictitious rating, not {self.fictitious}")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numba as nb
@@ -87,7 +86,7 @@ class ResidualSums:
             moved = own + self.centring.total_movement(old) + old * step
         else:
             moved = np.hypot(own, self.centring.movement(old) + np.sqrt(old) * step)
-        return math.nextafter(float(moved.max()) * GRID, math.inf)
+        return float(moved.max()) * GRID * (1 + 2.0**-40)  # far more than the floats can lose
 
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""

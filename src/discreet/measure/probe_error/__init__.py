@@ -49,11 +49,13 @@ class ProbeError:
 
         Args:
             probe: Ratings that the release was not made from.
-            predicted: What was predicted for each of them, in their order.
+            predicted: What was predicted for each of them, in their order; what is no number
+                counts as the middle of the scale.
         """
         if len(predicted) != len(probe):
             raise InputError("there must be one prediction for each probe rating")
-        errors = (np.clip(predicted, self.scale.lo, self.scale.hi) - probe.values()) ** 2
+        known = np.where(np.isfinite(predicted), predicted, self.scale.mid)
+        errors = (np.clip(known, self.scale.lo, self.scale.hi) - probe.values()) ** 2
         units = np.minimum(np.rint(errors * self.grid), GRID).astype(np.int64)
         running = np.concatenate(([0], np.cumsum(units)))
         counts = np.diff(probe.starts)
@@ -106,6 +108,8 @@ def choose_best(
         ledger: Charged before anything is computed.
         randomness: For experiments.
     """
+    if not candidates or any(len(predicted) != len(probe) for predicted in candidates):
+        raise InputError("each candidate needs one prediction for each probe rating")
     statistic = ProbeError(probe.scale)
     choice = KSubset(1, epsilon, GRID, Moves.ALL)
     event = choice.event(protect, "choice among candidates")

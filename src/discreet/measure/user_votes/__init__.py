@@ -15,8 +15,6 @@ from discreet.measure.item_sums import sum_of
 from discreet.ratings import Ratings
 
 GRID = 1 << 20
-FLOOR = 0.3
-"""A person whose residuals are smaller than this on average is not blown up any further."""
 
 _SAFE = 1 - 2.0**-30
 _Floats = npt.NDArray[np.float64]
@@ -28,19 +26,21 @@ class UserVotes:
 
     x is what the released levels leave of a rating, and after the first round the person's own
     level is taken off as well: any function of a user's own ratings may stand here, since the
-    scaling alone bounds the influence. w_u = 1/max(||x_u||, 0.3 ||e_u||), in the norm of the noise.
+    scaling alone bounds the influence. w_u = 1/max(||x_u||, f ||e_u||), in the norm of the noise.
 
     Args:
         levels: What was released of the items so far.
         precisions: 1/variance of a residual of each item, for the person's level.
         prior: 1/variance of people's levels; None leaves their level in.
         noise: Which norm.
+        floor: f; a person whose residuals are smaller on average is not blown up any further.
     """
 
     levels: ItemLevels
     precisions: _Floats
     prior: float | None
     noise: Noise
+    floor: float
 
     grid = float(GRID)
 
@@ -51,8 +51,8 @@ class UserVotes:
 
     @property
     def scale_sensitivity(self) -> float:
-        """Of the sum of `||e_u|| w_u`, in grid units: no user's exceeds 1/0.3."""
-        return float(np.ceil(GRID / FLOOR))
+        """Of the sum of `||e_u|| w_u`, in grid units: no user's exceeds 1/f."""
+        return float(np.ceil(GRID / self.floor))
 
     def measure(self, ratings: Ratings) -> tuple[npt.NDArray[np.int64], int]:
         """The exact sums and the exact sum of ||e_u|| w_u; private."""
@@ -61,7 +61,7 @@ class UserVotes:
             x = self.residuals(block)
             sums = np.zeros(len(block.catalog), dtype=np.int64)
             l1 = self.noise is Noise.LAPLACE
-            return sums, _add_votes(block.starts, block.items, x, l1, sums)
+            return sums, _add_votes(block.starts, block.items, x, l1, self.floor, sums)
 
         parts = over_blocks(ratings, work)
         return sum_of([p[0] for p in parts], len(ratings.catalog)), sum(p[1] for p in parts)
@@ -75,7 +75,7 @@ class UserVotes:
 
 
 @nb.njit(cache=True, nogil=True)
-def _add_votes(starts, items, x, l1, sums):  # type: ignore[no-untyped-def]
+def _add_votes(starts, items, x, l1, floor, sums):  # type: ignore[no-untyped-def]
     """Add every user's scaled vector, rounded towards zero; returns the sum of ||e|| w."""
     scales = np.int64(0)
     for user in range(len(starts) - 1):
@@ -87,7 +87,7 @@ def _add_votes(starts, items, x, l1, sums):  # type: ignore[no-untyped-def]
             length += abs(x[place]) if l1 else x[place] * x[place]
         if not l1:
             length, size = np.sqrt(length), np.sqrt(size)
-        vote = _SAFE * GRID / max(length, FLOOR * size)
+        vote = _SAFE * GRID / max(length, floor * size)
         scales += np.int64(vote * size)
         for place in range(begin, end):
             sums[items[place]] += np.int64(x[place] * vote)
