@@ -296,10 +296,21 @@ def test_nothing_private_leaves_a_fit_but_through_its_noise(
 
 @every_unit
 @every_noise
-@pytest.mark.parametrize("share", [0.0, 0.5, None])
-def test_a_fit_promises_what_was_asked(unit: Unit, noise: Noise, share: float | None) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"covariance_share": 0.0},
+        {"covariance_share": 0.5},
+        {"covariance_share": 0.5, "rank": 0},
+        {"effect_share": 0.5},
+    ],
+    ids=repr,
+)
+def test_a_fit_promises_what_was_asked(unit: Unit, noise: Noise, options: dict[str, Any]) -> None:
+    """No less than asked either: what adaptive steps happened to spend is no promise."""
     ratings = ratings_of(people_of(40, "five stars"), ITEMS, SCALES["five stars"])
-    release = fit(ratings, protect=unit, noise=noise, epsilon=0.7, covariance_share=share)
+    release = fit(ratings, protect=unit, noise=noise, epsilon=0.7, **options)
     guarantee = release.guarantee
     assert guarantee.is_private and guarantee.unit is unit
     assert guarantee.epsilon <= 0.7
@@ -319,6 +330,25 @@ def test_no_data_are_too_small_to_be_released(
     release = fit(ratings, protect=unit, noise=noise, covariance_share=0.5)
     assert release.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     assert all(np.isfinite(array).all() for array in release.arrays.values())
+
+
+@every_unit
+@every_noise
+@pytest.mark.parametrize("rank", [0, 3])
+@pytest.mark.parametrize("effect_share", [0.05, 0.5, 0.8])
+def test_the_whole_budget_is_spent_where_counts_tell_much(
+    unit: Unit, noise: Noise, rank: int, effect_share: float
+) -> None:
+    """Enough people for the covariance to get as much as the other parts leave."""
+    everything = dict.fromkeys(range(ITEMS), 5.0)
+    ratings = ratings_of([everything] * 3000, ITEMS, SCALES["five stars"])
+    release = fit(
+        ratings, protect=unit, noise=noise, epsilon=4.0, rank=rank, effect_share=effect_share
+    )
+    labels = [event.label for event in release.guarantee.events]
+    assert ("item covariance" in labels) == (rank > 0 and effect_share < 0.8)
+    assert release.guarantee.epsilon <= 4.0
+    assert release.guarantee.epsilon == pytest.approx(4.0, rel=1e-6)
 
 
 def test_theta_is_another_way_to_say_the_budget() -> None:

@@ -66,7 +66,7 @@ def user_covariances(draw: st.DrawFn, scale: Scale) -> UserCovariance:
     """Any head and released numbers."""
     noise, prior = draw(st.sampled_from(Noise)), draw(st.none() | st.floats(0.01, 100))
     precisions = np.array(draw(st.lists(st.floats(0.01, 100), min_size=ITEMS, max_size=ITEMS)))
-    residuals = UserVotes(draw(levels_on(scale, ITEMS)), precisions, prior, noise)
+    residuals = UserVotes(draw(levels_on(scale, ITEMS)), precisions, prior, noise, 0.3)
     return UserCovariance(noise, draw(heads), residuals)
 
 
@@ -202,7 +202,7 @@ def test_wgt_is_left_out_where_it_is_not_wanted() -> None:
     statistic = UserCovariance(
         Noise.GAUSSIAN,
         np.arange(2, dtype=np.int32),
-        UserVotes(ItemLevels(3.0, np.zeros(2)), np.ones(2), None, Noise.GAUSSIAN),
+        UserVotes(ItemLevels(3.0, np.zeros(2)), np.ones(2), None, Noise.GAUSSIAN, 0.3),
     )
     ratings = ratings_of([{0: 5.0, 1: 1.0}], 2, SCALES["five stars"])
     assert statistic.measure(ratings, weights=False).wgt is None
@@ -216,7 +216,7 @@ def test_nobody_adds_nothing(noise: Noise, people: list[Person]) -> None:
     nothing = ratings_of(people, 2, SCALES["five stars"])
     for statistic in (
         RatingCovariance(noise, head, HuberCentring(0.5, 20), levels),
-        UserCovariance(noise, head, UserVotes(levels, np.ones(2), 5.0, noise)),
+        UserCovariance(noise, head, UserVotes(levels, np.ones(2), 5.0, noise, 0.3)),
     ):
         assert packed(statistic.measure(nothing)) == ([0, 0, 0], [0, 0, 0])
 
@@ -233,7 +233,7 @@ def test_extreme_users_stay_within_the_bounds(noise: Noise, rated: int, kind: st
         "one": np.where(np.arange(rated) == 0, 10.0, 2.0**-20),
         "none": np.zeros(rated),
     }[kind]
-    residuals = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise)
+    residuals = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise, 0.3)
     statistic = UserCovariance(noise, np.arange(rated, dtype=np.int32), residuals)
     measured = statistic.measure(ratings_of([dict(enumerate(values.tolist()))], rated, scale))
     assert measured.wgt is not None

@@ -14,7 +14,7 @@ from discreet.domain import Scale
 from discreet.measure import ItemCounts, Noise
 from discreet.measure._effects import _sum_of_means
 from discreet.measure.centring import ItemLevels
-from discreet.measure.user_votes import FLOOR, GRID, UserVotes
+from discreet.measure.user_votes import GRID, UserVotes
 from discreet.privacy import Unit
 from measure._neighbours import (
     SCALES,
@@ -41,8 +41,8 @@ def votes_on(draw: st.DrawFn, scale: Scale) -> UserVotes:
     """Any released numbers, and both rounds."""
     precisions = draw(st.lists(st.floats(0.01, 100), min_size=ITEMS, max_size=ITEMS))
     prior = draw(st.none() | st.floats(0.01, 100))
-    noise = draw(st.sampled_from(Noise))
-    return UserVotes(draw(levels_on(scale, ITEMS)), np.array(precisions), prior, noise)
+    noise, floor = draw(st.sampled_from(Noise)), draw(st.sampled_from([0.3, 0.01, 2.0]))
+    return UserVotes(draw(levels_on(scale, ITEMS)), np.array(precisions), prior, noise, floor)
 
 
 def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
@@ -56,7 +56,7 @@ def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
             size, own = float(len(x)), sum(abs(v) for v in x.values())
         else:
             size, own = math.sqrt(len(x)), math.sqrt(sum(v * v for v in x.values()))
-        vote = SAFE * GRID / max(own, FLOOR * size)
+        vote = SAFE * GRID / max(own, 0.3 * size)
         scales += int(vote * size)
         for item, value in x.items():
             sums[item] += int(value * vote)
@@ -99,7 +99,7 @@ def test_extreme_users_stay_within_the_bounds_and_reach_them(noise: Noise, rated
         "tiny": np.full(rated, 2.0**-149),
         "zero": np.zeros(rated),
     }
-    votes = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise)
+    votes = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise, 0.3)
     reached, scales = {}, {}
     for kind, values in kinds.items():
         person = dict(enumerate(values.tolist()))
@@ -119,7 +119,7 @@ def test_the_float_margin_covers_many_ratings(noise: Noise) -> None:
     rng = np.random.default_rng(1)
     rated = 60_000
     values = rng.uniform(0.5, 1, rated).astype(np.float32).astype(np.float64)
-    votes = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise)
+    votes = UserVotes(ItemLevels(0.0, np.zeros(rated)), np.ones(rated), None, noise, 0.3)
     person = dict(enumerate(values.tolist()))
     measured, _ = votes.measure(ratings_of([person], rated, SCALES["jokes"]))
     size = length(noise, measured)
@@ -193,7 +193,7 @@ def test_nobody_adds_nothing() -> None:
     scale = SCALES["five stars"]
     levels = ItemLevels(3.0, np.zeros(2))
     for prior in (None, 5.0):
-        votes = UserVotes(levels, np.ones(2), prior, Noise.GAUSSIAN)
+        votes = UserVotes(levels, np.ones(2), prior, Noise.GAUSSIAN, 0.3)
         for people in ([], [{}], [{}, {}]):
             measured, scales = votes.measure(ratings_of(people, 2, scale))
             assert (measured.tolist(), scales) == ([0, 0], 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import threading
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
@@ -18,6 +19,9 @@ Own = Mapping[str, float] | OwnRatings
 Floats = npt.NDArray[np.float64]
 
 _REASONS = 3
+
+# The parallel kernels share numba's threads, not all of whose backends bear two callers.
+_one_at_a_time = threading.Lock()
 
 
 class Predictor(abc.ABC):
@@ -120,7 +124,9 @@ class Predictor(abc.ABC):
         _check_range("rows", rows, len(people))
         _check_range("items", items, len(self.catalog))
         wanted = (rows.astype(np.int64, copy=False), items.astype(np.int32, copy=False))
-        return np.clip(self._pairs(people, *wanted), self.release.scale.lo, self.release.scale.hi)
+        with _one_at_a_time:
+            expected = self._pairs(people, *wanted)
+        return np.clip(expected, self.release.scale.lo, self.release.scale.hi)
 
     def scores(self, people: People, first: int, last: int) -> npt.NDArray[np.float32]:
         """Expected ratings, not cut, of all items for the people from `first` to before `last`."""
@@ -128,7 +134,8 @@ class Predictor(abc.ABC):
             raise InputError(f"people {first} to {last} are not among {len(people):,}")
         people = people.part(first, last)
         people.check(len(self.catalog))
-        return self._scores(people)
+        with _one_at_a_time:
+            return self._scores(people)
 
     @abc.abstractmethod
     def _pairs(

@@ -43,7 +43,7 @@ def largest_eigenpairs(
         Eigenvalues, and a column for each.
     """
     count = min(count, len(matrix))
-    if len(matrix) <= _SMALL:
+    if len(matrix) <= max(_SMALL, 6 * count):
         dense = matrix.astype(np.float64)
         np.fill_diagonal(dense, diagonal)
         values, vectors = np.linalg.eigh(dense)
@@ -81,7 +81,7 @@ def _krylov(
 ) -> tuple[Floats, Floats]:
     """Ritz pairs from the space of start, A start, A^2 start, ... with all blocks orthogonal."""
     block = _first_block(len(operator), count if above <= 0 else 0, start)
-    steps = min(_MOST_STEPS, _MOST_DIMENSIONS // block.shape[1])
+    steps = min(_MOST_STEPS, max(_MOST_DIMENSIONS // block.shape[1], 5))
     space = _Space(operator, block, steps)
     for step in range(1, steps):
         block = space.add(block)

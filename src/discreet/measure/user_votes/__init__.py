@@ -40,7 +40,7 @@ class UserVotes:
     precisions: _Floats
     prior: float | None
     noise: Noise
-    floor: float
+    floor: float = 0.3
 
     grid = float(GRID)
 
