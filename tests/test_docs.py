@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from discreet.privacy import GaussianEvent, Guarantee, Unit
+from discreet.privacy.accounting import calibrate_gaussian
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -33,3 +36,11 @@ def test_make_targets_that_are_named_exist(page: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)`", page.read_text(encoding="utf-8")))
     assert named <= targets
+
+
+def test_the_sample_guarantee_is_what_is_printed() -> None:
+    sigma = calibrate_gaussian(1.0, 1.0, 1e-6)
+    event = GaussianEvent(unit=Unit.USER, label="x", sensitivity=1.0, sigma=sigma)
+    promise = Guarantee(Unit.USER, (event,), 1e-6, ("one account is one person",))
+    page = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
+    assert " ".join(str(promise).split()) in " ".join(page.split())

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -22,7 +20,7 @@ from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, R
 from discreet.privacy.accounting import FilterAccountant, gaussian_epsilon
 from discreet.ratings import Ratings
 from discreet.release import Release
-from measure._neighbours import SCALES, Person, length, ratings_of, stays_within
+from measure._neighbours import SCALES, Person, ratings_of, spying
 
 ITEMS = 12
 every_unit = pytest.mark.parametrize("unit", Unit)
@@ -198,51 +196,6 @@ def test_rounds_of_effects_spend_their_shares(
         assert_within(spender.events, budget)
         reached = FilterAccountant().epsilon(spender.events, budget.delta)
         assert reached <= 1.0 and reached == pytest.approx(1.0, rel=1e-6)
-
-
-@dataclass
-class Replay:
-    """Records what a fit releases; then gives the same outputs to a neighbour's fit.
-
-    Two fits that see the same outputs may differ in their exact statistics by no more than the
-    sensitivities that were booked, and in nothing else at all.
-    """
-
-    outputs: list[tuple[str, np.ndarray, np.ndarray, float]] = field(default_factory=list)
-    at: int = -1
-
-    def release(
-        self, spender: Spender, exact: np.ndarray, sensitivity: float, share: float, label: str
-    ) -> tuple[np.ndarray, float]:
-        before = exact.copy()
-        noisy, spread = self.original(spender, exact, sensitivity, share, label)
-        if self.at < 0:
-            self.outputs.append((label, before, noisy.copy(), sensitivity))
-            return noisy, spread
-        told, other, same, booked = self.outputs[self.at]
-        self.at += 1
-        assert (told, booked, before.shape) == (label, sensitivity, other.shape)
-        noise = spender.budget.noise
-        assert stays_within(noise, length(noise, before - other), sensitivity)
-        return same.copy(), spread
-
-    original = staticmethod(Spender.release)
-
-    def method(self) -> Callable[..., tuple[np.ndarray, float]]:
-        """For the place of `Spender.release`."""
-
-        def bound(spender: Spender, *args: Any) -> tuple[np.ndarray, float]:
-            return self.release(spender, *args)
-
-        return bound
-
-
-@contextmanager
-def spying() -> Iterator[Replay]:
-    replay = Replay()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Spender, "release", replay.method())
-        yield replay
 
 
 def public_part(release: Release) -> dict[str, Any]:

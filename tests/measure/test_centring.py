@@ -91,7 +91,7 @@ def bound(centring: Centring, noise: Noise, old: int) -> float:
 
 @every_scale
 @pytest.mark.parametrize("centring", [HuberCentring(0.5, 20), PaperCentring(1.0, 5, 8.0)])
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_centred_ratings_follow_the_definition(
     scale: Scale, centring: Centring, data: st.DataObject
@@ -170,7 +170,7 @@ def slack(levels: ItemLevels, scale: Scale) -> float:
 
 
 @every_scale
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_no_new_rating_pushes_paper_centred_ones_further_than_booked(
     scale: Scale, data: st.DataObject

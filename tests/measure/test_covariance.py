@@ -138,7 +138,7 @@ def every_covariance(scale: Scale) -> st.SearchStrategy[Covariance]:
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_moments_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
     people, statistic = data.draw(people_on(scale, ITEMS)), data.draw(every_covariance(scale))
@@ -147,7 +147,7 @@ def test_moments_follow_the_definition(scale: Scale, data: st.DataObject) -> Non
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_no_rating_moves_the_moments_further(scale: Scale, data: st.DataObject) -> None:
     pair: Pair = data.draw(pairs_on(scale, ITEMS))
@@ -156,7 +156,7 @@ def test_no_rating_moves_the_moments_further(scale: Scale, data: st.DataObject) 
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_no_user_moves_the_moments_further(scale: Scale, data: st.DataObject) -> None:
     people, extra = data.draw(people_on(scale, ITEMS, 2)), data.draw(person_on(scale, ITEMS))

@@ -11,9 +11,10 @@ import pytest
 from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.errors import BudgetExceeded
 from discreet.measure import Cleaning, Noise, choose_best, fit, fit_paper, publish_rmse
+from discreet.measure.probe_error import ProbeError
 from discreet.predict import People, Release
 from discreet.privacy import SeededRandomness, Unit
-from discreet.privacy.accounting import gaussian_epsilon, mu_of_theta
+from discreet.privacy.accounting import GaussianAccountant, gaussian_epsilon, mu_of_theta
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Shape, Split, find_shape, make_ratings, split_random
 
@@ -212,3 +213,75 @@ def test_a_published_rmse_is_near_the_true_one_and_booked(split: Split) -> None:
     means = np.bincount(users, errors, split.test.user_count)[counts > 0] / counts[counts > 0]
     assert shown == pytest.approx(float(np.sqrt(means.mean())), abs=0.05)
     assert promise.epsilon <= 20.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("rank", [0, 5])
+def test_a_fit_spends_its_whole_budget_whatever_it_finds(
+    split: Split, protect: Unit, rank: int
+) -> None:
+    for seed in range(3):
+        release = fit(
+            split.train, protect=protect, epsilon=8.0, rank=rank, randomness=SeededRandomness(seed)
+        )
+        spent = GaussianAccountant().epsilon(release.guarantee.events, 1e-6)
+        assert 8.0 * (1 - 1e-6) <= spent <= 8.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("clean", Cleaning)
+def test_words_and_members_mean_the_same(split: Split, clean: Cleaning) -> None:
+    named, meant = (
+        fit(
+            split.train,
+            protect="rating",
+            epsilon=5.0,
+            clean=word,
+            randomness=SeededRandomness(1),
+        )
+        for word in (clean.value, clean)
+    )
+    assert np.array_equal(named.arrays["factors"], meant.arrays["factors"])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"effect_share": 0.9}, {"offset": -1.0}, {"fictitious": 0}, {"clamp": -1.0}, {"rank": -1},
+     {"covariance_share": 0.8}, {"weight_share": 0.0}, {"head": 1}],
+    ids=str,
+)  # fmt: skip
+def test_settings_that_cannot_be_are_refused_before_the_charge(
+    split: Split, settings: dict[str, float], tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 2.0, 1e-6)])
+    with pytest.raises(InputError):
+        fit(split.train, protect="user", epsilon=1.0, ledger=ledger, **settings)
+    with pytest.raises(InputError, match="delta"):
+        fit(split.train, protect="user", theta=0.1, delta=0.0, ledger=ledger)
+    assert ledger.history() == []
+
+
+def test_a_prediction_that_is_no_number_moves_the_probe_error_no_further(split: Split) -> None:
+    statistic = ProbeError(split.test.scale)
+    sane = np.full(len(split.test), 3.0)
+    for odd in (np.nan, np.inf, -np.inf, 1e300):
+        broken = sane.copy()
+        first = slice(int(split.test.starts[0]), int(split.test.starts[1]))
+        broken[first] = odd
+        moved = statistic.measure(split.test, broken) - statistic.measure(split.test, sane)
+        assert abs(moved) <= statistic.sensitivity
+
+
+def test_no_user_and_no_rating_moves_the_probe_error_further_than_stated() -> None:
+    random = np.random.default_rng(0)
+    for _ in range(50):
+        histories = [sorted(random.choice(6, random.integers(0, 6), False)) for _ in range(4)]
+        full = tiny(6, histories)
+        statistic = ProbeError(full.scale)
+        guess = random.choice([1.0, 5.0], len(full))
+        without = full.select_users(0, 3)
+        gone = statistic.measure(full, guess) - statistic.measure(without, guess[: len(without)])
+        assert 0 <= gone <= statistic.sensitivity
+        if len(full):
+            keep = np.arange(len(full)) != random.integers(len(full))
+            fewer = statistic.measure(full.where(keep), guess[keep])
+            assert abs(fewer - statistic.measure(full, guess)) <= statistic.sensitivity

@@ -69,7 +69,7 @@ def slow_residual_sums(
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_rating_sums_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
     people = data.draw(people_on(scale, ITEMS))
@@ -88,7 +88,7 @@ def test_rating_sums_are_in_the_stated_unit(scale: Scale) -> None:
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_no_rating_moves_rating_sums_further(scale: Scale, data: st.DataObject) -> None:
     pair: Pair = data.draw(pairs_on(scale, ITEMS))
@@ -101,7 +101,7 @@ def test_no_rating_moves_rating_sums_further(scale: Scale, data: st.DataObject) 
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_residual_sums_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
     people, levels = data.draw(people_on(scale, ITEMS)), data.draw(levels_on(scale, ITEMS))
@@ -114,7 +114,7 @@ def test_residual_sums_follow_the_definition(scale: Scale, data: st.DataObject) 
 
 @every_scale
 @every_noise
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(data=st.data())
 def test_no_rating_moves_residual_sums_further(
     scale: Scale, noise: Noise, data: st.DataObject

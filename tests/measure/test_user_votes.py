@@ -56,7 +56,7 @@ def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
             size, own = float(len(x)), sum(abs(v) for v in x.values())
         else:
             size, own = math.sqrt(len(x)), math.sqrt(sum(v * v for v in x.values()))
-        vote = SAFE * GRID / max(own, 0.3 * size)
+        vote = SAFE * GRID / max(own, votes.floor * size)
         scales += int(vote * size)
         for item, value in x.items():
             sums[item] += int(value * vote)
@@ -64,7 +64,7 @@ def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_votes_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
     people, votes = data.draw(people_on(scale, ITEMS)), data.draw(votes_on(scale))
@@ -74,7 +74,7 @@ def test_votes_follow_the_definition(scale: Scale, data: st.DataObject) -> None:
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_no_user_adds_more_than_the_sensitivity(scale: Scale, data: st.DataObject) -> None:
     people, votes = data.draw(people_on(scale, ITEMS, 2)), data.draw(votes_on(scale))
@@ -140,7 +140,7 @@ def slow_mean(scale: Scale, person: Person) -> int:
 
 
 @every_scale
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_the_sum_of_means_is_each_persons_own(scale: Scale, data: st.DataObject) -> None:
     people = data.draw(people_on(scale, ITEMS, 5))
@@ -158,7 +158,7 @@ def test_the_sensitivity_of_the_sum_of_means_is_reached(scale: Scale) -> None:
 
 
 @every_scale
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(data=st.data(), size=st.integers(1, 9), threads=st.integers(1, 4))
 def test_votes_are_everybodys_own_whatever_the_blocks_and_threads(
     scale: Scale, data: st.DataObject, size: int, threads: int
@@ -177,7 +177,7 @@ def test_votes_are_everybodys_own_whatever_the_blocks_and_threads(
 
 
 @every_noise
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_counted_votes_are_everybodys_own(noise: Noise, data: st.DataObject) -> None:
     scale = SCALES["five stars"]
