@@ -230,3 +230,16 @@ main()
     ]
     assert len(ledger.history()) == 1
     assert [p.name for p in tmp_path.iterdir()] == ["shop.ledger"]
+
+
+def test_nothing_but_a_release_is_written_over(
+    tiny: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    kept, release, arguments = tmp_path / "customers.ledger", tmp_path / "m.discreet", tiny()
+    kept.write_bytes(b"anything but a release")
+    said = call("fit", *arguments, "-o", kept)
+    assert said.code == 2
+    assert "exists and is no release" in said.complaint()
+    assert kept.read_bytes() == b"anything but a release"
+    assert call("fit", *arguments, "-o", release).code == 0
+    assert call("fit", *arguments, "-o", release).code == 0

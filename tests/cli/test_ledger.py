@@ -155,7 +155,7 @@ def test_a_plan_that_does_not_fit_has_exit_code_1(path: Path) -> None:
 
 def test_a_plan_per_rating_needs_a_bound_under_a_limit_per_user(path: Path) -> None:
     release = ("--protect", "rating", "--epsilon", "0.1", "--delta", "0", "--times", "3")
-    with pytest.raises(DiscreetError, match="bound the number of ratings per user"):
+    with pytest.raises(DiscreetError, match="bound how many ratings of a user count"):
         says("plan", path, *release)
     assert data("plan", path, *release, "--ratings-per-user", "10")["fitting"] == 3
 

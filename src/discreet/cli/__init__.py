@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
+from discreet import __version__
 from discreet.cli import _console, data, demo, evaluate, fit, inspect, ledger, predict, recommend
 from discreet.domain import DiscreetError
 
@@ -29,6 +30,24 @@ app.add_typer(ledger.app, name="ledger")
 
 
 _INTERRUPTED = 130
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        _console.say(f"discreet {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Recommendations that keep every rating private."""
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ def draw(path: Path, rows: list[Row]) -> None:
     axes = figure.subplots()
     _draw_curves(axes, [row for row in rows if row.epsilon is not None])
     _draw_levels(axes, [row for row in rows if row.model in _LEVELS])
-    axes.set(xlabel="epsilon", ylabel="RMSE", title="For the curator's eyes only: not private")
+    axes.set(xlabel="epsilon", ylabel="RMSE", title="For the curator's eyes only")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize="small")
     with whole_file(path) as temporary:

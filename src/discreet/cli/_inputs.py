@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from discreet.cli import _console
 from discreet.cli._progress import bar
 from discreet.domain import InputError, Scale
 
@@ -55,7 +56,7 @@ def read(
     from discreet.ratings.readers import read_ratings
 
     with bar("reading") as advance:
-        return read_ratings(
+        ratings = read_ratings(
             path,
             scale=None if scale is None else Scale.parse(scale),
             catalog=catalog,
@@ -64,6 +65,9 @@ def read(
             on_bad_rows=on_bad_rows.value,
             progress=advance,
         )
+    if ratings.skipped:
+        _console.note(f"{ratings.skipped:,} bad rows were skipped")
+    return ratings
 
 
 def parse_columns(text: str | None) -> Columns | None:

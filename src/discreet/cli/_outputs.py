@@ -26,6 +26,22 @@ def check_writable(path: Path) -> None:
         return
 
 
+def check_replaceable(path: Path) -> None:
+    """Refuse to write a release over anything but a release: ratings, a catalogue, a ledger.
+
+    Raises:
+        InputError: Another kind of file is there.
+    """
+    from discreet.release import load
+
+    if not path.is_file():
+        return
+    try:
+        load(path)
+    except InputError:
+        raise InputError("exists and is no release; choose another name", path=path) from None
+
+
 def check_room(path: Path, size: int) -> None:
     """Refuse a folder that has less than `size` bytes left.
 

@@ -88,7 +88,7 @@ def make(
 ) -> None:
     """Make up ratings that resemble a known data set.
 
-    The catalogue is written beside them, as FILE.items.csv.
+    The catalogue is written beside them, with .items.csv for the ending.
     """
     from discreet.ratings import check_target, write_catalog, write_ratings
     from discreet.ratings.synthetic import find_shape, make_ratings

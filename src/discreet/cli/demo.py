@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from discreet.cli import _console, _evaluation_picture, _progress
+from discreet.domain import InputError
 
 if TYPE_CHECKING:
     from discreet.evaluate import Row
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _BUDGETS = (0.5, 1.0, 4.0)
 _EPSILON, _LIMIT, _DELTA = 1.0, 3.0, 1e-6
+_POPULATION = "members of the demo site"
 _MODELS = ("private", "non-private", "item-mean", "user-mean")
 
 
@@ -31,7 +33,7 @@ def demo(
     ] = 400_000,
 ) -> None:
     """Make up ratings, see what privacy costs, publish a release, and recommend from it."""
-    output.mkdir(parents=True, exist_ok=True)
+    _make_folder(output)
     _evaluation_picture.check_installed()
     _step(1, "A film site has ratings. These are made up, with the shape of a real site's.")
     private = _make(ratings)
@@ -42,18 +44,25 @@ def demo(
     _show_rows(rows)
     _evaluation_picture.draw(output / "budgets.png", rows)
 
-    _step(3, "The site chooses one and publishes. Its ledger is charged first, then noise drawn.")
+    _step(3, "The site publishes under one of them. First its ledger is charged.")
     ledger = _fresh_ledger(output / "members.ledger")
     release = _publish(private, ledger, output / "films.discreet")
     _console.say(f"\n{release.guarantee}")
 
-    _step(4, "At home, somebody opens the file and says what they like. Nothing leaves the house.")
+    _step(4, "At home, somebody opens the file and says what they like.")
     _recommend(output / "films.discreet")
 
     _step(5, "The ledger afterwards, and a plan.")
     _show_ledger(ledger, release)
     written = ("films.discreet", "budgets.png", "members.ledger")
     _console.say("\nWritten: " + ", ".join(str(output / name) for name in written))
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror}", path=path) from error
 
 
 def draw(picture: Path) -> None:
@@ -100,7 +109,7 @@ def _try_budgets(private: Ratings) -> list[Row]:
 
 
 def _show_rows(rows: list[Row]) -> None:
-    table = _table("for the curator's eyes only", "epsilon per rating", "RMSE", "NDCG@10")
+    table = _table("for the curator's eyes only", "epsilon", "RMSE", "NDCG@10")
     for row in rows:
         epsilon = "" if row.epsilon is None else f"{row.epsilon:g}"
         table.add_row(row.model, epsilon, f"{row.rmse:.3f}", f"{row.ndcg_at_10:.3f}")
@@ -112,9 +121,11 @@ def _fresh_ledger(path: Path) -> Ledger:
     from discreet.privacy import Unit
     from discreet.privacy.ledger import Ledger, Limit
 
+    if path.exists() and Ledger.open(path).population != _POPULATION:
+        raise InputError("is somebody else's ledger; choose another --output", path=path)
     path.unlink(missing_ok=True)
     limit = Limit(Unit.RATING, epsilon=_LIMIT, delta=_DELTA)
-    return Ledger.create(path, "members of the demo site", [limit])
+    return Ledger.create(path, _POPULATION, [limit])
 
 
 def _publish(private: Ratings, ledger: Ledger, path: Path) -> Release:
@@ -144,11 +155,13 @@ def _recommend(path: Path) -> None:
     for title, stars in own.items():
         told.add_row(title, f"{stars:g}")
     _console.out.print(told)
-    table = _table("discreet recommends", "expected", "because they liked")
-    for entry in release.predictor().recommend(own, 10, explain=True):
-        liked = next((title for title, moved in entry.because if moved > 0), "")
-        table.add_row(entry.title, f"{entry.score:.2f}", liked)
+    table = _table("discreet recommends", "expected")
+    entries = release.predictor().recommend(own, 10, explain=True)
+    for entry in entries:
+        table.add_row(entry.title, f"{entry.score:.2f}")
     _console.out.print("", table)
+    because = ", ".join(f"{title} ({moved:+.2f})" for title, moved in entries[0].because)
+    _console.say(f"\nThe first one because of: {because}")
 
 
 def _show_ledger(ledger: Ledger, release: Release) -> None:

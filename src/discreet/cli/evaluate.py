@@ -101,6 +101,8 @@ def _check(budgets: list[float], delta: float, noise: Noise, output: Path | None
         _budget.warn_epsilon(budget)
     if output is not None:
         _evaluation_picture.check_installed()
+        if output.suffix.lower() != ".png":
+            raise InputError("a picture is a .png file", path=output)
         _outputs.check_writable(output)
 
 

@@ -70,6 +70,7 @@ def fit(
 ) -> None:
     """Measure ratings under a guarantee and write a release, which may be published."""
     _budget.check(epsilon, delta, theta, noise)
+    _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
     private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows)
@@ -80,7 +81,7 @@ def fit(
     with _telling_of_charges(book):
         release = _measure(private, budget | {"noise": noise.value, "ledger": book} | options)
         release.save(output)
-    _show(release, output, theta, json)
+    _show(release, output, theta, json, booked=book is not None)
 
 
 def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
@@ -126,9 +127,15 @@ def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
         raise
 
 
-def _show(release: Release, path: Path, theta: float | None, as_json: bool) -> None:
+def _show(
+    release: Release, path: Path, theta: float | None, as_json: bool, *, booked: bool
+) -> None:
     if as_json:
         _console.write_json({"path": str(path), "theta": theta} | release_data(release))
         return
     _console.say(str(path))
     _console.say(str(release.guarantee))
+    if release.arrays["factors"].shape[1] == 0:
+        _console.say("The budget was too small to learn tastes: it ranks alike for everybody.")
+    if not booked:
+        _console.say("No ledger was named (--ledger): nobody counts what this release costs.")

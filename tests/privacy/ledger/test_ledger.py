@@ -256,7 +256,7 @@ def test_both_limits_must_hold(path: Path) -> None:
 
 
 def test_an_unbounded_charge_is_refused_where_users_are_limited(ledger: Ledger) -> None:
-    with pytest.raises(BudgetExceeded, match="bound the number of ratings per user"):
+    with pytest.raises(BudgetExceeded, match="bound how many ratings of a user count"):
         ledger.charge([pure(1e-6, Unit.RATING)], "x")
     assert ledger.history() == []
 

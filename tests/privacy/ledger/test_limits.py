@@ -320,7 +320,7 @@ def test_a_rating_event_costs_a_user_as_many_times_as_they_may_rate() -> None:
 def test_an_unbounded_event_is_refused_under_a_limit_and_recorded_without() -> None:
     event = PureEvent(unit=Unit.RATING, label="x", epsilon=0.1, mechanism="rr")
     costs = costs_of([event], Unit.USER)
-    with pytest.raises(BudgetExceeded, match="bound the number of ratings per user"):
+    with pytest.raises(BudgetExceeded, match="bound how many ratings of a user count"):
         Limit(Unit.USER, 100.0, 1e-6).check_bounded(costs)
     spent = spend(spend(Totals(), [gaussian(1.0)]), costs)
     assert (spent.pure, spent.mu_squared) == (math.inf, 1.0)

@@ -94,7 +94,7 @@ def test_absurd_plans_are_refused(ledger: Ledger, times: int) -> None:
 
 
 def test_plans_that_no_room_could_hold_are_refused(ledger: Ledger) -> None:
-    with pytest.raises(BudgetExceeded, match="bound the number of ratings"):
+    with pytest.raises(BudgetExceeded, match="bound how many ratings of a user count"):
         ledger.plan([pure(0.1, Unit.RATING)], 1)
     with pytest.raises(InputError, match="nothing to plan"):
         ledger.plan([], 1)

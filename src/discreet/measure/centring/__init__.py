@@ -37,8 +37,10 @@ class Centring(abc.ABC):
     def __post_init__(self) -> None:
         if not (math.isfinite(self.clamp) and 0 < self.clamp * GRID < 2**40):
             raise InputError(f"the clamp must be above 0 and below 65,536, not {self.clamp:g}")
-        if self.fictitious < 1:
-            raise InputError(f"there is at least 1 fictitious rating, not {self.fictitious}")
+        if self.fictitious < 1 or self.fictitious != int(self.fictitious):
+            raise InputError(
+                f"fictitious ratings are a whole number from 1 on, not {self.fictitious}"
+            )
 
     @property
     def step(self) -> float:
@@ -99,7 +101,8 @@ class PaperCentring(Centring):
         return np.asarray(old * self._each(old))
 
     def _each(self, old: _Floats) -> _Floats:
-        return np.minimum(self.spread / (old + 1 + self.fictitious), 2 * self.clamp)
+        rounded = self.spread + 2 * self.step  # r - G and M are each rounded to the grid
+        return np.minimum(rounded / (old + 1 + self.fictitious), 2 * self.clamp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +111,10 @@ class ItemLevels:
 
     global_mean: float
     effects: _Floats
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.global_mean) and np.all(np.isfinite(self.effects))):
+            raise InputError("item levels are finite numbers")
 
     def residuals(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """X = r - G - M in grid units: round(r - G) minus round(M), each to the grid."""

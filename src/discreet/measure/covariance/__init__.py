@@ -11,6 +11,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from discreet.domain import InputError
 from discreet.measure._blocks import over_blocks
 from discreet.measure._noise import Noise
 from discreet.measure.centring import GRID, Centring, ItemLevels
@@ -36,6 +37,10 @@ class Covariance(abc.ABC):
 
     noise: Noise
     head: npt.NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        if len(self.head) and (self.head[0] < 0 or np.any(np.diff(self.head) <= 0)):
+            raise InputError("the items of a covariance are listed in rising order, each once")
 
     @property
     @abc.abstractmethod
@@ -122,11 +127,11 @@ class RatingCovariance(Covariance):
 
     @property
     def grid(self) -> float:
-        return math.floor(_LARGEST / (self.centring.clamp * self._top_root))
+        return _LARGEST / (self.centring.clamp * self._top_root) * _SAFE
 
     @property
     def vote_grid(self) -> float:
-        return math.floor(_LARGEST / self._top_root)
+        return _LARGEST / self._top_root * _SAFE
 
     @property
     def _top_root(self) -> float:
@@ -224,7 +229,8 @@ def _normalise(starts, inside, x, l1, values, votes) -> None:  # type: ignore[no
                 size += 1.0
         if not l1:
             length, size = np.sqrt(length), np.sqrt(size)
-        scale = _SAFE * _LARGEST / length if length > 0 else 0.0
+        # Shorter vectors than that are nothing: their squares would leave the floats' range.
+        scale = _SAFE * _LARGEST / length if length > 1e-100 else 0.0
         votes[user] = np.int16(_SAFE * _LARGEST / size) if size > 0 else np.int16(0)
         for place in range(starts[user], starts[user + 1]):
             values[place] = np.int16(x[place] * scale) if inside[place] >= 0 else np.int16(0)

@@ -8,6 +8,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
+from discreet.domain import InputError
 from discreet.measure._blocks import over_blocks
 from discreet.measure._noise import Noise
 from discreet.measure.centring import ItemLevels
@@ -41,6 +42,10 @@ class UserVotes:
     prior: float | None
     noise: Noise
     floor: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 1e-100 < self.floor < 1e100:
+            raise InputError(f"floor must be above 0, not {self.floor:g}")
 
     grid = float(GRID)
 

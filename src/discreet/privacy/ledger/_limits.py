@@ -128,7 +128,7 @@ class Limit:
             if math.isinf(cost.once.pure):
                 raise BudgetExceeded(
                     f"nothing bounds what this costs a {self.unit}, and the ledger limits it; "
-                    f"bound the number of ratings per user in the data"
+                    "protect users, or bound how many ratings of a user count"
                 )
             if cost.once.mu_squared and self.delta == 0:
                 raise BudgetExceeded(
