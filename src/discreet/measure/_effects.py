@@ -12,7 +12,13 @@ from discreet.domain import Scale
 from discreet.measure._blocks import over_blocks
 from discreet.measure._budget import Spender
 from discreet.measure._noise import Noise
-from discreet.measure._posterior import Noisy, learn_effects, shrink_ratio, update_effects
+from discreet.measure._posterior import (
+    Noisy,
+    learn_effects,
+    shrink_counts,
+    shrink_ratio,
+    update_effects,
+)
 from discreet.measure.centring import HuberCentring, ItemLevels
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums, ResidualSums
@@ -96,11 +102,11 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
     n, count_spread = spender.release_floats(
         exact_counts, counts.sensitivity, counts.grid, 0.2 * rest, "item counts"
     )
-    known = np.maximum(n, 0)
+    known, unknown = shrink_counts(n, count_spread)
     sampled = _RAW_VARIANCE * stretch(scale) * known
-    variances = sum_spread**2 + (mean * count_spread) ** 2 + sampled + 1e-9
+    variances = sum_spread**2 + (mean * unknown) ** 2 + sampled + 1e-9
     most = _MOST_EFFECT * stretch(scale)
-    effects, left = learn_effects(S - n * mean, known, variances, largest=most)
+    effects, left = learn_effects(S - known * mean, known, variances, largest=most)
     start = Effects(scale.mid + mean, doubt, effects, left, n, count_spread)
     return start.moved(scale, effects, left)
 

@@ -25,9 +25,9 @@ def learn_effects(
 ) -> tuple[_Floats, _Floats]:
     """Posterior mean and variance of h where sums_i = design_i h_i + N(0, variances_i).
 
-    The prior h_i ~ N(theta . [1, features_i], tau^2) is learnt from the same numbers: theta by
-    weighted least squares, tau^2 by moments minus the known noise. In doubt, means believe in a
-    smaller tau^2 and variances in a larger one.
+    The prior h_i ~ N(theta . [1, features_i], tau^2), or N(0, tau^2) without features, is learnt
+    from the same numbers: theta by weighted least squares, tau^2 by moments minus the known noise.
+    In doubt, means believe in a smaller tau^2 and variances in a larger one.
 
     Args:
         sums: Noisy.
@@ -39,9 +39,9 @@ def learn_effects(
     """
     design = np.maximum(design, 1e-9)
     observed, noise = sums / design, variances / design**2
-    columns = np.ones((len(sums), 1))
+    columns = np.empty((len(sums), 0))
     if features is not None:
-        columns = np.column_stack([columns, features])
+        columns = np.column_stack([np.ones(len(sums)), features])
     tau2 = 0.04 * largest
     informative = design**2 > 0.05 * variances
     for _ in range(rounds):
@@ -54,10 +54,10 @@ def learn_effects(
         expected = columns @ theta
         trust = weights**2 * informative if informative.any() else weights**2
         excess = float(trust @ ((observed - expected) ** 2 - noise) / trust.sum())
-        # One standard error off: where noise drowns the items, they are taken for equal.
-        doubt = math.sqrt(2 * float(trust**2 @ (tau2 + noise) ** 2)) / float(trust.sum())
+        # Two standard errors off: where noise drowns the items, they are taken for equal.
+        doubt = 2 * math.sqrt(2 * float(trust**2 @ (tau2 + noise) ** 2)) / float(trust.sum())
         tau2 = min(max(excess - doubt, 1e-6 * largest), largest)
-    upper = min(max(excess + 2 * doubt, tau2, 0.3 * largest), largest)
+    upper = min(max(excess + doubt, tau2, 0.3 * largest), largest)
     mean = expected + tau2 / (tau2 + noise) * (observed - expected)
     return mean, upper * noise / (upper + noise)
 
@@ -68,6 +68,17 @@ class Noisy:
 
     value: float
     spread: float
+
+
+def shrink_counts(counts: _Floats, spread: float) -> tuple[_Floats, float]:
+    """Counts drawn towards their mean as far as their noise asks for; and what noise is left.
+
+    Among many items whose counts drown in noise, the largest are those with the luckiest noise.
+    """
+    mean = max(float(counts.mean()), 0.0)
+    real = max(float(counts.var()) - spread**2, 0.0)
+    weight = real / (real + spread**2) if real > 0 else 0.0
+    return np.maximum(mean + weight * (counts - mean), 0.0), spread * math.sqrt(weight)
 
 
 def shrink_ratio(total: Noisy, number: Noisy, guess: float, doubt: float) -> tuple[float, float]:
