@@ -89,6 +89,17 @@ class Spender:
         return () if self._purse is None else self._purse.events
 
     @property
+    def promised(self) -> tuple[Event, ...]:
+        """What a guarantee may rest on: every event, if together they use up the charge.
+
+        Otherwise the charge itself: how much of it was drawn may depend on what came out, and a
+        figure that does is no promise.
+        """
+        if self._purse is None:
+            return ()
+        return self._purse.events if self._purse.is_spent else (self._purse.total,)
+
+    @property
     def is_private(self) -> bool:
         """Whether noise was drawn from the operating system's source."""
         return self._purse is not None and self._purse.is_private

@@ -324,4 +324,4 @@ def _guarantee(ratings: Ratings, spender: Spender) -> Guarantee:
     elif not spender.is_private:
         reasons = (SEEDED,)
     delta = 0.0 if math.isinf(budget.amount) else budget.delta
-    return Guarantee(budget.unit, spender.events, delta, assumptions(ratings), reasons)
+    return Guarantee(budget.unit, spender.promised, delta, assumptions(ratings), reasons)

@@ -91,6 +91,15 @@ class Purse:
         """Whether the noise comes from the operating system; seeded noise protects nobody."""
         return self._private
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether all of it was paid out, but for a millionth."""
+        least = 1 - 1e-6
+        return (
+            self._spent.pure >= self._most.pure * least
+            and self._spent.mu_squared >= self._most.mu_squared * least
+        )
+
     def redeem(self, event: Event) -> Randomness:
         """Pay for one event.
 

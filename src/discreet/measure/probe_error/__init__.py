@@ -84,7 +84,7 @@ def publish_rmse(
     total = spender.release_number(exact, reach, grid, 0.8, "squared error")
     people = spender.release_number(number, 1.0, 1.0, 0.2, "number of probe users")
     reasons = () if spender.is_private else (SEEDED,)
-    promise = Guarantee(protect, spender.events, delta, assumptions(probe), reasons)
+    promise = Guarantee(protect, spender.promised, delta, assumptions(probe), reasons)
     mean = max(total.value, 0.0) / max(people.value, 1.0)
     return min(math.sqrt(mean), probe.scale.range), promise
 

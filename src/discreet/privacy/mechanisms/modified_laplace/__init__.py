@@ -13,7 +13,7 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
 from discreet.privacy._receipt import Leave
-from discreet.privacy._units import Unit
+from discreet.privacy.mechanisms._local import report_event
 from discreet.privacy.noise import MAX_SCALE, GeometricLaw, draw_noise, flip_coins
 
 
@@ -52,18 +52,8 @@ class ModifiedLaplace:
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
     def event(self, label: str, items: int) -> PureEvent:
-        """The privacy map for one report on each of `items` items.
-
-        Epsilon for one rating added, removed or changed; `items` times that for a whole user.
-        """
-        return PureEvent(
-            unit=Unit.RATING,
-            label=label,
-            ratings_per_user=items,
-            covers_change=True,
-            epsilon=self.epsilon,
-            mechanism="modified Laplace",
-        )
+        """The privacy map for one report on each of `items` items: see `report_event`."""
+        return report_event("modified Laplace", self.epsilon, label, items)
 
     def release(
         self,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
 from discreet.privacy._receipt import Leave
-from discreet.privacy._units import Unit
+from discreet.privacy.mechanisms._local import report_event
 from discreet.privacy.noise import draw_below, flip_coins
 
 
@@ -47,18 +47,8 @@ class RandomizedResponse:
         return law
 
     def event(self, label: str, items: int) -> PureEvent:
-        """The privacy map for one report on each of `items` items.
-
-        Epsilon for one rating added, removed or changed; `items` times that for a whole user.
-        """
-        return PureEvent(
-            unit=Unit.RATING,
-            label=label,
-            ratings_per_user=items,
-            covers_change=True,
-            epsilon=self.epsilon,
-            mechanism="randomized response",
-        )
+        """The privacy map for one report on each of `items` items: see `report_event`."""
+        return report_event("randomized response", self.epsilon, label, items)
 
     def release(
         self, symbols: npt.NDArray[Any], event: PureEvent, receipt: Leave

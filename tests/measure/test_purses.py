@@ -5,6 +5,8 @@ from __future__ import annotations
 import mpmath
 import pytest
 
+from discreet.measure import Noise
+from discreet.measure._budget import Budget, Spender
 from discreet.privacy import NotCharged, PureEvent, Receipt, Unit
 
 
@@ -31,7 +33,19 @@ def test_a_purse_pays_until_it_is_empty_and_for_its_own_unit_only() -> None:
     purse.redeem(pure(0.5))
     with pytest.raises(NotCharged):
         purse.redeem(pure(0.25, Unit.RATING))
+    assert not purse.is_spent
     purse.redeem(pure(0.49))
     with pytest.raises(NotCharged):
         purse.redeem(pure(0.02))
     assert [event.epsilon for event in purse.events] == [0.5, 0.49]
+    assert not purse.is_spent
+
+
+def test_a_guarantee_rests_on_the_whole_charge_unless_all_of_it_was_drawn() -> None:
+    budget = Budget.of(Unit.USER, Noise.LAPLACE, 1.0, 0.0)
+    total = budget.event("x")
+    spender = Spender(budget, Receipt([total]), "x")
+    spender.release_number(3, 1.0, 1.0, 0.5, "half")
+    assert spender.promised == (total,)
+    spender.release_number(3, 1.0, 1.0, 0.5, "the other half")
+    assert [event.label for event in spender.promised] == ["half", "the other half"]
