@@ -11,6 +11,7 @@ from discreet.domain import InputError, OwnRatings
 from discreet.predict import KnnPredictor, People, Predictor, SvdPredictor
 from discreet.predict._knn_bulk import pair_tasks, score_tasks
 from discreet.predict._knn_kernels import nearest
+from discreet.predict._knn_lanes import LANES, choose, fill_lane, make_lanes, prepare, solve_lanes
 from discreet.predict._linear_algebra import factorize, solve
 from discreet.release import Release, pack
 from predict._reference import Slow
@@ -180,6 +181,33 @@ def test_nearest_sorts_by_similarity_then_place() -> None:
         order = np.argsort(-similarities, kind="stable")
         expected = order[similarities[order] > 0][:most]
         np.testing.assert_array_equal(chosen[:found], expected)
+        lanes = make_lanes(int(most), 4)
+        own = prepare(np.ones((60, 4), np.float32), np.ones(60), np.arange(count, dtype=np.int32))
+        own.similarities[:] = similarities
+        assert choose(own, lanes, 3) == found
+        np.testing.assert_array_equal(np.sort(lanes.chosen[3, :found]), np.sort(expected))
+
+
+def test_lanes_solve_each_system_by_itself() -> None:
+    """Full, half-full and empty lanes, of different people, twice over in the same room."""
+    rng = np.random.default_rng(8)
+    F, noise = rng.normal(0, 0.5, (90, 6)).astype(np.float32), rng.uniform(0.5, 2, 90)
+    lanes = make_lanes(7, 6)
+    for _ in range(2):
+        asked = []
+        for lane in range(LANES - 1):
+            items = np.sort(rng.permutation(90)[: lane % 13]).astype(np.int32)
+            target = int(rng.integers(90))
+            fill_lane(prepare(F, noise, items), target, F, 0.1, lanes, lane)
+            asked.append((items, target))
+        solve_lanes(lanes)
+        for lane, (items, target) in enumerate(asked):
+            count = int(lanes.counts[lane])
+            near = items[lanes.chosen[lane, :count]]
+            assert count == min(7, len(items) - (target in items)) and target not in near
+            A = F[near] @ F[near].T + np.diag(noise[near] + 0.1)
+            np.testing.assert_allclose(A @ lanes.a[:count, lane], F[near] @ F[target], atol=1e-5)
+            assert not lanes.a[count:, lane].any()
 
 
 def test_factorize_solves_definite_systems() -> None:

@@ -9,8 +9,16 @@ import numpy.typing as npt
 
 from discreet.domain import InputError, OwnRatings
 from discreet.predict._head import Head
-from discreet.predict._knn_bulk import biases, factor_parts, matrix_parts, pair_tasks, score_tasks
-from discreet.predict._knn_kernels import factor_weights, make_scratch, matrix_weights, own_columns
+from discreet.predict._knn_bulk import (
+    biases,
+    chunk_tasks,
+    factor_parts,
+    matrix_parts,
+    pair_tasks,
+    score_tasks,
+)
+from discreet.predict._knn_kernels import make_scratch, matrix_weights
+from discreet.predict._knn_lanes import fill_lane, make_lanes, prepare, solve_lanes
 from discreet.predict._model import Model
 from discreet.predict._people import People
 from discreet.predict._predictor import Floats, Predictor
@@ -81,7 +89,7 @@ class KnnPredictor(Predictor):
             )  # fmt: skip
         if head.size < len(self.catalog) and self._model.factors.shape[1]:
             factor_parts(
-                tasks, targets, *common, self._model.factors, self._model.noise,
+                chunk_tasks(tasks), tasks, targets, *common, self._model.factors, self._model.noise,
                 self._neighbours, self._factor_ridge, parts,
             )  # fmt: skip
         return parts
@@ -122,17 +130,18 @@ class KnnPredictor(Predictor):
     def _weights_of(self, own: OwnRatings, item: int) -> tuple[npt.NDArray[np.int64], Floats]:
         """The neighbours of one item among the own ratings, and their weights."""
         head, target = self._head, int(self._head.positions[item])
-        scratch = make_scratch(len(own), self._neighbours, self._model.factors.shape[1])
         if target >= 0:
             places = np.flatnonzero(head.positions[own.items] >= 0)
             positions = head.positions[own.items[places]]
+            scratch = make_scratch(len(own), self._neighbours)
             count = matrix_weights(
                 target, positions, head.bases, head.averages, head.weights, head.ridge, scratch
             )
             return places[scratch.chosen[:count]], scratch.a[:count]
-        columns, spreads = own_columns(self._model.factors, self._model.noise, own.items)
-        same = np.append(np.flatnonzero(own.items == item), -1)[0]
-        count = factor_weights(
-            self._model.factors[item], columns, spreads, same, self._factor_ridge, scratch
-        )
-        return scratch.chosen[:count], scratch.a[:count]
+        factors = self._model.factors
+        lanes = make_lanes(self._neighbours, factors.shape[1])
+        prepared = prepare(factors, self._model.noise, own.items)
+        fill_lane(prepared, item, factors, self._factor_ridge, lanes, 0)
+        solve_lanes(lanes)
+        count = int(lanes.counts[0])
+        return lanes.chosen[0, :count], lanes.a[:count, 0]

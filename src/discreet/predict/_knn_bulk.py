@@ -12,17 +12,17 @@ import numpy.typing as npt
 
 from discreet.predict._knn_kernels import (
     Scratch,
-    factor_weights,
     make_scratch,
     matrix_weights,
-    own_columns,
 )
+from discreet.predict._knn_lanes import LANES, Lanes, fill_lane, make_lanes, prepare, solve_lanes
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 _RUN = 512
 """How many targets a task has at most."""
+_CHUNK = 1024
 
 
 def pair_tasks(rows: Ints) -> npt.NDArray[np.int64]:
@@ -38,6 +38,13 @@ def score_tasks(people: int, items: int) -> npt.NDArray[np.int64]:
     persons = np.arange(people)
     person, begin, end = _cut(persons, np.zeros_like(persons), np.full(people, items))
     return np.column_stack([person, begin, end, person * items + begin])
+
+
+def chunk_tasks(tasks: npt.NDArray[np.int64]) -> Ints:
+    """Where to cut the tasks into chunks of about a thousand targets, for work in lanes."""
+    done = np.cumsum(tasks[:, 2] - tasks[:, 1])
+    begins = np.flatnonzero(np.diff(done // _CHUNK, prepend=-1))
+    return np.append(begins, len(tasks)).astype(np.int64)
 
 
 def _cut(persons: Ints, begins: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
@@ -90,7 +97,7 @@ def matrix_parts(
         person, begin, end, out = tasks[task]
         first, last = starts[person], starts[person + 1]
         own, values = in_head(items[first:last], centred[first:last], positions)
-        scratch = make_scratch(len(own), neighbours, 0)
+        scratch = make_scratch(len(own), neighbours)
         for t in range(begin, end):
             target = positions[targets[t]]
             if target >= 0:
@@ -100,6 +107,7 @@ def matrix_parts(
 
 @numba.njit(cache=True, parallel=True)
 def factor_parts(
+    chunks: Ints,
     tasks: npt.NDArray[np.int64],
     targets: npt.NDArray[np.int32],
     starts: Ints,
@@ -112,19 +120,42 @@ def factor_parts(
     ridge: float,
     parts: Floats,
 ) -> None:
-    """Put w y into `parts` for every target outside the head."""
-    for task in numba.prange(len(tasks)):
-        person, begin, end, out = tasks[task]
-        first, last = starts[person], starts[person + 1]
-        own, values = items[first:last], centred[first:last]
-        columns, spreads = own_columns(factors, noise, own)
-        scratch = make_scratch(len(own), neighbours, len(columns))
-        for t in range(begin, end):
-            target = targets[t]
-            if positions[target] < 0:
-                same = _find(own, target)
-                count = factor_weights(factors[target], columns, spreads, same, ridge, scratch)
-                parts[out + t - begin] = _weighted(values, scratch, count)
+    """Put w y into `parts` for every target outside the head.
+
+    `chunks` is where each thread's next piece of work begins among the tasks.
+    """
+    for chunk in numba.prange(len(chunks) - 1):
+        lanes = make_lanes(neighbours, factors.shape[1])
+        values = np.zeros((LANES, neighbours))
+        places = np.empty(LANES, np.int64)
+        filled = 0
+        for task in range(chunks[chunk], chunks[chunk + 1]):
+            person, begin, end, out = tasks[task]
+            first, last = starts[person], starts[person + 1]
+            own = prepare(factors, noise, items[first:last])
+            for t in range(begin, end):
+                if positions[targets[t]] >= 0:
+                    continue
+                fill_lane(own, targets[t], factors, ridge, lanes, filled)
+                for n in range(lanes.counts[filled]):
+                    values[filled, n] = centred[first + lanes.chosen[filled, n]]
+                places[filled] = out + t - begin
+                filled += 1
+                if filled == LANES:
+                    _empty_lanes(lanes, values, places, filled, parts)
+                    filled = 0
+        _empty_lanes(lanes, values, places, filled, parts)
+
+
+@numba.njit(cache=True)
+def _empty_lanes(lanes: Lanes, values: Floats, places: Ints, filled: int, parts: Floats) -> None:
+    """Solve what stands in the lanes, and put w y where it belongs."""
+    solve_lanes(lanes)
+    for lane in range(filled):
+        total = 0.0
+        for n in range(lanes.counts[lane]):
+            total += lanes.a[n, lane] * values[lane, n]
+        parts[places[lane]] = total
 
 
 @numba.njit(cache=True)
@@ -137,14 +168,6 @@ def in_head(own: npt.NDArray[np.int32], centred: Floats, positions: Ints) -> tup
             places[size], values[size] = positions[own[j]], centred[j]
             size += 1
     return places[:size], values[:size]
-
-
-@numba.njit(cache=True)
-def _find(own: npt.NDArray[np.int32], target: int) -> int:
-    for place in range(len(own)):
-        if own[place] == target:
-            return place
-    return -1
 
 
 @numba.njit(cache=True)

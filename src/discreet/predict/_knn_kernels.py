@@ -1,4 +1,4 @@
-"""Jointly derived weights of the nearest own ratings, target by target.
+"""Jointly derived weights of the nearest own ratings from a covariance matrix, target by target.
 
 For a target i and its neighbours N among the own items the weights solve (A + ridge I) w = a, where
 A is the covariance between neighbours and a that between each of them and the target.
@@ -12,15 +12,17 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from discreet.predict._linear_algebra import add_products, factorize, solve
+from discreet.predict._linear_algebra import factorize, solve
 
 Singles = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-_PIVOT = 0.05
+PIVOT = 0.05
 """A neighbour is left out if those before it explain all but this share of its variance."""
 _LAST = 2**31 - 1
+_OCTAVES = 6 << 23
+"""Where the search for the edge begins: 1/64 of the largest similarity, in a float's bits."""
 
 
 class Scratch(NamedTuple):
@@ -30,7 +32,6 @@ class Scratch(NamedTuple):
     keys: Ints
     chosen: Ints
     """Places of the neighbours among the own items, the most similar first."""
-    columns: Floats
     A: Floats
     a: Floats
     """The neighbours' weights."""
@@ -38,13 +39,12 @@ class Scratch(NamedTuple):
 
 
 @numba.njit(cache=True)
-def make_scratch(own: int, neighbours: int, rank: int) -> Scratch:
+def make_scratch(own: int, neighbours: int) -> Scratch:
     """Room for targets of a person with so many own ratings."""
     return Scratch(
         np.empty(own, np.float32),
         np.empty(neighbours, np.int64),
         np.empty(neighbours, np.int64),
-        np.empty((rank, neighbours)),
         np.empty((neighbours, neighbours)),
         np.empty(neighbours),
         np.empty(neighbours),
@@ -52,23 +52,28 @@ def make_scratch(own: int, neighbours: int, rank: int) -> Scratch:
 
 
 @numba.njit(cache=True)
-def edge_of(bits: npt.NDArray[np.int32], wanted: int) -> int:
+def edge_of(bits: npt.NDArray[np.int32], wanted: int) -> np.int32:
     """The largest edge, 0 or above, that at least `wanted` of the bits lie above; 0 if fewer do.
 
     Halves the range and counts, which takes no branches, until exactly `wanted` lie above.
     """
-    low, high = 0, _LAST
-    while high - low > 1:
-        middle = (low + high) // 2
-        above = 0
+    high = np.int32(0)
+    for place in range(len(bits)):
+        high = max(high, bits[place])
+    low, middle = np.int32(0), max(np.int32(0), np.int32(high - _OCTAVES))
+    while high - low > 0:
+        above = np.int32(0)
         for place in range(len(bits)):
-            above += bits[place] > middle
+            above += np.int32(bits[place] > middle)
         if above == wanted:
             return middle
         if above > wanted:
+            if low == middle:
+                return low
             low = middle
         else:
             high = middle
+        middle = np.int32(low + (high - low) // 2)
     return low
 
 
@@ -106,7 +111,7 @@ def solve_system(scratch: Scratch, count: int, ridge: float) -> None:
     A, least = scratch.A, scratch.least
     for p in range(count):
         A[p, p] += ridge
-        least[p] = _PIVOT * max(A[p, p], 0.0)
+        least[p] = PIVOT * max(A[p, p], 0.0)
     factorize(A, count, least)
     solve(A, count, scratch.a)
 
@@ -145,62 +150,3 @@ def matrix_weights(
             A[q, p] = averages[entry(bases, i, own[chosen[q]])]
     solve_system(scratch, count, ridge)
     return count
-
-
-@numba.njit(cache=True, fastmath=True)
-def factor_similarities(
-    target: Singles, columns: Singles, spreads: Singles, similarities: Singles
-) -> None:
-    """How much of the target's variance each own rating explains: (F_i F_j)^2 / (F_j F_j + s_j).
-
-    `columns` has a column for each own item, so that the inner loop runs over own items.
-    """
-    similarities[:] = np.float32(0.0)
-    for f in range(len(columns)):
-        for j in range(columns.shape[1]):
-            similarities[j] += target[f] * columns[f, j]
-    for j in range(len(similarities)):
-        similarities[j] = similarities[j] * similarities[j] / spreads[j]
-
-
-@numba.njit(cache=True, fastmath=True)
-def factor_weights(
-    target: Singles, columns: Singles, spreads: Singles, same: int, ridge: float, scratch: Scratch
-) -> int:
-    """Neighbours and their weights where the covariance of two items is F_i F_j.
-
-    `spreads` are the variances F_j F_j + s_j of the own ratings; place `same` is the target, or -1.
-    """
-    similarities = scratch.similarities[: columns.shape[1]]
-    factor_similarities(target, columns, spreads, similarities)
-    if same >= 0:
-        similarities[same] = np.float32(0.0)
-    count: int = nearest(similarities, scratch.keys, scratch.chosen)
-    A, chosen, near = scratch.A, scratch.chosen, scratch.columns
-    A[:] = 0.0
-    scratch.a[:] = 0.0
-    for f in range(len(columns)):
-        near[f, count:] = 0.0
-        for p in range(count):
-            near[f, p] = columns[f, chosen[p]]
-    add_products(near, near, target, A, scratch.a)
-    for p in range(count):
-        A[p, p] = spreads[chosen[p]]
-    solve_system(scratch, count, ridge)
-    return count
-
-
-@numba.njit(cache=True)
-def own_columns(
-    factors: Singles, noise: Floats, own: npt.NDArray[np.int32]
-) -> tuple[Singles, Singles]:
-    """The factors of own items, a column each, and the variances F_j F_j + s_j."""
-    columns = np.empty((factors.shape[1], len(own)), np.float32)
-    spreads = np.empty(len(own), np.float32)
-    for j in range(len(own)):
-        spread = noise[own[j]]
-        for f in range(len(columns)):
-            columns[f, j] = factors[own[j], f]
-            spread += columns[f, j] * columns[f, j]
-        spreads[j] = spread
-    return columns, spreads
