@@ -22,6 +22,7 @@ from discreet.measure._posterior import (
 from discreet.measure.centring import HuberCentring, ItemLevels
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums, ResidualSums
+from discreet.measure.level import Level
 from discreet.measure.user_votes import GRID, UserVotes
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
@@ -35,7 +36,6 @@ _VOTE_VARIANCE = 0.06
 _MOST_EFFECT = 0.3
 _USUAL_RATIO = 1.0
 _FLOOR = 0.3
-_NOBODY = Noisy(1.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Effects:
         variances: How uncertain each effect still is.
         counts: Noisy counts, in ratings or in votes; not clipped.
         count_spread: The standard deviation of their noise.
-        people: The number of users, where users are protected.
+        people: How many there are of what is protected: ratings, or users.
     """
 
     global_mean: float
@@ -58,7 +58,7 @@ class Effects:
     variances: _Floats
     counts: _Floats
     count_spread: float
-    people: Noisy = _NOBODY
+    people: Noisy
 
     def moved(self, scale: Scale, effects: _Floats, variances: _Floats) -> Effects:
         """With better effects, clipped so that every item's level stays on the scale."""
@@ -75,15 +75,26 @@ class Effects:
         return np.maximum(self.counts, max(0.3 * self.count_spread, 1e-3))
 
     def strength(self, amount: float) -> float:
-        """Q = mu sum n^2 / sum n, freed of the counts' noise: how well items can be learnt."""
-        squares = float(self.counts @ self.counts) - len(self.counts) * self.count_spread**2
+        """Q = mu sum n^2 / sum n, freed of the counts' noise: how well items can be learnt.
+
+        0 where the counts cannot be told from noise: two standard errors.
+        """
+        size, variance = len(self.counts), self.count_spread**2
+        squares = float(self.counts @ self.counts) - size * variance
         total = float(np.maximum(self.counts, 0).sum())
-        return amount * max(squares / total, 1e-3) if total > 0 else 0.0
+        if total <= 0 or squares < 2 * math.sqrt(2 * size) * variance:
+            return 0.0
+        return amount * squares / total
 
 
 def stretch(scale: Scale) -> float:
     """How much wider the scale is than five stars, squared: what variances are multiplied with."""
     return (scale.range / 4) ** 2
+
+
+def _usual_mean(scale: Scale) -> tuple[float, float]:
+    """What the mean rating is taken for without looking, above the middle; and how sure that is."""
+    return 0.1 * scale.range, 0.2 * scale.range
 
 
 def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
@@ -95,7 +106,7 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
     few, rest = 0.01 * share, 0.98 * share
     all_sum = spender.release_number(total, sums.sensitivity, sums.grid, few, "sum of all ratings")
     all_count = spender.release_number(number, 1.0, 1.0, few, "number of ratings")
-    mean, doubt = shrink_ratio(all_sum, all_count, 0.0, 0.2 * scale.range)
+    mean, doubt = shrink_ratio(all_sum, all_count, *_usual_mean(scale))
     S, sum_spread = spender.release_floats(
         exact_sums, sums.sensitivity, sums.grid, 0.8 * rest, "item sums"
     )
@@ -107,7 +118,7 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
     variances = sum_spread**2 + (mean * unknown) ** 2 + sampled + 1e-9
     most = _MOST_EFFECT * stretch(scale)
     effects, left = learn_effects(S - known * mean, known, variances, largest=most)
-    start = Effects(scale.mid + mean, doubt, effects, left, n, count_spread)
+    start = Effects(scale.mid + mean, doubt, effects, left, n, count_spread, all_count)
     return start.moved(scale, effects, left)
 
 
@@ -127,6 +138,18 @@ def measure_residual(
     return effects.moved(ratings.scale, effects.effects + change, left)
 
 
+def measure_level(ratings: Ratings, spender: Spender, share: float, effects: Effects) -> Effects:
+    """The global mean again, on what the levels leave: for where little else can be learnt."""
+    statistic = Level(spender.budget.unit, ratings.scale, effects.levels)
+    total = spender.release_number(
+        statistic.measure(ratings), statistic.sensitivity, statistic.grid, share, "mean residual"
+    )
+    change, doubt = shrink_ratio(total, effects.people, 0.0, math.sqrt(effects.mean_variance))
+    moved = min(max(effects.global_mean + change, ratings.scale.lo), ratings.scale.hi)
+    better = replace(effects, global_mean=moved, mean_variance=doubt)
+    return better.moved(ratings.scale, effects.effects, effects.variances)
+
+
 def measure_votes(ratings: Ratings, spender: Spender, scalars: float, counts: float) -> Effects:
     """First round, for users: how many, their mean rating, and divided votes; no effects yet."""
     statistic = ItemCounts(Unit.USER, spender.budget.noise)
@@ -138,7 +161,7 @@ def measure_votes(ratings: Ratings, spender: Spender, scalars: float, counts: fl
     total = sum(over_blocks(ratings, _sum_of_means))
     people = spender.release_number(number, 1.0, 1.0, scalars / 2, "number of users")
     means = spender.release_number(total, GRID, GRID / half, scalars / 2, "users' mean ratings")
-    mean, doubt = shrink_ratio(means, people, 0.0, 0.2 * ratings.scale.range)
+    mean, doubt = shrink_ratio(means, people, *_usual_mean(ratings.scale))
     unknown = np.full(len(n), _MOST_EFFECT * stretch(ratings.scale))
     start = ratings.scale.mid + mean
     return Effects(start, doubt, np.zeros(len(n)), unknown, n, spread, people)

@@ -116,20 +116,24 @@ def _learn_effects(
 ) -> tuple[Effects, float, float]:
     """Two rounds of item effects; how much can be learnt, and the covariance's share."""
     amount = _gaussian_amount(spender.budget)
-    first = settings.effect_share
+    first, scalars = settings.effect_share, 0.0
     if settings.protect is Unit.RATING:
-        raw = rounds.measure_raw(ratings, spender, first)
-        strength = raw.strength(amount)
-        share = settings.share_of_covariance(strength)
+        effects = rounds.measure_raw(ratings, spender, first)
+    else:
+        scalars = _SCALARS
+        effects = rounds.measure_votes(ratings, spender, scalars, first)
+    strength = effects.strength(amount)
+    share, level = settings.share_of_covariance(strength), settings.share_of_level(strength)
+    if level:
+        effects = rounds.measure_level(ratings, spender, level, effects)
+    rest = 1 - scalars - first - level - share
+    if settings.protect is Unit.RATING:
         centring = settings.centring(ratings.scale)
-        rest = 1 - first - share
-        return rounds.measure_residual(ratings, spender, rest, raw, centring), strength, share
-    votes = rounds.measure_votes(ratings, spender, _SCALARS, first)
-    strength = votes.strength(amount)
-    share = settings.share_of_covariance(strength)
-    each = (1 - _SCALARS - first - share) / 2
-    raw = rounds.measure_user_round(ratings, spender, each, votes, first=True)
-    return rounds.measure_user_round(ratings, spender, each, raw, first=False), strength, share
+        effects = rounds.measure_residual(ratings, spender, rest, effects, centring)
+    else:
+        effects = rounds.measure_user_round(ratings, spender, rest / 2, effects, first=True)
+        effects = rounds.measure_user_round(ratings, spender, rest / 2, effects, first=False)
+    return effects, strength, share
 
 
 def _gaussian_amount(budget: Budget) -> float:

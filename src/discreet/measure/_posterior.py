@@ -73,12 +73,14 @@ class Noisy:
 def shrink_counts(counts: _Floats, spread: float) -> tuple[_Floats, float]:
     """Counts drawn towards their mean as far as their noise asks for; and what noise is left.
 
-    Among many items whose counts drown in noise, the largest are those with the luckiest noise.
+    Among many items whose counts drown in noise, the largest are those with the luckiest noise. But
+    a few are truly popular: no count is drawn further than twice its noise.
     """
     mean = max(float(counts.mean()), 0.0)
     real = max(float(counts.var()) - spread**2, 0.0)
     weight = real / (real + spread**2) if real > 0 else 0.0
-    return np.maximum(mean + weight * (counts - mean), 0.0), spread * math.sqrt(weight)
+    drawn = np.clip((1 - weight) * (mean - counts), -2 * spread, 2 * spread)
+    return np.maximum(counts + drawn, 0.0), spread * math.sqrt(weight)
 
 
 def shrink_ratio(total: Noisy, number: Noisy, guess: float, doubt: float) -> tuple[float, float]:

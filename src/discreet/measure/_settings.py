@@ -14,6 +14,9 @@ from discreet.privacy import Unit
 MOST_HEAD = 25_000
 """The most items of a covariance: its triangle takes 2.5 GB in integers."""
 
+_NOTHING = 0.1
+"""Below this strength not even popular items can be told from noise."""
+
 
 class Cleaning(enum.StrEnum):
     """How a noisy covariance becomes factors."""
@@ -41,6 +44,7 @@ class CovarianceSettings:
         fictitious: beta_p.
         offset: Added to c in the weight (c + offset)^-1/2.
         effect_share: The part of the budget for the first round of item effects.
+        level_share: The part for measuring the global mean again; None lets released counts decide.
         covariance_share: The part for the covariance; None lets released counts decide.
         weight_share: The part of the covariance's share that Wgt gets, if `dense`.
     """
@@ -55,6 +59,7 @@ class CovarianceSettings:
     fictitious: int = 20
     offset: float = 5.0
     effect_share: float = 0.2
+    level_share: float | None = None
     covariance_share: float | None = None
     weight_share: float = 0.2
 
@@ -73,14 +78,16 @@ class CovarianceSettings:
             raise InputError(f"weight_share must be between 0 and 1, not {self.weight_share:g}")
         if not 0 < self.effect_share <= 0.8:
             raise InputError(f"effect_share is above 0 and at most 0.8, not {self.effect_share:g}")
-        share = self.covariance_share
+        share, level = self.covariance_share, self.level_share
+        if level is not None and not 0 <= level <= 0.9 - self.effect_share:
+            raise InputError(f"level_share leaves nothing for the item effects: {level:g}")
         if share is not None and not 0 <= share <= self._most_covariance:
             raise InputError(f"covariance_share leaves nothing for the item effects: {share:g}")
 
     @property
     def _most_covariance(self) -> float:
         """So that the second round of effects has a tenth of the budget at least."""
-        return min(0.75, 0.9 - self.effect_share)
+        return min(0.75, 0.9 - self.effect_share - (self.level_share or 0.0))
 
     def centring(self, scale: Scale) -> HuberCentring:
         """The centring on this scale."""
@@ -94,6 +101,14 @@ class CovarianceSettings:
             return self.covariance_share
         share = min(self._most_covariance, 0.8 - 20 / max(strength, 1e-9))
         return share if share >= 0.1 else 0.0
+
+    def share_of_level(self, strength: float) -> float:
+        """How much measuring the global mean again gets: much where nothing else can be learnt."""
+        if self.level_share is not None:
+            return self.level_share
+        if self.share_of_covariance(strength) or strength >= _NOTHING:
+            return 0.0
+        return 0.9 - self.effect_share
 
     def head_size(self, strength: float, items: int) -> int:
         """How many items the covariance covers: four times what can be learnt."""
