@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 import math
 import traceback
+from typing import Any
 
 import numpy as np
 import pytest
 
-from discreet.domain import Catalog, InputError, OwnRatings, Scale
+from discreet.domain import PRESENCE, Catalog, InputError, OwnRatings, Scale
 
 CATALOG = Catalog(["10", "20", "30"], ["Alien", "Heat", "Ran"])
 SCALE = Scale(1, 5)
@@ -56,6 +57,59 @@ def test_a_rating_that_is_no_number_is_named_but_not_shown(value: object) -> Non
     told = "".join(traceback.format_exception(caught.value))
     assert "secret" not in told
     assert "1000000" not in told
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"30": 1, "Alien": 1.0, "Jaws": 1},
+        {"30": True, "10": np.float32(1), "Jaws": 7},
+        ["30", "Alien", "Jaws"],
+        ("Jaws", "30", "Alien", "Alien", "10"),
+        {"Alien", "30", "Jaws"},
+        frozenset(["10", "Ran", "Jaws"]),
+        {"30": 1, "Alien": 1, "Jaws": 1}.keys(),
+        (name for name in ["30", "Alien", "Jaws"]),
+        {"Ran": 1, "30": 1, "Alien": 1, "Jaws": 1},
+    ],
+)
+def test_presence_is_said_by_naming_items(own: Any) -> None:
+    known = OwnRatings.of(own, CATALOG, PRESENCE)
+    assert known.items.tolist() == [0, 2]
+    assert known.values.tolist() == [1.0, 1.0]
+    assert known.unknown == ("Jaws",)
+
+
+def test_nothing_named_is_nothing_there() -> None:
+    for own in ([], {}, set()):
+        assert len(OwnRatings.of(own, CATALOG, PRESENCE)) == 0
+
+
+@pytest.mark.parametrize("value", [0, 5, 0.5, -1, math.nan, math.inf])
+def test_presence_has_no_other_value_and_none_is_shown(value: float) -> None:
+    with pytest.raises(InputError) as caught:
+        OwnRatings.of({"Alien": 1, "Heat": value}, CATALOG, PRESENCE)
+    assert str(caught.value) == "'Heat' is there with the value 1, or is to be left out"
+
+
+def test_two_names_that_say_different_things_of_one_item() -> None:
+    with pytest.raises(InputError, match="'20' is rated twice under two names"):
+        OwnRatings.of({"Heat": 0, "20": 1}, CATALOG, PRESENCE)
+
+
+@pytest.mark.parametrize("own", ["Alien", 5, None, [10, 20], [["Alien"]], [None], b"Alien"])
+def test_items_are_named_in_a_list_of_texts(own: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        OwnRatings.of(own, CATALOG, PRESENCE)
+    assert str(caught.value) == "own items are a list of ids or titles, like ['Alien', 'Heat']"
+
+
+@pytest.mark.parametrize("own", [["Alien"], {"Alien"}, "Alien", None])
+def test_names_alone_are_no_ratings(own: Any) -> None:
+    with pytest.raises(InputError) as caught:
+        OwnRatings.of(own, CATALOG, SCALE)
+    told = "own ratings are a mapping from items to ratings, like {'Alien': 5}"
+    assert str(caught.value) == told
 
 
 def test_a_repr_shows_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.domain import InputError, Scale
+from discreet.domain import PRESENCE, InputError, Scale
 
 # Written in decimals, so that the levels have an exact value to compare with: (lo, step) in units
 # of 10^-digits, and the number of steps.
@@ -38,6 +38,7 @@ def scale_of(drawn: tuple[int, int, int, int]) -> tuple[Scale, list[float]]:
         ("0..1/0.1", 0, 1, 0.1),
         ("1e1..2e1/5", 10, 20, 5),
         (" 1 .. 5 ", 1, 5, 1),
+        ("0..1", 0, 1, 1),
     ],
 )
 def test_parse_reads_what_the_command_line_writes(
@@ -47,13 +48,13 @@ def test_parse_reads_what_the_command_line_writes(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "5", "1-5", "1..", "..5", "a..b", "1..5/half", "1..5/0.5/2", "1,5"]
+    "text", ["", "5", "1-5", "1..", "..5", "a..b", "1..5/half", "1..5/0.5/2", "1,5", "presences"]
 )
 def test_parse_says_how_a_scale_is_written(text: str) -> None:
     with pytest.raises(InputError) as caught:
         Scale.parse(text)
     assert str(caught.value) == (
-        f"'{text}' is not a scale; write 1..5, 0.5..5/0.5 or -10..10/continuous"
+        f"'{text}' is not a scale; write 1..5, 0.5..5/0.5, -10..10/continuous or presence"
     )
 
 
@@ -175,7 +176,46 @@ def test_contains_keeps_the_shape() -> None:
     assert Scale(1, 5).contains([]).tolist() == []
 
 
+@given(DECIMALS)
+def test_a_spelling_is_read_back(drawn: tuple[int, int, int, int]) -> None:
+    scale, _ = scale_of(drawn)
+    for one in (scale, Scale(scale.lo, scale.hi, None)):
+        assert Scale.parse(one.spelling) == one
+
+
+def test_spellings_are_as_short_as_a_person_would_write_them() -> None:
+    texts = ["1..5", "0.5..5/0.5", "-10..10/continuous", "1.2345678..2.2345678", "presence"]
+    assert [Scale.parse(text).spelling for text in texts] == texts
+
+
+def test_presence_is_a_scale_with_one_value() -> None:
+    assert Scale.parse("presence") == Scale.parse(" presence ") == PRESENCE
+    assert (PRESENCE.lo, PRESENCE.hi, PRESENCE.step, PRESENCE.presence) == (0, 1, 1, True)
+    assert Scale(0, 1) != PRESENCE
+    assert PRESENCE.contains([1, 1.0, True]).all()
+    assert not PRESENCE.contains([0, 0.5, 2, -1, math.nan, math.inf]).any()
+    codes = PRESENCE.encode(np.ones(3))
+    assert (codes.dtype, PRESENCE.decode(codes).tolist()) == (np.uint8, [1.0, 1.0, 1.0])
+    assert PRESENCE.levels is not None
+    assert PRESENCE.levels[codes].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(("lo", "hi", "step"), [(1, 5, 1), (0, 1, 0.5), (0, 1, None), (0, 2, 1)])
+def test_presence_has_no_other_span(lo: float, hi: float, step: float | None) -> None:
+    with pytest.raises(InputError) as caught:
+        Scale(lo, hi, step, presence=True)
+    assert str(caught.value) == "presence is on the scale 0..1 in steps of 1 and no other"
+
+
+@pytest.mark.parametrize("presence", [1, "yes", None, []])
+def test_presence_is_declared_or_not(presence: object) -> None:
+    with pytest.raises(InputError) as caught:
+        Scale(0, 1, 1, presence=presence)
+    assert str(caught.value) == "a scale's presence is True or False"
+
+
 def test_what_a_scale_says_of_itself() -> None:
+    assert str(PRESENCE) == "presence only"
     assert str(Scale(0.5, 5, 0.5)) == "0.5..5 in steps of 0.5"
     assert str(Scale(-10, 10, None)) == "-10..10 continuous"
     assert (Scale(0.5, 5, 0.5).range, Scale(0.5, 5, 0.5).mid) == (4.5, 2.75)

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from discreet.domain import InputError, Scale
-from discreet.evaluate import Judge, global_mean, people_of
+from discreet.domain import PRESENCE, InputError, Scale
+from discreet.evaluate import Judge, global_mean, item_mean, people_of, popularity, user_mean
 from discreet.evaluate import _judge as module
 from discreet.ratings import Split, find_shape, split_random
 from discreet.ratings import make_ratings as make_up
@@ -37,6 +37,18 @@ def test_relevant_is_the_upper_quarter_of_the_scale() -> None:
         quality = Judge(Split(train, test)).judge(Table(scores))
         by_chance = 19 / 38  # of the places 2 to 20 of 39, tied with 38
         assert quality.recall_at_20 == pytest.approx((1 + by_chance) / 2 if counts else by_chance)
+
+
+def test_where_presence_is_all_every_test_item_is_relevant() -> None:
+    train = make_ratings([{0: 1.0}, {0: 1.0, 1: 1.0}, {}], 3, PRESENCE)
+    test = make_ratings([{1: 1.0}, {2: 1.0}, {0: 1.0}], 3, PRESENCE)
+    judge = Judge(Split(train, test))
+    for baseline in (global_mean, item_mean, user_mean, popularity):
+        quality = judge.judge(baseline(train))
+        assert (quality.rmse, quality.mae, quality.recall_at_20) == (0.0, 0.0, 1.0)
+        assert math.isfinite(quality.ndcg_at_10)
+    # By popularity items stand 0, 1, 2; what was there in training drops out.
+    assert judge.judge(popularity(train)).ndcg_at_10 == 1.0
 
 
 def test_blocks_of_people_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

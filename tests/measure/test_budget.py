@@ -223,8 +223,8 @@ def neighbours_of(people: list[Person], unit: Unit, scale: str) -> list[list[Per
     "options",
     [
         {},
-        {"covariance_share": 0.5, "head": 5, "dense": True},
-        {"covariance_share": 0.5, "head": ITEMS, "clean": Cleaning.NONE, "rank": 3},
+        {"taste_share": 0.5, "head": 5, "dense": True},
+        {"taste_share": 0.5, "head": ITEMS, "clean": Cleaning.NONE, "rank": 3},
     ],
     ids=["default", "dense head", "all items"],
 )
@@ -253,9 +253,9 @@ def test_nothing_private_leaves_a_fit_but_through_its_noise(
     "options",
     [
         {},
-        {"covariance_share": 0.0},
-        {"covariance_share": 0.5},
-        {"covariance_share": 0.5, "rank": 0},
+        {"taste_share": 0.0},
+        {"taste_share": 0.5},
+        {"taste_share": 0.5, "rank": 0},
         {"effect_share": 0.5},
     ],
     ids=repr,
@@ -280,7 +280,7 @@ def test_no_data_are_too_small_to_be_released(
 ) -> None:
     """An error for some data and not for their neighbours would tell them apart."""
     ratings = ratings_of(people, items, SCALES["five stars"])
-    release = fit(ratings, protect=unit, noise=noise, covariance_share=0.5)
+    release = fit(ratings, protect=unit, noise=noise, taste_share=0.5)
     assert release.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     assert all(np.isfinite(array).all() for array in release.arrays.values())
 
@@ -306,7 +306,7 @@ def test_the_whole_budget_is_spent_where_counts_tell_much(
 
 def test_theta_is_another_way_to_say_the_budget() -> None:
     ratings = ratings_of(people_of(5, "five stars"), ITEMS, SCALES["five stars"])
-    release = fit(ratings, protect=Unit.RATING, theta=0.3, covariance_share=0.4)
+    release = fit(ratings, protect=Unit.RATING, theta=0.3, taste_share=0.4)
     mu = 0.3 * math.hypot(0.02, 0.19, 0.79)
     assert release.guarantee.epsilon == pytest.approx(gaussian_epsilon(mu, 1e-6), rel=1e-6)
     with pytest.raises(InputError, match="not both"):

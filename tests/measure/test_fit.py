@@ -247,7 +247,7 @@ def test_words_and_members_mean_the_same(split: Split, clean: Cleaning) -> None:
     "settings",
     [{"effect_share": 0.9}, {"level_share": -0.1}, {"level_share": 0.75},
      {"offset": -1.0}, {"fictitious": 0}, {"clamp": -1.0}, {"rank": -1},
-     {"covariance_share": 0.8}, {"weight_share": 0.0}, {"head": 1}],
+     {"taste_share": 0.8}, {"weight_share": 0.0}, {"head": 1}],
     ids=str,
 )  # fmt: skip
 def test_settings_that_cannot_be_are_refused_before_the_charge(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.domain import Catalog, Scale
+from discreet.domain import PRESENCE, Catalog, Scale
 from discreet.ratings import Ratings
 from discreet.ratings._build import _insertion_sort, _sort_together, build_ratings
 
@@ -27,14 +27,14 @@ rows_of = st.lists(
 )
 
 
-def build(rows, user_count=6, timed=True, dtype=np.int32) -> Ratings:
+def build(rows, user_count=6, timed=True, dtype=np.int32, scale=_SCALE) -> Ratings:
     users, items, codes, times = zip(*rows, strict=True)
     return build_ratings(
         np.array(users, dtype=dtype),
         np.array(items, dtype=np.int32),
         np.array(codes, dtype=np.uint8),
         np.array(times, dtype=np.uint32) if timed else None,
-        scale=_SCALE,
+        scale=scale,
         catalog=_CATALOG,
         user_ids=np.arange(100, 100 + user_count),
     )
@@ -67,6 +67,21 @@ def test_the_last_of_three_wins_and_two_are_counted():
     ratings = build([(0, 3, 1, 10), (1, 3, 4, 11), (0, 3, 2, 12), (0, 3, 0, 5)])
     assert columns(ratings) == [(0, 3, 0, 5), (1, 3, 4, 11)]
     assert ratings.duplicates == 2
+
+
+@settings(deadline=None)
+@given(rows_of.filter(bool), st.booleans(), st.randoms())
+def test_presence_keeps_the_earliest_whatever_the_order(rows, timed, random):
+    rows = [(user, item, 1, time) for user, item, _, time in rows]
+    earliest = {}
+    for user, item, _, time in rows:
+        earliest[user, item] = min(time if timed else 0, earliest.get((user, item), 2**32))
+    shuffled = random.sample(rows, len(rows))
+    one, other = (build(each, timed=timed, scale=PRESENCE) for each in (rows, shuffled))
+    assert columns(one) == columns(other)
+    assert columns(one) == [(u, i, 1, time) for (u, i), time in sorted(earliest.items())]
+    assert one.duplicates == other.duplicates == len(rows) - len(earliest)
+    assert set(one.values().tolist()) == {1.0}
 
 
 def test_users_without_ratings_stay():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors import safe_open
 
-from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain import PRESENCE, Catalog, CatalogOrigin, InputError, Scale
 from discreet.privacy import Guarantee, PureEvent, Unit
 from discreet.release import Release, _release, load
 from release._making import assert_same, make_release, random_release, spent
@@ -40,7 +41,7 @@ def releases(draw: st.DrawFn) -> Release:
 
     return Release(
         "covariance",
-        draw(st.sampled_from([Scale(1, 5), Scale(0.5, 5, 0.5), Scale(-10, 10, None)])),
+        draw(st.sampled_from([Scale(1, 5), Scale(0.5, 5, 0.5), Scale(-10, 10, None), PRESENCE])),
         catalog,
         spent(),
         {
@@ -67,6 +68,23 @@ def test_round_trip_with_a_head(tmp_path: Path) -> None:
     release = random_release(m=5, guarantee=spent())
     release.save(tmp_path / "r")
     assert_same(release, load(tmp_path / "r", verify=True))
+
+
+def stored_scale(release: Release, path: Path) -> dict[str, Any]:
+    release.save(path)
+    with safe_open(path, framework="np") as file:
+        scale: dict[str, Any] = json.loads(file.metadata()["scale"])
+    return scale
+
+
+def test_presence_is_kept_and_nothing_is_added_to_other_scales(tmp_path: Path) -> None:
+    release = random_release()
+    assert stored_scale(release, tmp_path / "r") == {"lo": 1, "hi": 5, "step": 1}
+    assert load(tmp_path / "r").scale.presence is False
+    of_presence = dataclasses.replace(release, scale=PRESENCE)
+    stored = {"lo": 0, "hi": 1, "step": 1, "presence": True}
+    assert stored_scale(of_presence, tmp_path / "p") == stored
+    assert load(tmp_path / "p").scale == PRESENCE
 
 
 def test_whole_numbers_in_a_guarantee_come_back(tmp_path: Path) -> None:

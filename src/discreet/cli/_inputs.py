@@ -34,6 +34,12 @@ ColumnsText = Annotated[
     str | None,
     typer.Option(help="What the columns are called, or where: user=uid,item=mid,rating=r."),
 ]
+Implicit = Annotated[
+    bool,
+    typer.Option(
+        "--implicit", help="Rows say only that they are there, like clicks: no ratings are read."
+    ),
+]
 LayoutName = Annotated[str, typer.Option(help="auto, table, movielens, netflix or jester.")]
 OnBadRows = Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -46,6 +52,7 @@ def read(
     columns: str | None,
     layout: str,
     on_bad_rows: BadRows,
+    implicit: bool = False,
 ) -> Ratings:
     """Read ratings as the options say, with a progress bar.
 
@@ -63,6 +70,7 @@ def read(
             layout=cast("Layout", layout),
             columns=parse_columns(columns),
             on_bad_rows=on_bad_rows.value,
+            implicit=implicit,
             progress=advance,
         )
     if ratings.skipped:
@@ -87,5 +95,4 @@ def parse_columns(text: str | None) -> Columns | None:
 
 def spell(scale: Scale) -> str:
     """The scale as `Scale.parse` reads it."""
-    ending = {1.0: "", None: "/continuous"}.get(scale.step, f"/{scale.step}")
-    return f"{scale.lo:g}..{scale.hi:g}{ending}"
+    return scale.spelling

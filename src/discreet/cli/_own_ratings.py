@@ -11,13 +11,19 @@ from typing import Annotated
 import typer
 
 from discreet.cli import _console
-from discreet.domain import InputError
+from discreet.domain import PRESENCE, InputError
 
 ReleaseFile = Annotated[Path, typer.Argument(help="A release's file.")]
 RatingsFile = Annotated[
-    Path | None, typer.Option(help="Own ratings, a CSV file: an item's id or title, a rating.")
+    Path | None,
+    typer.Option(
+        help="Own ratings, a CSV file: an item's id or title, a rating (none if it is presence)."
+    ),
 ]
-Likes = Annotated[list[str] | None, typer.Option(help="An own rating: 'Alien=5'; repeat for more.")]
+Likes = Annotated[
+    list[str] | None,
+    typer.Option(help="An own rating: 'Alien=5', or 'Alien' if it is presence; repeat for more."),
+]
 PredictorName = Annotated[
     str | None, typer.Option(help="svd or knn. [default: the method's own: svd]")
 ]
@@ -27,12 +33,23 @@ _RATING_NAMES = ("rating", "ratings", "stars", "score", "value")
 _MOST_SHOWN = 10
 
 
-def read(path: Path | None, likes: Sequence[str] | None) -> dict[str, float]:
+def read(
+    path: Path | None, likes: Sequence[str] | None, *, presence: bool = False
+) -> dict[str, float]:
     """Own ratings by id or title; of several for one name the last counts.
+
+    Args:
+        path: A CSV file.
+        likes: What the options say.
+        presence: Whether the release's scale is presence: then items are named without a rating,
+            in the file and in the options, and each has the value 1.
 
     Raises:
         InputError: The file or an option is not what it should be; ratings are not repeated.
     """
+    if presence:
+        names = [] if path is None else _names_from_file(path)
+        return dict.fromkeys([*names, *(like.strip() for like in likes or ())], PRESENCE.hi)
     own = {} if path is None else _from_file(path)
     for like in likes or ():
         title, equals, rating = like.rpartition("=")
@@ -81,6 +98,25 @@ def _from_file(path: Path) -> dict[str, float]:
             raise InputError("needs an item's id or title and a number", path=path, line=line)
         own[row[item].strip()] = value
     return own
+
+
+def _names_from_file(path: Path) -> list[str]:
+    """The items of a file for which being listed is all there is to say."""
+    rows = list(_rows(path))
+    if not rows:
+        raise InputError("is empty; it should have an item on each line", path=path)
+    first = rows[0][1]
+    names = [cell.strip().lower() for cell in first]
+    item = next((names.index(name) for name in _ITEM_NAMES if name in names), None)
+    found: list[str] = []
+    for line, row in rows if item is None else rows[1:]:
+        if len(row) != len(first):
+            reason = 'has another number of fields than line 1; put names with commas in "quotes"'
+            raise InputError(reason, path=path, line=line)
+        found.append(row[item or 0].strip())
+        if not found[-1]:
+            raise InputError("needs an item's id or title", path=path, line=line)
+    return found
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:

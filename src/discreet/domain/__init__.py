@@ -2,7 +2,15 @@
 
 from discreet.domain._catalog import Catalog, CatalogOrigin
 from discreet.domain._own_ratings import OwnRatings
-from discreet.domain._scale import Scale
+from discreet.domain._scale import PRESENCE, Scale
 from discreet.domain.errors import DiscreetError, InputError
 
-__all__ = ["Catalog", "CatalogOrigin", "DiscreetError", "InputError", "OwnRatings", "Scale"]
+__all__ = [
+    "PRESENCE",
+    "Catalog",
+    "CatalogOrigin",
+    "DiscreetError",
+    "InputError",
+    "OwnRatings",
+    "Scale",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,27 +26,35 @@ class OwnRatings:
     unknown: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, ratings: Mapping[str, float], catalog: Catalog, scale: Scale) -> OwnRatings:
+    def of(
+        cls, ratings: Mapping[str, float] | Iterable[str], catalog: Catalog, scale: Scale
+    ) -> OwnRatings:
         """Look up a plain mapping from item id or title to rating.
+
+        Where the scale is presence, names alone will do, in a list, a set or whatever else; in a
+        mapping each has the value 1. An item named twice is then there once.
 
         Raises:
             InputError: A rating is no number or not on the scale, or two names mean one item.
         """
         known: dict[int, float] = {}
         unknown: list[str] = []
-        for name, value in ratings.items():
+        for name, value in _by_name(ratings, scale).items():
             index = catalog.find(name)
             if index is None:
                 unknown.append(name)
                 continue
-            if index in known:
+            number = _number(value, catalog.titles[index])
+            if index in known and not (scale.presence and known[index] == number):
                 raise InputError(f"'{name}' is rated twice under two names")
-            known[index] = _number(value, catalog.titles[index])
+            known[index] = number
         items = np.array(sorted(known), dtype=np.int32)
         values = np.array([known[int(i)] for i in items], dtype=np.float64)
         outside = ~scale.contains(values)
         if outside.any():
             title = catalog.titles[int(items[outside][0])]
+            if scale.presence:
+                raise InputError(f"'{title}' is there with the value 1, or is to be left out")
             raise InputError(f"the rating of '{title}' is not on the scale {scale}")
         return cls(items, values, tuple(unknown))
 
@@ -55,6 +63,19 @@ class OwnRatings:
 
     def __repr__(self) -> str:
         return "OwnRatings(private)"
+
+
+def _by_name(ratings: Mapping[str, float] | Iterable[str], scale: Scale) -> Mapping[str, float]:
+    """Ratings by name; names alone have the value of presence."""
+    if isinstance(ratings, Mapping):
+        return ratings
+    if not scale.presence:
+        raise InputError("own ratings are a mapping from items to ratings, like {'Alien': 5}")
+    if not isinstance(ratings, str) and isinstance(ratings, Iterable):
+        names = list(ratings)
+        if all(isinstance(name, str) for name in names):
+            return dict.fromkeys(names, scale.hi)
+    raise InputError("own items are a list of ids or titles, like ['Alien', 'Heat']")
 
 
 def _number(value: float, title: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from discreet.domain.errors import InputError
 
 _MAX_LEVELS = 256
+_PRESENCE = "presence"
 
 
 @dataclass(frozen=True)
@@ -22,11 +23,14 @@ class Scale:
         hi: The largest rating, above `lo`.
         step: The distance between neighbouring ratings; it divides `hi - lo` into at most
             255 parts. `None` for a continuous scale.
+        presence: Whether a record says only that it is there: a click, a purchase. Then the scale
+            is 0 to 1, every record has the value 1, and 0 stands for no record.
     """
 
     lo: float
     hi: float
     step: float | None = 1.0
+    presence: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.hi - self.lo) or self.lo >= self.hi:
@@ -42,10 +46,16 @@ class Scale:
                     f"step {self.step:g} does not divide {self.lo:g}..{self.hi:g} into 1 to "
                     f"{_MAX_LEVELS - 1} equal parts; use step None for a continuous scale"
                 )
+        if not isinstance(self.presence, bool):
+            raise InputError("a scale's presence is True or False")
+        if self.presence and (self.lo, self.hi, self.step) != (0, 1, 1):
+            raise InputError("presence is on the scale 0..1 in steps of 1 and no other")
 
     @classmethod
     def parse(cls, text: str) -> Scale:
-        """Read `lo..hi`, `lo..hi/step` or `lo..hi/continuous`, as the command line writes it."""
+        """Read `lo..hi`, `lo..hi/step`, `lo..hi/continuous` or `presence`: see `spelling`."""
+        if text.strip() == _PRESENCE:
+            return PRESENCE
         span, _, step = text.partition("/")
         lo, dots, hi = span.partition("..")
         try:
@@ -55,8 +65,16 @@ class Scale:
             return cls(float(lo), float(hi), parsed)
         except ValueError:
             raise InputError(
-                f"'{text}' is not a scale; write 1..5, 0.5..5/0.5 or -10..10/continuous"
+                f"'{text}' is not a scale; write 1..5, 0.5..5/0.5, -10..10/continuous or presence"
             ) from None
+
+    @property
+    def spelling(self) -> str:
+        """The scale as `parse` reads it and the command line writes it."""
+        if self.presence:
+            return _PRESENCE
+        ending = {1.0: "", None: "/continuous"}.get(self.step, f"/{self.step}")
+        return f"{_shortest(self.lo)}..{_shortest(self.hi)}{ending}"
 
     @property
     def range(self) -> float:
@@ -70,7 +88,10 @@ class Scale:
 
     @property
     def levels(self) -> npt.NDArray[np.float64] | None:
-        """The possible ratings in rising order, or None on a continuous scale."""
+        """The possible ratings in rising order, or None on a continuous scale.
+
+        A level's place is its code, so presence has 0 here too, though no record ever does.
+        """
         if self.step is None:
             return None
         return self.decode(np.arange(self._parts + 1))
@@ -84,7 +105,8 @@ class Scale:
         """Which values are ratings of this scale (NaN is none)."""
         array = np.asarray(values, dtype=np.float64)
         slack = 1e-6 * self.range
-        inside = (array >= self.lo - slack) & (array <= self.hi + slack)
+        least = self.hi if self.presence else self.lo
+        inside = (array >= least - slack) & (array <= self.hi + slack)
         if self.step is None:
             return inside
         with np.errstate(invalid="ignore", over="ignore"):
@@ -113,5 +135,17 @@ class Scale:
         return np.where(array < self._parts, below, self.hi)
 
     def __str__(self) -> str:
+        if self.presence:
+            return "presence only"
         kind = "continuous" if self.step is None else f"in steps of {self.step:g}"
         return f"{self.lo:g}..{self.hi:g} {kind}"
+
+
+def _shortest(number: float) -> str:
+    """The number without a needless `.0`, and without loss."""
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
+
+
+PRESENCE = Scale(0, 1, 1, presence=True)
+"""The scale of records that say only that they are there: told by the curator, never inferred."""

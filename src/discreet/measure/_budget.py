@@ -104,6 +104,14 @@ class Spender:
         """Whether noise was drawn from the operating system's source."""
         return self._purse is not None and self._purse.is_private
 
+    def spread_of(self, share: float) -> float:
+        """The noise's standard deviation for a sensitivity of 1 at this share."""
+        if self.budget.is_infinite:
+            return 0.0
+        if self.budget.noise is Noise.GAUSSIAN:
+            return 1 / (self.budget.amount * math.sqrt(share))
+        return math.sqrt(2) / (self.budget.amount * share)
+
     def release(
         self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
     ) -> tuple[npt.NDArray[np.int64], float]:

@@ -32,10 +32,11 @@ _Floats = npt.NDArray[np.float64]
 # Of five-star data, in squared units of a scale of width 4; other scales stretch them.
 USER_VARIANCE, RATING_VARIANCE, RESIDUAL_VARIANCE = 0.2, 0.72, 0.8
 _RAW_VARIANCE, _RESIDUAL_SPREAD = 1.1, 0.93
-_VOTE_VARIANCE = 0.06
+VOTE_VARIANCE = 0.06
 _MOST_EFFECT = 0.3
 _USUAL_RATIO = 1.0
 _FLOOR = 0.3
+_LEARNABLE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +118,10 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
     sampled = _RAW_VARIANCE * stretch(scale) * known
     variances = sum_spread**2 + (mean * unknown) ** 2 + sampled + 1e-9
     most = _MOST_EFFECT * stretch(scale)
-    effects, left = learn_effects(S - known * mean, known, variances, largest=most)
-    start = Effects(scale.mid + mean, doubt, effects, left, n, count_spread, all_count)
+    nothing = np.zeros(len(n))
+    start = Effects(scale.mid + mean, doubt, nothing, nothing, n, count_spread, all_count)
+    popularity = _log_popularity(start)
+    effects, left = learn_effects(S - known * mean, known, variances, popularity, largest=most)
     return start.moved(scale, effects, left)
 
 
@@ -171,7 +174,8 @@ def measure_user_round(
     ratings: Ratings, spender: Spender, share: float, effects: Effects, *, first: bool
 ) -> Effects:
     """One round of effects for users; 2 % of the share says how votes relate to counts."""
-    statistic = user_residuals(ratings.scale, effects, spender.budget.noise, first=first)
+    attention = attention_of(effects, _LEARNABLE * spender.spread_of(0.98 * share))
+    statistic = user_residuals(ratings.scale, effects, spender.budget.noise, attention, first=first)
     exact, exact_scale = statistic.measure(ratings)
     S, spread = spender.release_floats(
         exact, statistic.sensitivity, statistic.grid, 0.98 * share, "users' scaled residuals"
@@ -179,11 +183,9 @@ def measure_user_round(
     scale = spender.release_number(
         exact_scale, statistic.scale_sensitivity, statistic.grid, 0.02 * share, "users' scales"
     )
-    # w_u is about ratio/||e_u||, and counts are sums of 1/||e_u||: a sum holds ratio * count of h.
-    usual = _USUAL_RATIO / math.sqrt(stretch(ratings.scale))
-    ratio, _ = shrink_ratio(scale, effects.people, usual, 0.2 * usual)
-    design = ratio * effects.known_counts
-    noise = spread**2 + _VOTE_VARIANCE * effects.known_counts
+    ratio = usual_ratio(scale, effects.people, ratings.scale)
+    design = ratio * attention * effects.known_counts
+    noise = spread**2 + VOTE_VARIANCE * design * attention
     if first:
         most = _MOST_EFFECT * stretch(ratings.scale)
         learnt, left = learn_effects(S, design, noise, _log_popularity(effects), largest=most)
@@ -193,12 +195,39 @@ def measure_user_round(
     return effects.moved(ratings.scale, learnt, left)
 
 
-def user_residuals(scale: Scale, effects: Effects, noise: Noise, *, first: bool) -> UserVotes:
+def attention_of(effects: Effects, least: float) -> _Floats:
+    """How much of a person's say an item is worth: little if it is known anyway, or cannot be.
+
+    Errors of item i weigh with its count n and shrink with (a n)^2: the best a^2 is about
+    (1 - n0/n)/n where n is above the noise n0. Never below a twentieth of the largest, and 1 on
+    average over ratings, so that a person's say is as long as without.
+    """
+    n = effects.known_counts
+    threshold = max(least, _LEARNABLE * effects.count_spread, 0.1 * float(n.mean()))
+    worth = np.where(n > threshold, (1 - threshold / n) / n, 0.0)
+    worth = np.maximum(worth, 0.0025 * float(worth.max()))
+    average = float(n @ worth) / float(n.sum())
+    return np.sqrt(worth / average) if average > 0 else np.ones(len(n))
+
+
+def usual_ratio(scales: Noisy, people: Noisy, scale: Scale) -> float:
+    """What w_u ||e_u|| is on average.
+
+    With counts as sums of 1/||e_u||, a sum over users of w_u h holds about ratio * count of h.
+    """
+    usual = _USUAL_RATIO / math.sqrt(stretch(scale))
+    return shrink_ratio(scales, people, usual, 0.2 * usual)[0]
+
+
+def user_residuals(
+    scale: Scale, effects: Effects, noise: Noise, attention: _Floats | None = None, *, first: bool
+) -> UserVotes:
     """What the effects leave of a rating; after the first round without the person's level."""
     width = stretch(scale)
     precisions = 1 / (RESIDUAL_VARIANCE * width + effects.variances)
     prior = None if first else 1 / (USER_VARIANCE * width)
-    return UserVotes(effects.levels, precisions, prior, noise, _FLOOR * math.sqrt(width))
+    floor = _FLOOR * math.sqrt(width)
+    return UserVotes(effects.levels, precisions, prior, noise, floor, attention)
 
 
 def clipped_moments(clamp: float, scale: Scale) -> tuple[float, float]:

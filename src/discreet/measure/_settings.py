@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from discreet.domain import InputError, Scale
 from discreet.measure._noise import Noise
@@ -29,44 +31,49 @@ class Cleaning(enum.StrEnum):
     """The largest eigenvectors as they are."""
 
 
+class Method(enum.StrEnum):
+    """How ratings become item factors."""
+
+    REFINED = "refined"
+    """Effects, free directions, a small covariance, one private refinement of all items."""
+    COVARIANCE = "covariance"
+    """Effects and covariance, after McSherry and Mironov."""
+
+
 @dataclass(frozen=True)
-class CovarianceSettings:
-    """The trusted curator's method.
+class Settings:
+    """What both methods are told.
 
     Attributes:
         protect: Whom the release protects.
         noise: Gaussian (delta above 0) or Laplace (delta 0).
-        rank: The most factors that are kept.
-        clean: How the covariance becomes factors.
+        rank: The most factors that the covariance gives.
         head: How many items the covariance covers; None lets released counts decide.
-        dense: Whether the covariance itself and its weights are published, for `knn`.
         clamp: B on a scale of width 4; it grows with the scale.
         fictitious: beta_p.
         offset: Added to c in the weight (c + offset)^-1/2.
         effect_share: The part of the budget for the first round of item effects.
         level_share: The part for measuring the global mean again; None lets released counts decide.
-        covariance_share: The part for the covariance; None lets released counts decide.
-        weight_share: The part of the covariance's share that Wgt gets, if `dense`.
+        taste_share: The part for tastes, the covariance and what follows; None lets released
+            counts decide.
     """
 
     protect: Unit = Unit.USER
     noise: Noise = Noise.GAUSSIAN
     rank: int = 20
-    clean: Cleaning = Cleaning.AUTO
     head: int | None = None
-    dense: bool = False
     clamp: float = 0.5
     fictitious: int = 20
     offset: float = 5.0
     effect_share: float = 0.2
     level_share: float | None = None
-    covariance_share: float | None = None
-    weight_share: float = 0.2
+    taste_share: float | None = None
+
+    method: ClassVar[Method]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "protect", Unit(self.protect))
         object.__setattr__(self, "noise", Noise(self.noise))
-        object.__setattr__(self, "clean", Cleaning(self.clean))
         self.centring(Scale(1, 5))  # refuses a clamp or fictitious ratings that cannot be
         if not (math.isfinite(self.offset) and self.offset >= 0):
             raise InputError(f"offset must be 0 or more, not {self.offset:g}")
@@ -74,18 +81,16 @@ class CovarianceSettings:
             raise InputError(f"rank must be from 0 to 500, not {self.rank}")
         if self.head is not None and self.head < 2:
             raise InputError(f"the covariance needs at least 2 items, not {self.head}")
-        if not 0 < self.weight_share < 1:
-            raise InputError(f"weight_share must be between 0 and 1, not {self.weight_share:g}")
         if not 0 < self.effect_share <= 0.8:
             raise InputError(f"effect_share is above 0 and at most 0.8, not {self.effect_share:g}")
-        share, level = self.covariance_share, self.level_share
+        share, level = self.taste_share, self.level_share
         if level is not None and not 0 <= level <= 0.9 - self.effect_share:
             raise InputError(f"level_share leaves nothing for the item effects: {level:g}")
-        if share is not None and not 0 <= share <= self._most_covariance:
-            raise InputError(f"covariance_share leaves nothing for the item effects: {share:g}")
+        if share is not None and not 0 <= share <= self._most_taste:
+            raise InputError(f"taste_share leaves nothing for the item effects: {share:g}")
 
     @property
-    def _most_covariance(self) -> float:
+    def _most_taste(self) -> float:
         """So that the second round of effects has a tenth of the budget at least."""
         return min(0.75, 0.9 - self.effect_share - (self.level_share or 0.0))
 
@@ -93,25 +98,87 @@ class CovarianceSettings:
         """The centring on this scale."""
         return HuberCentring(self.clamp * scale.range / 4, self.fictitious)
 
-    def share_of_covariance(self, strength: float) -> float:
-        """How much of the budget the covariance gets: nothing where it could not be learnt."""
+    def share_of_taste(self, strength: float) -> float:
+        """How much of the budget tastes get: nothing where they could not be learnt."""
         if self.rank == 0:
             return 0.0
-        if self.covariance_share is not None:
-            return self.covariance_share
-        share = min(self._most_covariance, 0.8 - 20 / max(strength, 1e-9))
+        if self.taste_share is not None:
+            return self.taste_share
+        share = min(self._most_taste, 0.8 - 20 / max(strength, 1e-9))
         return share if share >= 0.1 else 0.0
 
     def share_of_level(self, strength: float) -> float:
         """How much measuring the global mean again gets: much where nothing else can be learnt."""
         if self.level_share is not None:
             return self.level_share
-        if self.share_of_covariance(strength) or strength >= _NOTHING:
+        if self.share_of_taste(strength) or strength >= _NOTHING:
             return 0.0
         return 0.9 - self.effect_share
+
+    @abc.abstractmethod
+    def head_size(self, strength: float, items: int) -> int:
+        """How many items the covariance covers."""
+
+
+@dataclass(frozen=True)
+class CovarianceSettings(Settings):
+    """The trusted curator's method, after McSherry and Mironov.
+
+    Attributes:
+        clean: How the covariance becomes factors.
+        dense: Whether the covariance itself and its weights are published, for `knn`.
+        weight_share: The part of the covariance's share that Wgt gets, if `dense`.
+    """
+
+    method = Method.COVARIANCE
+
+    clean: Cleaning = Cleaning.AUTO
+    dense: bool = False
+    weight_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "clean", Cleaning(self.clean))
+        if not 0 < self.weight_share < 1:
+            raise InputError(f"weight_share must be between 0 and 1, not {self.weight_share:g}")
 
     def head_size(self, strength: float, items: int) -> int:
         """How many items the covariance covers: four times what can be learnt."""
         if self.head is not None:
             return min(self.head, items, MOST_HEAD)
         return min(items, MOST_HEAD, max(50, round(4 * min(strength, items))))
+
+
+@dataclass(frozen=True)
+class RefinedSettings(Settings):
+    """Our own method: see docs/method.md.
+
+    Attributes:
+        refine_share: The part of the tastes' share for the refinement; the covariance, which only
+            has to point the way, gets the rest.
+        reach: Gamma: where a person's tastes are cut off; None for what the unit asks for.
+    """
+
+    method = Method.REFINED
+
+    rank: int = 12
+    clamp: float = 0.4
+    fictitious: int = 40
+    refine_share: float = 0.7
+    reach: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.refine_share < 1:
+            raise InputError(f"refine_share must be between 0 and 1, not {self.refine_share:g}")
+        if self.reach is not None and not 0 < self.reach < 1e6:
+            raise InputError(f"reach must be above 0, not {self.reach:g}")
+
+    def head_size(self, strength: float, items: int) -> int:
+        """A few hundred items: enough to point the way to the rest."""
+        return min(self.head or round(min(max(150, 100 + strength), 1500)), items, MOST_HEAD)
+
+
+SETTINGS: dict[Method, type[Settings]] = {
+    settings.method: settings for settings in (RefinedSettings, CovarianceSettings)
+}

@@ -76,3 +76,12 @@ class SvdPredictor(Predictor):
         weighted = residuals * self._precisions[own.items]
         contributions: Floats = np.linalg.solve(A, targets.T).T @ rated.T * weighted
         return contributions
+
+
+class PosteriorPredictor(SvdPredictor):
+    """The same posterior mean, for releases of method "refined".
+
+    There the rows of factors have an uncertainty of their own, and an uncertain item counts less.
+    """
+
+    name: ClassVar[str] = "posterior"

@@ -12,12 +12,19 @@ from discreet.ratings._splits import (
     split_random,
 )
 from discreet.ratings._write import check_target, write_catalog, write_ratings
-from discreet.ratings.readers import read_catalog, read_probe, read_ratings
+from discreet.ratings.readers import (
+    ItemFeatures,
+    read_catalog,
+    read_features,
+    read_probe,
+    read_ratings,
+)
 from discreet.ratings.synthetic import SHAPES, Shape, find_shape, make_ratings
 
 __all__ = [
     "SHAPES",
     "Figures",
+    "ItemFeatures",
     "Ratings",
     "Shape",
     "Split",
@@ -26,6 +33,7 @@ __all__ = [
     "find_shape",
     "make_ratings",
     "read_catalog",
+    "read_features",
     "read_probe",
     "read_ratings",
     "split_by_time",

@@ -32,9 +32,10 @@ def build_ratings(
 ) -> Ratings:
     """Sort and fold columns whose rows come in any order.
 
-    Of several rows with the same user and item the last one wins; how many were replaced is kept
-    in `Ratings.duplicates`. The result depends on the columns alone, never on the thread count.
-    Columns that are already in order are used as they are, without a copy.
+    Of several rows with the same user and item the last one wins; if they say only presence, the
+    one with the earliest time does, so that the rows' order does not count. How many were replaced
+    is kept in `Ratings.duplicates`. The result depends on the columns alone, never on the thread
+    count. Columns that are already in order are used as they are, without a copy.
 
     Beyond its inputs this takes 4 bytes a row for the order, and the columns of the result.
 
@@ -60,6 +61,8 @@ def build_ratings(
     if not _in_order(users, items):
         order = _grouped(users, starts)
         items = _sorted_within(items, order, starts)
+        if scale.presence and times is not None:
+            _choose_earliest(items, order, starts, times)
         kept = _fold(items, order, starts)
         duplicates = rows - kept
         items, order = items[:kept], order[:kept]
@@ -157,6 +160,21 @@ def _insertion_sort(keys: npt.NDArray[np.int64]) -> None:
             keys[hole] = keys[hole - 1]
             hole -= 1
         keys[hole] = key
+
+
+@numba.njit(cache=True, parallel=True)
+def _choose_earliest(
+    items: npt.NDArray[np.int32],
+    order: npt.NDArray[np.uint32],
+    starts: npt.NDArray[np.int64],
+    times: npt.NDArray[np.uint32],
+) -> None:
+    """Put the earliest row of equal items at their end, where `_fold` takes it."""
+    for user in numba.prange(starts.size - 1):
+        for place in range(starts[user] + 1, starts[user + 1]):
+            again = items[place] == items[place - 1]
+            if again and times[order[place - 1]] < times[order[place]]:
+                order[place] = order[place - 1]
 
 
 @numba.njit(cache=True)

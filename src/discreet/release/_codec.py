@@ -63,7 +63,6 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Release:
 
 
 def _metadata(release: Release, tensors: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, str]:
-    scale = {"lo": release.scale.lo, "hi": release.scale.hi, "step": release.scale.step}
     catalog = {
         "items": len(release.catalog),
         "origin": str(release.catalog.origin),
@@ -72,12 +71,18 @@ def _metadata(release: Release, tensors: Mapping[str, npt.NDArray[np.generic]]) 
     return {
         _MARK: str(FORMAT),
         "method": release.method,
-        "scale": _json(scale),
+        "scale": _json(_scale_entry(release.scale)),
         "catalog": _json(catalog),
         "guarantee": _json(release.guarantee.to_dict()),
         "parameters": _json(dict(release.parameters)),
         "tensors": _json({name: _tensor_entry(array) for name, array in tensors.items()}),
     }
+
+
+def _scale_entry(scale: Scale) -> dict[str, Any]:
+    entry: dict[str, Any] = {"lo": scale.lo, "hi": scale.hi, "step": scale.step}
+    # Left out where false, so that readers older than the field read every release of ratings.
+    return entry | {"presence": True} if scale.presence else entry
 
 
 def _json(value: Any) -> str:

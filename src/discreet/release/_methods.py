@@ -60,19 +60,25 @@ class MethodLayout:
     together: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
 
 
+_FACTORS = {
+    "item_effects": ArrayLayout("float32", ("items",)),
+    "item_effect_variances": ArrayLayout("float32", ("items",), at_least=0),
+    "item_counts": ArrayLayout("float32", ("items",), at_least=0),
+    "factors": ArrayLayout("float32", ("items", "factors")),
+    "factor_variances": ArrayLayout("float32", ("items",), at_least=0),
+}
+_MODEL = {"global_mean": -math.inf, "user_variance": 0, "rating_variance": 1e-9}
+
 METHODS: dict[str, MethodLayout] = {
+    "refined": MethodLayout(arrays=_FACTORS, parameters=_MODEL),
     "covariance": MethodLayout(
-        arrays={
-            "item_effects": ArrayLayout("float32", ("items",)),
-            "item_effect_variances": ArrayLayout("float32", ("items",), at_least=0),
-            "item_counts": ArrayLayout("float32", ("items",), at_least=0),
-            "factors": ArrayLayout("float32", ("items", "factors")),
-            "factor_variances": ArrayLayout("float32", ("items",), at_least=0),
+        arrays=_FACTORS
+        | {
             "head": ArrayLayout("int32", ("head",), at_least=0, below="items", optional=True),
             "covariance": ArrayLayout("float32", (_TRIANGLE + "head",), optional=True),
             "weights": ArrayLayout("float32", (_TRIANGLE + "head",), optional=True),
         },
-        parameters={"global_mean": -math.inf, "user_variance": 0, "rating_variance": 1e-9},
+        parameters=_MODEL,
         together=((("head", "covariance", "weights"), ("covariance_noise", "weights_noise")),),
     ),
 }

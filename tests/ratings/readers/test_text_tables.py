@@ -156,7 +156,7 @@ def test_two_columns_that_could_be_the_same_are_asked_about(write, refusal):
 def test_presence_alone_is_refused(write, refusal):
     error = refusal(write("r.csv", "user,item,time\n1,2,3\n"))
     assert "no column for the rating among user, item, time" in str(error)
-    assert "presence alone" in str(error)
+    assert "implicit=True reads presence alone" in str(error)
 
 
 def test_a_first_line_that_may_be_data_is_not_shown(write, refusal):

@@ -23,11 +23,12 @@ _Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class UserVotes:
-    """Sum over users of x_u w_u, each user's vector scaled to length at most 1.
+    """Sum over users of a x_u w_u, each user's vector scaled to length at most 1.
 
     x is what the released levels leave of a rating, and after the first round the person's own
     level is taken off as well: any function of a user's own ratings may stand here, since the
-    scaling alone bounds the influence. w_u = 1/max(||x_u||, f ||e_u||), in the norm of the noise.
+    scaling alone bounds the influence. w_u = 1/max(||a x_u||, f ||a e_u||), in the norm of the
+    noise; a_i says how much of a person's say item i is worth.
 
     Args:
         levels: What was released of the items so far.
@@ -35,6 +36,7 @@ class UserVotes:
         prior: 1/variance of people's levels; None leaves their level in.
         noise: Which norm.
         floor: f; a person whose residuals are smaller on average is not blown up any further.
+        attention: a, above 0, from released numbers; all 1 if absent.
     """
 
     levels: ItemLevels
@@ -42,8 +44,12 @@ class UserVotes:
     prior: float | None
     noise: Noise
     floor: float = 0.3
+    attention: _Floats | None = None
 
     def __post_init__(self) -> None:
+        a = self.attention
+        if a is not None and not np.all((a > 1e-9) & (a < 1e9)):
+            raise InputError("attention is above 0 for every item")
         if not 1e-100 < self.floor < 1e100:
             raise InputError(f"floor must be above 0, not {self.floor:g}")
 
@@ -56,46 +62,63 @@ class UserVotes:
 
     @property
     def scale_sensitivity(self) -> float:
-        """Of the sum of `||e_u|| w_u`, in grid units: no user's exceeds 1/f."""
+        """Of the sum of `||e_u|| w_u`, each at most 1/f, in grid units."""
         return float(np.ceil(GRID / self.floor))
 
     def measure(self, ratings: Ratings) -> tuple[npt.NDArray[np.int64], int]:
-        """The exact sums and the exact sum of ||e_u|| w_u; private."""
+        """The exact sums and the exact sum of min(||e_u|| w_u, 1/f); private."""
+        attention = np.ones(len(ratings.catalog)) if self.attention is None else self.attention
 
         def work(block: Ratings, _: int) -> tuple[npt.NDArray[np.int64], int]:
             x = self.residuals(block)
             sums = np.zeros(len(block.catalog), dtype=np.int64)
             l1 = self.noise is Noise.LAPLACE
-            return sums, _add_votes(block.starts, block.items, x, l1, self.floor, sums)
+            told = (block.starts, block.items, x, attention, l1, self.floor)
+            return sums, _add_votes(*told, sums)
 
         parts = over_blocks(ratings, work)
         return sum_of([p[0] for p in parts], len(ratings.catalog)), sum(p[1] for p in parts)
 
     def residuals(self, block: Ratings) -> _Floats:
         """X of every rating; private."""
-        x = block.values() - self.levels.global_mean - self.levels.effects[block.items]
+        x = self.distances(block)
         if self.prior is not None:
             _take_off_level(block.starts, block.items, x, self.precisions, self.prior)
         return x
 
+    def distances(self, block: Ratings) -> _Floats:
+        """What the levels of the items alone leave of every rating; private."""
+        x: _Floats = block.values() - self.levels.global_mean - self.levels.effects[block.items]
+        return x
+
 
 @nb.njit(cache=True, nogil=True)
-def _add_votes(starts, items, x, l1, floor, sums):  # type: ignore[no-untyped-def]
+def scale_of(items, x, attention, l1, floor):  # type: ignore[no-untyped-def]
+    """W of one person, a little short so that rounding cannot lengthen the vector."""
+    length, size = 0.0, 0.0
+    for place in range(len(items)):
+        worth = attention[items[place]]
+        one = worth * x[place]
+        length += abs(one) if l1 else one * one
+        size += worth if l1 else worth * worth
+    if not l1:
+        length, size = np.sqrt(length), np.sqrt(size)
+    return _SAFE / max(length, floor * size)
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_votes(starts, items, x, attention, l1, floor, sums):  # type: ignore[no-untyped-def]
     """Add every user's scaled vector, rounded towards zero; returns the sum of ||e|| w."""
     scales = np.int64(0)
     for user in range(len(starts) - 1):
         begin, end = starts[user], starts[user + 1]
         if begin == end:
             continue
-        length, size = 0.0, float(end - begin)
+        vote = GRID * scale_of(items[begin:end], x[begin:end], attention, l1, floor)
+        size = float(end - begin)
+        scales += np.int64(min(vote * (size if l1 else np.sqrt(size)), _SAFE * GRID / floor))
         for place in range(begin, end):
-            length += abs(x[place]) if l1 else x[place] * x[place]
-        if not l1:
-            length, size = np.sqrt(length), np.sqrt(size)
-        vote = _SAFE * GRID / max(length, floor * size)
-        scales += np.int64(vote * size)
-        for place in range(begin, end):
-            sums[items[place]] += np.int64(x[place] * vote)
+            sums[items[place]] += np.int64(attention[items[place]] * x[place] * vote)
     return scales
 
 

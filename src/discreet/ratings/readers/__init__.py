@@ -7,17 +7,21 @@ from discreet.ratings.readers._columns import Columns
 from discreet.ratings.readers._layouts import Layout
 from discreet.ratings.readers._netflix import Probe, read_probe
 from discreet.ratings.readers._read import GivenScale, RatingSource, read_ratings
+from discreet.ratings.readers.features import FeatureSource, ItemFeatures, read_features
 
 __all__ = [
     "BadRows",
     "CatalogColumns",
     "Columns",
+    "FeatureSource",
     "GivenScale",
+    "ItemFeatures",
     "Layout",
     "Probe",
     "Progress",
     "RatingSource",
     "read_catalog",
+    "read_features",
     "read_probe",
     "read_ratings",
 ]

@@ -117,8 +117,8 @@ class Batch:
     """Each row's place in the origin."""
     users: Ids
     items: Ids
-    ratings: npt.NDArray[np.float64]
-    """NaN where there is a fault."""
+    ratings: npt.NDArray[np.float64] | None
+    """NaN where there is a fault; None where only presence was read."""
     times: npt.NDArray[np.int64] | None = None
     """Seconds since 1970, not yet checked for fitting 32 bits."""
     faults: npt.NDArray[np.uint8] | None = None
@@ -129,7 +129,7 @@ class Batch:
     """How much of the source has been read by now."""
 
     def __len__(self) -> int:
-        return len(self.ratings)
+        return len(self.lines)
 
 
 def mark(

@@ -11,28 +11,28 @@ import polars as pl
 from discreet.domain import Catalog, CatalogOrigin, InputError
 from discreet.ratings.readers._batch import Lines, Origin, Rows
 from discreet.ratings.readers._columns import ITEM_IDS, ITEM_WORDS, by_name, told_place
-from discreet.ratings.readers._files import beginning, is_parquet, whole
+from discreet.ratings.readers._files import is_parquet
 from discreet.ratings.readers._frames import open_parquet, read_parquet
-from discreet.ratings.readers._lines import Dialect, make_sure, records
-from discreet.ratings.readers._parse import parse
-from discreet.ratings.readers._text_table import first_line, guess_separator, split_line
+from discreet.ratings.readers._words import read_header, read_list, read_words
 
 CatalogColumns = Mapping[str, str | int | None]
 """Which column is the `id` and which the `title`: a name, or a position counted from 0."""
 
-_ID_NAMES = (ITEM_IDS | {"id"}, ITEM_WORDS)
+ID_NAMES = (ITEM_IDS | {"id"}, ITEM_WORDS)
+"""What a column of item ids is called, in groups: see `by_name`."""
+
 _TITLE_NAMES = (
     frozenset(["title", "itemtitle", "movietitle", "booktitle", "producttitle"]),
     frozenset(["name", "itemname", "moviename", "productname"]),
 )
 
 _LISTS = {
-    "u.item": ("|", 3, 1),
-    "movies.dat": ("::", 3, 1),
-    "movie_titles.txt": (",", 3, 2),
-    "movie_titles.csv": (",", 3, 2),
+    "u.item": ("|", ("id", "title", "others"), 2),
+    "movies.dat": ("::", ("id", "title", "genres"), 2),
+    "movie_titles.txt": (",", ("id", "year", "title"), 3),
+    "movie_titles.csv": (",", ("id", "year", "title"), 3),
 }
-"""By a published file's name: what separates, into how many fields at most, which is the title."""
+"""By a published file's name: what separates which fields, and how many there must be."""
 
 
 def read_catalog(
@@ -54,7 +54,8 @@ def read_catalog(
     """
     file = Path(path)
     if file.name in _LISTS and columns is None:
-        return _from_list(file, origin)
+        frame, lines = read_list(file, *_LISTS[file.name])
+        return _catalog(frame.select("id", "title"), lines, Lines(file), origin)
     if is_parquet(file):
         arrow = open_parquet(file)
         names = arrow.schema_arrow.names
@@ -65,52 +66,10 @@ def read_catalog(
 
 
 def _from_text(file: Path, columns: CatalogColumns | None, origin: CatalogOrigin) -> Catalog:
-    first = first_line(file)
-    separator = guess_separator(first, file, least=1)
-    names = split_line(first, separator)
+    names, separator = read_header(file)
     places = _places(names, columns, file)
-    dialect = Dialect(separator, len(names), quoted=separator != "::")
-    frames, lines = [], []
-    for glanced in records(file, dialect, header=True):
-        run = make_sure(glanced, file, dialect)
-        if len(run.broken_lines):
-            raise InputError(
-                f"does not have the {len(names)} fields that every line must have",
-                path=file,
-                line=int(run.broken_lines[0]),
-            )
-        if len(run.lines):
-            frame = parse(run.data, dialect, {r: (at, pl.String) for r, at in places.items()})
-            if frame is None or frame.height != len(run.lines):
-                raise InputError('has fields with unbalanced quotes (")', path=file)
-            frames.append(frame)
-            lines.append(pl.Series(run.lines))
-    if not frames:
-        raise InputError("has a header but no items below it", path=file)
-    return _catalog(pl.concat(frames), pl.concat(lines), Lines(file), origin)
-
-
-def _from_list(file: Path, origin: CatalogOrigin) -> Catalog:
-    """A published list without a header, in UTF-8 or, as most of them are, in latin-1."""
-    separator, parts, title = _LISTS[file.name]
-    beginning(file)
-    raw = whole(file)
-    try:
-        text = raw.decode()
-    except UnicodeDecodeError:
-        text = raw.decode("latin-1")
-    lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line", 1)
-    lines = lines.with_columns(pl.col("text").str.strip_chars_end("\r"))
-    lines = lines.filter(pl.col("text") != "")
-    fields = lines["text"].str.splitn(separator, parts).struct.unnest()
-    chosen = fields.select(id="field_0", title=f"field_{title}")
-    lacking = chosen["title"].is_null()
-    if lacking.any():
-        line = int(lines["line"].filter(lacking)[0])
-        raise InputError(
-            f"does not have the {title + 1} fields that every line must have", path=file, line=line
-        )
-    return _catalog(chosen, lines["line"], Lines(file), origin)
+    frame, lines = read_words(file, separator, len(names), places)
+    return _catalog(frame, lines, Lines(file), origin)
 
 
 def _places(names: list[str], columns: CatalogColumns | None, file: Path) -> dict[str, int]:
@@ -119,7 +78,7 @@ def _places(names: list[str], columns: CatalogColumns | None, file: Path) -> dic
         raise InputError("the columns of a catalogue are id and title")
     places: dict[str, int] = {}
     try:
-        for role, groups in (("id", _ID_NAMES), ("title", _TITLE_NAMES)):
+        for role, groups in (("id", ID_NAMES), ("title", _TITLE_NAMES)):
             place = (
                 told_place(names, role, told[role])
                 if role in told

@@ -20,21 +20,27 @@ def to_batch(
     done: int,
     broken: Broken | None = None,
 ) -> Batch:
-    """A batch from columns `user`, `item`, `rating` and perhaps `time`, of any sensible types.
+    """A batch from columns `user`, `item` and perhaps `rating` and `time`, of any sensible types.
 
     Raises:
         InputError: A column's type can never hold what it should.
     """
-    users, faults = _ids(frame["user"], None, Fault.USER_EMPTY)
-    items, faults = _ids(frame["item"], faults, Fault.ITEM_EMPTY)
-    ratings, faults = _ratings(frame["rating"], faults)
-    times = None
+    users, faults = to_ids(frame["user"], None, Fault.USER_EMPTY)
+    items, faults = to_ids(frame["item"], faults, Fault.ITEM_EMPTY)
+    ratings = times = None
+    if "rating" in frame.columns:
+        ratings, faults = _ratings(frame["rating"], faults)
     if "time" in frame.columns:
         times, faults = _times(frame["time"], faults)
     return Batch(origin, lines, users, items, ratings, times, faults, broken, done)
 
 
-def _ids(column: pl.Series, faults: _Faults, empty: Fault) -> tuple[Ids, _Faults]:
+def to_ids(column: pl.Series, faults: _Faults, empty: Fault) -> tuple[Ids, _Faults]:
+    """A column of identifiers, with the empty ones noted.
+
+    Raises:
+        InputError: Its type can never hold identifiers.
+    """
     if column.dtype.is_float():
         column = _whole(column)
     if column.dtype.is_integer():

@@ -51,7 +51,8 @@ class Collector:
     """Takes batches in order and makes `Ratings` of them.
 
     Args:
-        scale: The scale that every rating must be on.
+        scale: The scale that every rating must be on. If it is presence, ratings are not looked
+            at: a row is enough.
         catalog: The catalogue, or None to read it off the ratings.
         on_bad_rows: `refuse` raises on the first bad row; `skip` leaves bad rows out and counts
             them.
@@ -128,7 +129,9 @@ class Collector:
         faults = batch.faults
         if batch.times is not None:
             faults = mark(faults, (batch.times < 0) | (batch.times > _MAX_TIME), Fault.TIME_RANGE)
-        faults = mark(faults, ~self._scale.contains(batch.ratings), Fault.OFF_SCALE)
+        if not self._scale.presence:
+            assert batch.ratings is not None
+            faults = mark(faults, ~self._scale.contains(batch.ratings), Fault.OFF_SCALE)
         return faults if places is None else mark(faults, places == UNKNOWN, Fault.UNKNOWN_ITEM)
 
     def _refuse(self, batch: Batch, faults: npt.NDArray[np.uint8] | None) -> None:
@@ -159,19 +162,27 @@ class Collector:
         places: npt.NDArray[np.int32] | None,
         good: npt.NDArray[np.bool_] | None,
     ) -> None:
-        ratings = batch.ratings if good is None else batch.ratings[good]
-        if not len(ratings):
+        rows = len(batch) if good is None else int(np.count_nonzero(good))
+        if not rows:
             return
-        self._rows += len(ratings)
+        self._rows += rows
         self._users.add(_chosen(batch.users, good))
         if places is None:
             self._item_ids.add(_chosen(batch.items, good))
         else:
             self._items.append(places if good is None else places[good])
-        self._codes.append(self._scale.encode(ratings))
+        self._codes.append(self._encoded(batch, good, rows))
         if batch.times is not None:
             times = batch.times if good is None else batch.times[good]
             self._times.append(times)
+
+    def _encoded(
+        self, batch: Batch, good: npt.NDArray[np.bool_] | None, rows: int
+    ) -> npt.NDArray[np.generic]:
+        if self._scale.presence:
+            return self._scale.encode(np.full(rows, self._scale.hi))
+        assert batch.ratings is not None
+        return self._scale.encode(batch.ratings if good is None else batch.ratings[good])
 
 
 def _chosen(ids: Ids, good: npt.NDArray[np.bool_] | None) -> Ids:

@@ -46,13 +46,14 @@ _NAMES: dict[Role, tuple[frozenset[str], ...]] = {
 
 
 def find_columns(
-    names: Sequence[str], told: Columns | None, *, may_show: bool = True
+    names: Sequence[str], told: Columns | None, *, implicit: bool = False, may_show: bool = True
 ) -> dict[Role, int]:
     """The position of each role's column among `names`; the time may be absent.
 
     Args:
         names: The table's column names.
         told: What the caller says; roles not mentioned are found by name.
+        implicit: Whether presence alone is read, so that no rating is looked for.
         may_show: Whether an error may show `names`. A text file's first line may turn out to be
             somebody's rating instead of a header, so it is shown only if it has known names.
 
@@ -61,7 +62,7 @@ def find_columns(
     """
     told = _checked(told)
     found: dict[Role, int] = {}
-    for role in ROLES:
+    for role in _wanted(implicit):
         place = (
             told_place(names, role, told[role])
             if role in told
@@ -69,7 +70,7 @@ def find_columns(
         )
         if place is not None:
             found[role] = place
-    for role in ROLES[:3]:
+    for role in _needed(implicit):
         if role not in found:
             raise _missing(role, names, may_show or len(found) > 1)
     if len(set(found.values())) < len(found):
@@ -77,19 +78,25 @@ def find_columns(
     return found
 
 
-def given_positions(told: Columns | None) -> dict[Role, int] | None:
+def given_positions(told: Columns | None, *, implicit: bool = False) -> dict[Role, int] | None:
     """The positions that the caller counted out for a file without a header, if they did.
+
+    Args:
+        told: What the caller says.
+        implicit: Whether presence alone is read, so that no rating is looked for.
 
     Raises:
         InputError: Some columns are counted and others named, or one that is needed is absent.
     """
     told = _checked(told)
-    places: dict[Role, int] = {r: p for r in ROLES if isinstance(p := told.get(r), int)}
+    places: dict[Role, int] = {
+        role: place for role in _wanted(implicit) if isinstance(place := told.get(role), int)
+    }
     if not places:
         return None
     if any(isinstance(place, str) for place in told.values()):
         raise InputError("columns must be all names (with a header) or all positions (without)")
-    for role in ROLES[:3]:
+    for role in _needed(implicit):
         if role not in places:
             raise InputError(f'columns lacks the position of the {role}, like {{"{role}": 0}}')
     if min(places.values()) < 0 or len(set(places.values())) < len(places):
@@ -100,6 +107,16 @@ def given_positions(told: Columns | None) -> dict[Role, int] | None:
 def normal(name: str) -> str:
     """A column's name as it is compared."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _wanted(implicit: bool) -> tuple[Role, ...]:
+    """The roles whose columns are read."""
+    return tuple(role for role in ROLES if not (implicit and role == "rating"))
+
+
+def _needed(implicit: bool) -> tuple[Role, ...]:
+    """Those that a table cannot do without: all but the time."""
+    return _wanted(implicit)[:-1]
 
 
 def _checked(told: Columns | None) -> Columns:
@@ -148,7 +165,7 @@ def by_name(names: Sequence[str], role: str, groups: Iterable[frozenset[str]]) -
 
 def _missing(role: Role, names: Sequence[str], show: bool) -> InputError:
     if role == "rating" and show:
-        advice = "presence alone, without ratings, cannot be read"
+        advice = "implicit=True reads presence alone, without ratings"
     else:
         advice = "for a file without a header count from 0"
     has = f" among {', '.join(names)}" if show else ""

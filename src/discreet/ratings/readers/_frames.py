@@ -57,6 +57,7 @@ class ParquetTable:
 
     paths: Sequence[Path]
     columns: Columns | None
+    implicit: bool = False
     scale: Scale | None = None
     find_catalog: Callable[[], Catalog] | None = None
     keep_user_ids: bool = True
@@ -80,7 +81,7 @@ class ParquetTable:
         rows, columns = 0, self.columns
         for path in self.paths:
             file = open_parquet(path)
-            columns = _named(file.schema_arrow.names, columns, path)
+            columns = _named(file.schema_arrow.names, columns, self.implicit, path)
             yield from _parquet_batches(path, file, columns, rows)
             rows += file.metadata.num_rows
         if not rows:
@@ -100,9 +101,11 @@ def _parquet_batches(
         yield to_batch(frame, Rows(path), lines, before + row)
 
 
-def _named(names: Sequence[str], columns: Columns | None, path: Path) -> dict[str, str | None]:
+def _named(
+    names: Sequence[str], columns: Columns | None, implicit: bool, path: Path
+) -> dict[str, str | None]:
     """The name of each role's column, so that every file of several is read alike."""
-    places = _places(names, columns, path)
+    places = _places(names, columns, implicit, path)
     return {role: names[places[role]] if role in places else None for role in ROLES}
 
 
@@ -146,33 +149,43 @@ def _damaged(path: Path) -> InputError:
     return InputError("is not whole Parquet: damaged, cut short or another format", path=path)
 
 
-def open_frame(source: object, columns: Columns | None) -> FrameTable:
+def open_frame(source: object, columns: Columns | None, *, implicit: bool = False) -> FrameTable:
     """A pandas or polars data frame, a polars lazy frame, or an Arrow table.
+
+    Args:
+        source: The table.
+        columns: What the caller says of the columns.
+        implicit: Whether presence alone is read, so that no rating is looked for.
 
     Raises:
         InputError: It is none of these, or a column is missing.
     """
     if isinstance(source, pl.LazyFrame):
         names = source.collect_schema().names()
-        places = _places(names, columns)
+        places = _places(names, columns, implicit)
         return FrameTable(
-            _collected(source.select(pl.col(names[at]).alias(r) for r, at in places.items()))
+            collected(source.select(pl.col(names[at]).alias(r) for r, at in places.items()))
         )
     if isinstance(source, pl.DataFrame):
-        places = _places(source.columns, columns)
+        places = _places(source.columns, columns, implicit)
         return FrameTable(pl.DataFrame({r: source.to_series(at) for r, at in places.items()}))
     if isinstance(source, pa.Table):
-        places = _places(source.column_names, columns)
+        places = _places(source.column_names, columns, implicit)
         return FrameTable(pl.DataFrame({r: pl.Series(source.column(p)) for r, p in places.items()}))
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
-        return FrameTable(_from_pandas(source, columns))
+        return FrameTable(_from_pandas(source, columns, implicit))
     raise InputError(
         "ratings are read from a path, a pandas or polars data frame or an Arrow table, not from "
         f"{type(source).__name__}"
     )
 
 
-def _collected(lazy: pl.LazyFrame) -> pl.DataFrame:
+def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
+    """The frame, computed.
+
+    Raises:
+        InputError: That fails.
+    """
     try:
         return lazy.collect()
     except (pl.exceptions.PolarsError, OSError):
@@ -181,8 +194,8 @@ def _collected(lazy: pl.LazyFrame) -> pl.DataFrame:
     raise InputError("the lazy frame fails when it is collected; collect it to see why")
 
 
-def _from_pandas(source: Any, columns: Columns | None) -> pl.DataFrame:
-    places = _places([str(name) for name in source.columns], columns)
+def _from_pandas(source: Any, columns: Columns | None, implicit: bool) -> pl.DataFrame:
+    places = _places([str(name) for name in source.columns], columns, implicit)
     series: dict[str, pl.Series] = {}
     for role, place in places.items():
         try:
@@ -195,9 +208,9 @@ def _from_pandas(source: Any, columns: Columns | None) -> pl.DataFrame:
 
 
 def _places(
-    names: Sequence[str], columns: Columns | None, path: Path | None = None
+    names: Sequence[str], columns: Columns | None, implicit: bool, path: Path | None = None
 ) -> dict[Role, int]:
     try:
-        return find_columns(names, columns)
+        return find_columns(names, columns, implicit=implicit)
     except InputError as error:
         raise InputError(error.reason, path=path) from None

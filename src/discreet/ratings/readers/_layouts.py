@@ -38,8 +38,22 @@ _FILES = {
 """What to look for in a folder, and the layouts it may be in."""
 
 
-def open_path(path: Path, layout: str, columns: Columns | None, separator: str | None) -> Source:
+def open_path(
+    path: Path,
+    layout: str,
+    columns: Columns | None,
+    separator: str | None,
+    *,
+    implicit: bool = False,
+) -> Source:
     """The source at a path, with whatever its layout tells.
+
+    Args:
+        path: A file or a folder.
+        layout: A `Layout`.
+        columns: What the caller says of the columns of a table.
+        separator: What separates the fields of a table.
+        implicit: Whether presence alone is read, so that a table needs no ratings.
 
     Raises:
         InputError: There is nothing, nothing known, or more than one thing.
@@ -59,12 +73,12 @@ def open_path(path: Path, layout: str, columns: Columns | None, separator: str |
     if len(files) > 1 and not (layout == "table" and is_parquet(files[0])):
         raise InputError(f"holds {len(files)} files of ratings; give one of them", path=path)
     if layout == "movielens":
-        return open_movielens(files[0])
+        return open_movielens(files[0], implicit=implicit)
     if layout == "jester":
         return Jester(files[0])
     if is_parquet(files[0]):
-        return ParquetTable(files, columns)
-    return open_table(files[0], columns, separator)
+        return ParquetTable(files, columns, implicit)
+    return open_table(files[0], columns, separator, implicit=implicit)
 
 
 def _found_in(folder: Path, layout: str) -> list[Path]:

@@ -43,12 +43,19 @@ def is_movielens_csv(path: Path) -> bool:
     return first_line(path).strip() == _HEADER
 
 
-def open_movielens(path: Path) -> TextTable:
-    """One of MovieLens' rating files.
+def open_movielens(path: Path, *, implicit: bool = False) -> TextTable:
+    """One of MovieLens' rating files; if implicit, read without its ratings.
 
     Raises:
         InputError: It cannot be read, or is none.
     """
+    table = _open(path)
+    if implicit:
+        del table.places["rating"]
+    return table
+
+
+def _open(path: Path) -> TextTable:
     if path.suffix == ".dat":
         movies = path.with_name("movies.dat")
         scale = _SCALE_BY_MOVIES.get(_line_count(movies)) if movies.is_file() else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Union, get_args
 import polars as pl
 import pyarrow as pa
 
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.ratings._ratings import Ratings
 from discreet.ratings.readers._batch import Progress
 from discreet.ratings.readers._catalog_file import read_catalog
@@ -27,7 +27,7 @@ RatingSource = Union[str, os.PathLike[str], "pd.DataFrame", pl.DataFrame, pl.Laz
 """A file or folder, or a table in memory."""
 
 GivenScale = Scale | tuple[float, float] | tuple[float, float, float | None] | str
-"""A scale, or `(lo, hi)`, or `(lo, hi, step)`, or text like `0.5..5/0.5`."""
+"""A scale, or `(lo, hi)`, or `(lo, hi, step)`, or text like `0.5..5/0.5` or `presence`."""
 
 FROM_DATA = "from-data"
 
@@ -36,6 +36,7 @@ def read_ratings(
     source: RatingSource,
     *,
     scale: GivenScale | None = None,
+    implicit: bool = False,
     catalog: Catalog | str | os.PathLike[str] | None = None,
     layout: Layout = "auto",
     columns: Columns | None = None,
@@ -50,12 +51,19 @@ def read_ratings(
     the same ratings read from any layout give the same columns. Of several ratings of one item by
     one user the last wins.
 
+    With `implicit` a row says only that it is there: a click, a purchase, a play. That too is a
+    public declaration. Rows need a user and an item, may have a time, and nobody looks at a rating
+    (so leave out rows that say "shown, but not clicked" before). Several rows of one user and item
+    are one record with the earliest of their times, in whatever order they come.
+
     Args:
         source: A file or folder, a pandas or polars data frame, a polars lazy frame or an Arrow
             table. Files are CSV, TSV or another separated text (gzip or not), Parquet, or the
             files of MovieLens, the Netflix Prize or Jester.
         scale: The scale, unless the layout tells it: `(1, 5)`, `(0.5, 5, 0.5)`,
-            `(-10, 10, None)`, `"0.5..5/0.5"` or a `Scale`.
+            `(-10, 10, None)`, `"0.5..5/0.5"` or a `Scale`. `"presence"` is another way to say
+            `implicit`.
+        implicit: Read presence alone; the scale is `PRESENCE` then, and no other may be told.
         catalog: The list of items, unless the layout has one: a `Catalog`, a file that
             `read_catalog` reads, or the word `"from-data"`. The last reads the list off the
             private ratings: that an item is listed then shows that somebody rated it, and every
@@ -75,8 +83,12 @@ def read_ratings(
     """
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
-    found = _open(source, layout, columns, separator)
-    known_scale = _scale(scale, found)
+    told = PRESENCE if implicit and scale is None else _told(scale)
+    if implicit and told != PRESENCE:
+        raise InputError("presence (implicit) is a scale of its own; leave the other scale out")
+    implicit = told == PRESENCE
+    found = _open(source, layout, columns, separator, implicit)
+    known_scale = _scale(told, found)
     known_catalog = _catalog(catalog, found)
     collector = Collector(known_scale, known_catalog, on_bad_rows, found.keep_user_ids)
     try:
@@ -94,25 +106,34 @@ def read_ratings(
 
 
 def _open(
-    source: RatingSource, layout: str, columns: Columns | None, separator: str | None
+    source: RatingSource,
+    layout: str,
+    columns: Columns | None,
+    separator: str | None,
+    implicit: bool,
 ) -> Source:
     if isinstance(source, str | os.PathLike):
-        return open_path(Path(source), layout, columns, separator)
+        return open_path(Path(source), layout, columns, separator, implicit=implicit)
     if layout not in ("auto", "table") or separator is not None:
         raise InputError("layout and separator are for files, not for tables in memory")
-    return open_frame(source, columns)
+    return open_frame(source, columns, implicit=implicit)
 
 
-def _scale(given: GivenScale | None, source: Source) -> Scale:
-    if isinstance(given, Scale):
+def _told(given: GivenScale | None) -> Scale | None:
+    """The scale that the caller told, if any."""
+    if given is None or isinstance(given, Scale):
         return given
     if isinstance(given, str):
         return Scale.parse(given)
     if isinstance(given, tuple):
         with contextlib.suppress(TypeError):
             return Scale(*given)
-    if given is not None:
-        raise InputError("scale must be (lo, hi), (lo, hi, step), text like 1..5, or a Scale")
+    raise InputError("scale must be (lo, hi), (lo, hi, step), text like 1..5, or a Scale")
+
+
+def _scale(told: Scale | None, source: Source) -> Scale:
+    if told is not None:
+        return told
     if source.scale is None:
         raise InputError(
             "the scale is not known from the layout; say it, like scale=(1, 5) for whole stars or "

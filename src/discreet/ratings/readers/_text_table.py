@@ -19,7 +19,7 @@ from discreet.ratings.readers._ids import as_integers
 from discreet.ratings.readers._lines import Dialect, Records, check_utf8, make_sure, records
 from discreet.ratings.readers._parse import Kind, parse
 
-_SEPARATORS = ("\t", "::", ";", "|", ",", " ")
+_SEPARATORS = ("\t", "::", ";", "|", ",")
 _USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _SAMPLE = 1000
 _HEADER_HINT = " (if line 1 is a header, name the columns instead of counting them)"
@@ -127,20 +127,28 @@ class TextTable:
         return f"{reason}; the file seems to be cut short" if run.is_cut_short else reason
 
 
-def open_table(path: Path, columns: Columns | None, separator: str | None) -> TextTable:
+def open_table(
+    path: Path, columns: Columns | None, separator: str | None, *, implicit: bool = False
+) -> TextTable:
     """A text table whose columns are named by its first line or by the caller.
+
+    Args:
+        path: The file.
+        columns: What the caller says of the columns.
+        separator: What separates fields; None to find it out.
+        implicit: Whether presence alone is read, so that no rating is looked for.
 
     Raises:
         InputError: It cannot be read, or a column is missing.
     """
     first = first_line(path)
     if separator is None:
-        separator = guess_separator(first, path)
+        separator = guess_separator(first, path, least=2 if implicit else 3)
     if separator != "::" and (len(separator.encode()) != 1 or separator in '"\r\n'):
         raise InputError("the separator must be one ASCII character, no quote or newline, or ::")
     names = split_line(first, separator)
     quoted = separator != "::"
-    places = given_positions(columns)
+    places = given_positions(columns, implicit=implicit)
     if places is not None:
         if max(places.values()) >= len(names):
             raise InputError(
@@ -148,7 +156,7 @@ def open_table(path: Path, columns: Columns | None, separator: str | None) -> Te
             )
         return TextTable(path, separator, len(names), places, quoted=quoted)
     try:
-        places = find_columns(names, columns, may_show=False)
+        places = find_columns(names, columns, implicit=implicit, may_show=False)
     except InputError as error:
         raise InputError(error.reason, path=path) from None
     return TextTable(path, separator, len(names), places, header=True, quoted=quoted)
@@ -176,7 +184,7 @@ def split_line(line: str, separator: str) -> list[str]:
 
 
 def guess_separator(line: str, path: Path, least: int = 3) -> str:
-    """The separator, by the file's ending and its first line.
+    """The separator, by the file's ending and its first line; a space only if nothing else does.
 
     Args:
         line: The first line.
@@ -188,12 +196,16 @@ def guess_separator(line: str, path: Path, least: int = 3) -> str:
     """
     endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     usual = _USUAL.get(endings[-1] if endings else "")
-    for fields in range(max(3, least), least - 1, -1):
-        for separator in (usual, *_SEPARATORS):
-            if separator and len(split_line(line, separator)) >= fields:
-                return separator
+    for candidates in ((usual, *_SEPARATORS), " "):
+        for fields in range(max(3, least), max(2, least) - 1, -1):
+            for separator in candidates:
+                if separator and len(split_line(line, separator)) >= fields:
+                    return separator
+    if least == 1:
+        return usual or "\t"
+    presence = ", or implicit=True if they are presence alone, without ratings" * (least > 2)
     raise InputError(
         f"its first line does not fall into {least} fields or more; say what separates them, like "
-        'separator="^"',
+        f'separator="^"{presence}',
         path=path,
     )

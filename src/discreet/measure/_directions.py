@@ -1,0 +1,55 @@
+"""Directions of taste that cost nothing: how popular and how good an item is, and what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.measure._effects import Effects
+
+_Floats = npt.NDArray[np.float64]
+
+SIZE = 0.17
+"""How strongly tastes differ along a direction, on a scale of width 4."""
+_CLIP = 3.0
+
+
+def free_directions(effects: Effects, features: _Floats | None, width: float) -> _Floats:
+    """A row for each item: log popularity, effect, and public features, as item factors.
+
+    All of it was released before, or public; standardised over ratings.
+
+    Args:
+        effects: What was released of the items.
+        features: Public, a row for each item; may be absent.
+        width: The scale's range.
+    """
+    known = effects.known_counts
+    columns = [np.log(known + 2 * effects.count_spread), effects.effects]
+    own = standardised(np.column_stack(columns), known) * SIZE
+    if features is not None and features.shape[1]:
+        public = standardised(features.astype(np.float64), known)
+        own = np.hstack([own, public * (SIZE * _FEATURES / np.sqrt(features.shape[1]))])
+    return own * (width / 4)
+
+
+_FEATURES = 2.0
+"""How strong all public features together are, compared with one direction."""
+
+
+def standardised(columns: _Floats, counts: _Floats) -> _Floats:
+    """Mean 0 and variance 1 over ratings, clipped; a column that is constant becomes 0."""
+    shares = counts / counts.sum()
+    centred = columns - shares @ columns
+    spreads = np.sqrt(shares @ centred**2)
+    scaled = centred / np.where(spreads > 1e-9, spreads, np.inf)
+    return np.asarray(np.clip(scaled, -_CLIP, _CLIP))
+
+
+def short_rows(factors: _Floats, counts: _Floats, most: float) -> _Floats:
+    """Rows cut off at `most` times their rms length over ratings, and scaled to at most 1."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", factors, factors))
+    shares = np.maximum(counts, 0.0) + 1.0
+    longest = most * np.sqrt((shares @ lengths**2) / shares.sum())
+    cut = np.minimum(1.0, longest / np.maximum(lengths, 1e-12)) / max(longest, 1e-12)
+    return np.asarray(factors * (cut * (1 - 2.0**-40))[:, None])

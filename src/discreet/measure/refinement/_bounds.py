@@ -1,0 +1,64 @@
+"""How far one more rating moves the refinement: the numbers of PROOF.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+_CELLS = 1500
+
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Movement:
+    """Bounds in units where the clamp is 1 and tastes have length at most 1.
+
+    Args:
+        reach: Gamma, the length at which tastes are cut off.
+        damping: c0; lambda^2 = ||y||^2 + c0.
+        fictitious: beta of the centring.
+        slack: How far all of a person's centred ratings together can move beyond the centring's
+            own bound: the price of its grid, in L1.
+    """
+
+    reach: float
+    damping: float
+    fictitious: int
+    slack: float
+
+    @property
+    def least(self) -> float:
+        """lambda'^2 is never below ||y||^2 plus this."""
+        return self.damping - 1 - 2 * self.slack
+
+    @property
+    def of_length(self) -> float:
+        """How far lambda moves."""
+        return (3 + 2 * self.slack) / (2 * math.sqrt(self.least))
+
+    @property
+    def of_rows(self) -> float:
+        """L2 movement of all rows y_j z_(-j): the old ones, and the new one beside them.
+
+        The largest over u = ||y||^2/(||y||^2 + least) and S, the L1 movement of the old ratings,
+        both between 0 and 1: cell by cell, each term at its largest in the cell.
+        """
+        edges = np.linspace(0, 1, _CELLS + 1)
+        low, high = edges[:-1], edges[1:]
+        nearest_half = np.clip(0.5, low, high)
+        hump = np.sqrt(nearest_half * (1 - nearest_half))
+        moved = high + self.slack
+        push = np.outer(np.sqrt(high), 1 + moved)
+        shrink = np.outer(hump, 1 + 2 * moved) * self.reach / (2 * math.sqrt(self.least))
+        own = self.reach * (hump / math.sqrt(self.fictitious) + self.slack)
+        old = float((push + shrink + own).max())
+        return math.hypot(old, self.reach) / self.reach
+
+    @property
+    def of_moments(self) -> float:
+        """L2 movement of (lambda - sqrt c0) z z^T, and so of its upper triangle."""
+        return self.of_length + 2 * ((2 + self.slack) / self.reach + self.of_length)

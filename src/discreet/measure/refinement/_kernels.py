@@ -1,0 +1,162 @@
+"""What one person adds to the refinement, rating by rating."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from discreet.measure.user_votes import scale_of
+
+ROW_GRID = 1 << 30
+MOMENT_GRID = 1 << 24
+MOST_ROOT = 22.0
+"""Somebody with the square of that many ratings has a whole share of the users' moments."""
+_SAFE = 1 - 2.0**-30
+
+
+@nb.njit(cache=True, nogil=True)
+def add_rating_rows(starts, items, y, directions, reach, damping, rows, moments):  # type: ignore[no-untyped-def]
+    """Add y_j z_(-j) to the rows of the items, (lambda - sqrt c0) z z^T to the moments.
+
+    `y` is in units of the clamp. Returns the sum of lambda - sqrt c0 on the moments' grid.
+    """
+    k = directions.shape[1]
+    total, lengths = np.empty(k), np.int64(0)
+    for user in range(len(starts) - 1):
+        begin, end = starts[user], starts[user + 1]
+        if begin == end:
+            continue
+        total[:] = 0.0
+        square = damping
+        for place in range(begin, end):
+            square += y[place] * y[place]
+            for f in range(k):
+                total[f] += directions[items[place], f] * y[place]
+        scale = 1 / np.sqrt(square)
+        for place in range(begin, end):
+            _add_row(directions[items[place]], y[place], total, scale, reach, rows[items[place]])
+        weight = np.sqrt(square) - np.sqrt(damping)
+        lengths += np.int64(np.rint(weight * MOMENT_GRID))
+        _add_moments(total, scale, reach, weight, moments)
+    return lengths
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_row(direction, y, total, scale, reach, row) -> None:  # type: ignore[no-untyped-def]
+    square = 0.0
+    for f in range(len(total)):
+        left = total[f] - direction[f] * y
+        square += left * left
+    length = np.sqrt(square) * scale
+    factor = y * scale / max(length, reach) * ROW_GRID
+    for f in range(len(total)):
+        row[f] += np.int64(np.rint((total[f] - direction[f] * y) * factor))
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_moments(total, scale, reach, weight, moments) -> None:  # type: ignore[no-untyped-def]
+    square = 0.0
+    for f in range(len(total)):
+        square += total[f] * total[f]
+    cut = scale / max(np.sqrt(square) * scale, reach)
+    place = 0
+    for f in range(len(total)):
+        for g in range(f, len(total)):
+            value = weight * (total[f] * cut) * (total[g] * cut)
+            moments[place] += np.int64(np.rint(value * MOMENT_GRID))
+            place += 1
+
+
+@nb.njit(cache=True, nogil=True)
+def add_user_rows(  # type: ignore[no-untyped-def]
+    starts, items, x, y, factors, precisions, attention, l1, floor, reach, rows, moments
+):
+    """Add a_j y_j w z_(-j) to the rows of the items, a share of z z^T to the moments.
+
+    z_(-j) is the posterior mean of a person's tastes without rating j, cut off at `reach` and
+    divided by it; the first factor is the person's level, and no taste. Returns the sums of
+    ||e|| w, at most 1/floor each, and of the shares.
+    """
+    k = factors.shape[1]
+    z = np.empty(k)
+    scales, shares = np.int64(0), np.int64(0)
+    for user in range(len(starts) - 1):
+        begin, end = starts[user], starts[user + 1]
+        if begin == end:
+            continue
+        own = items[begin:end]
+        V, mean = _posterior(own, x[begin:end], factors, precisions)
+        w = scale_of(own, y[begin:end], attention, l1, floor) * ROW_GRID
+        count = float(end - begin)
+        size = count if l1 else np.sqrt(count)
+        scales += np.int64(min(w * size, _SAFE * ROW_GRID / floor))
+        for place in range(begin, end):
+            item = items[place]
+            _leave_out(V, mean, factors[item], x[place], precisions[item], z)
+            cut = y[place] * attention[item] * w * _SAFE / max(_length(z, l1), reach)
+            if not np.isfinite(cut):
+                continue
+            for f in range(1, k):
+                rows[item, f - 1] += np.int64(z[f] * cut)
+        shares += _add_user_moments(mean, count, reach, l1, moments)
+    return scales, shares
+
+
+@nb.njit(cache=True, nogil=True)
+def _posterior(own, x, factors, precisions):  # type: ignore[no-untyped-def]
+    """Covariance and mean of the factors' coefficients, N(0, I) before the ratings."""
+    k = factors.shape[1]
+    A, b = np.eye(k), np.zeros(k)
+    for place in range(len(own)):
+        precision = precisions[own[place]]
+        row = factors[own[place]]
+        for f in range(k):
+            scaled = row[f] * precision
+            b[f] += scaled * x[place]
+            for g in range(f + 1):
+                A[f, g] += scaled * row[g]
+    for f in range(k):
+        for g in range(f):
+            A[g, f] = A[f, g]
+    V = np.linalg.inv(A)
+    return V, V @ b
+
+
+@nb.njit(cache=True, nogil=True)
+def _leave_out(V, mean, row, x, precision, z) -> None:  # type: ignore[no-untyped-def]
+    """The mean without one rating, by the rank-one formula."""
+    explained, expected = 0.0, 0.0
+    for f in range(len(row)):
+        z[f] = 0.0
+        for g in range(len(row)):
+            z[f] += V[f, g] * row[g]
+        explained += row[f] * z[f]
+        expected += row[f] * mean[f]
+    gain = (x - expected) / max(1 / precision - explained, 1e-9)
+    for f in range(len(row)):
+        z[f] = mean[f] - z[f] * gain
+
+
+@nb.njit(cache=True, nogil=True)
+def _length(z, l1):  # type: ignore[no-untyped-def]
+    """Of the tastes: all but the first."""
+    length = 0.0
+    for f in range(1, len(z)):
+        length += abs(z[f]) if l1 else z[f] * z[f]
+    return length if l1 else np.sqrt(length)
+
+
+@nb.njit(cache=True, nogil=True)
+def _add_user_moments(mean, count, reach, l1, moments):  # type: ignore[no-untyped-def]
+    """Add share z z^T, people who rate more having a larger share; returns the share."""
+    share = min(np.sqrt(count) / MOST_ROOT, 1.0) * _SAFE
+    cut = 1 / max(_length(mean, l1), reach)
+    if not np.isfinite(cut):
+        return np.int64(0)
+    place = 0
+    for f in range(1, len(mean)):
+        for g in range(f, len(mean)):
+            value = share * (mean[f] * cut) * (mean[g] * cut)
+            moments[place] += np.int64(value * MOMENT_GRID)
+            place += 1
+    return np.int64(share * MOMENT_GRID)
