@@ -64,7 +64,7 @@ def test_json_says_what_was_made(sample: list[str], tmp_path: Path) -> None:
     assert (told["path"], told["protect"], told["delta"]) == (str(path), "rating", 1e-6)
     assert told["epsilon"] == pytest.approx(2.0)
     assert told["guarantee"]["epsilon"] == told["epsilon"]
-    assert told["parameters"]["settings"]["rank"] == 20
+    assert (told["method"], told["parameters"]["settings"]["rank"]) == ("refined", 20)
 
 
 def test_theta_is_shown_as_the_exact_epsilon(sample: list[str], tmp_path: Path) -> None:
@@ -78,7 +78,8 @@ def test_theta_is_shown_as_the_exact_epsilon(sample: list[str], tmp_path: Path) 
 
 
 def test_settings_reach_the_release(sample: list[str], tmp_path: Path) -> None:
-    options = ("--rank", 3, "--clean", "none", "--dense", "--noise", "laplace")
+    options = ("--method", "covariance", "--rank", 3, "--clean", "none", "--dense")
+    options += ("--noise", "laplace")
     told = call("fit", *sample, "-o", tmp_path / "m", *options, "--json").json()
     settings = told["parameters"]["settings"]
     assert (settings["rank"], settings["clean"], settings["dense"]) == (3, "none", True)

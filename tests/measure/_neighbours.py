@@ -229,7 +229,7 @@ class Replay:
         self.at += 1
         assert (told, booked, before.shape) == (label, sensitivity, other.shape)
         noise = spender.budget.noise
-        assert stays_within(noise, length(noise, before - other), sensitivity)
+        assert stays_within(noise, length(noise, (before - other).ravel()), sensitivity)
         return same.copy(), spread
 
     original = staticmethod(Spender.release)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.domain import InputError
+from discreet.domain import PRESENCE, InputError
 from discreet.domain.errors import NotCharged
 from discreet.measure import Noise, fit
 from discreet.measure import _effects as rounds
@@ -223,10 +223,17 @@ def neighbours_of(people: list[Person], unit: Unit, scale: str) -> list[list[Per
     "options",
     [
         {},
-        {"taste_share": 0.5, "head": 5, "dense": True},
-        {"taste_share": 0.5, "head": ITEMS, "clean": Cleaning.NONE, "rank": 3},
+        {"taste_share": 0.5, "head": ITEMS},
+        {"method": "covariance", "taste_share": 0.5, "head": 5, "dense": True},
+        {
+            "method": "covariance",
+            "taste_share": 0.5,
+            "head": ITEMS,
+            "clean": Cleaning.NONE,
+            "rank": 3,
+        },
     ],
-    ids=["default", "dense head", "all items"],
+    ids=["default", "refined", "dense head", "all items"],
 )
 def test_nothing_private_leaves_a_fit_but_through_its_noise(
     unit: Unit, noise: Noise, scale: str, options: dict[str, Any]
@@ -239,12 +246,46 @@ def test_nothing_private_leaves_a_fit_but_through_its_noise(
 
     with spying() as replay:
         first = fitted(people)
-        assert len(replay.outputs) == len(first.guarantee.events)
+        events = first.guarantee.events
+        assert len(replay.outputs) == len(events) or events[0].label == "refined release"
         for neighbour in neighbours_of(people, unit, scale):
             replay.at = 0
             second = fitted(neighbour)
             assert replay.at == len(replay.outputs)
             assert public_part(second) == public_part(first)
+
+
+@every_unit
+@every_noise
+@pytest.mark.parametrize("options", [{}, {"taste_share": 0.5, "head": ITEMS}], ids=repr)
+def test_nothing_private_leaves_a_fit_of_presence_but_through_its_noise(
+    unit: Unit, noise: Noise, options: dict[str, Any]
+) -> None:
+    rng = np.random.default_rng(4)
+    people: list[Person] = [
+        dict.fromkeys(rng.choice(ITEMS, int(rng.integers(ITEMS)), replace=False).tolist(), 1.0)
+        for _ in range(12)
+    ]
+
+    def fitted(made: list[Person]) -> Release:
+        ratings = ratings_of(made, ITEMS, PRESENCE)
+        return fit(ratings, protect=unit, noise=noise, epsilon=3.0, **options)
+
+    more = [dict.fromkeys(items, 1.0) for items in ([], [0], [ITEMS - 1], range(ITEMS))]
+    neighbours = [[*people, person] for person in more]
+    if unit is Unit.RATING:
+        neighbours = [
+            [*people[:place], {**people[place], item: 1.0}, *people[place + 1 :]]
+            for place in (0, 5, 9)
+            for item in range(ITEMS)
+            if item not in people[place]
+        ]
+    with spying() as replay:
+        first = fitted(people)
+        for neighbour in neighbours:
+            replay.at = 0
+            assert public_part(fitted(neighbour)) == public_part(first)
+            assert replay.at == len(replay.outputs)
 
 
 @every_unit

@@ -71,7 +71,7 @@ def test_the_ledger_is_charged_once_and_before_anything_is_drawn(
     path = tmp_path / "a.ledger"
     ledger = Ledger.create(path, "readers", [Limit(Unit.USER, 1.5, 1e-6)])
     fit(split.train, protect="user", epsilon=1.0, ledger=path)
-    assert [entry.purpose for entry in ledger.history()] == ["covariance release"]
+    assert [entry.purpose for entry in ledger.history()] == ["refined release"]
     with pytest.raises(BudgetExceeded):
         fit(split.train, protect="user", epsilon=1.5, ledger=ledger)
     assert len(ledger.history()) == 1
@@ -113,7 +113,12 @@ def test_the_paper_s_preset_needs_more_noise_and_is_marked(split: Split) -> None
 @pytest.mark.parametrize("clean", Cleaning)
 def test_every_cleaning_makes_a_release_that_predicts(split: Split, clean: Cleaning) -> None:
     release = fit(
-        split.train, protect="rating", epsilon=20.0, clean=clean, randomness=SeededRandomness(1)
+        split.train,
+        method="covariance",
+        protect="rating",
+        epsilon=20.0,
+        clean=clean,
+        randomness=SeededRandomness(1),
     )
     assert release.arrays["factors"].shape[1] > 0
     assert rmse(release, split) < 1.05 * user_mean_rmse(split)
@@ -121,7 +126,9 @@ def test_every_cleaning_makes_a_release_that_predicts(split: Split, clean: Clean
 
 @pytest.mark.parametrize("protect", Unit)
 def test_dense_releases_carry_the_matrices_for_neighbours(split: Split, protect: Unit) -> None:
-    release = fit(split.train, protect=protect, epsilon=math.inf, dense=True, head=300)
+    release = fit(
+        split.train, method="covariance", protect=protect, epsilon=math.inf, dense=True, head=300
+    )
     assert len(release.arrays["head"]) == 300
     assert len(release.arrays["weights"]) == 300 * 301 // 2
     people = People(split.train.starts, split.train.items, split.train.values())
@@ -233,6 +240,7 @@ def test_words_and_members_mean_the_same(split: Split, clean: Cleaning) -> None:
     named, meant = (
         fit(
             split.train,
+            method="covariance",
             protect="rating",
             epsilon=5.0,
             clean=word,
@@ -247,7 +255,9 @@ def test_words_and_members_mean_the_same(split: Split, clean: Cleaning) -> None:
     "settings",
     [{"effect_share": 0.9}, {"level_share": -0.1}, {"level_share": 0.75},
      {"offset": -1.0}, {"fictitious": 0}, {"clamp": -1.0}, {"rank": -1},
-     {"taste_share": 0.8}, {"weight_share": 0.0}, {"head": 1}],
+     {"taste_share": 0.8}, {"refine_share": 0.0}, {"reach": 0.0}, {"head": 1}, {"clean": "auto"},
+     {"method": "covariance", "weight_share": 0.0}, {"method": "best"},
+     {"features": np.zeros((3, 2))}, {"method": "covariance", "features": np.zeros((3, 2))}],
     ids=str,
 )  # fmt: skip
 def test_settings_that_cannot_be_are_refused_before_the_charge(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.domain import Scale
+from discreet.domain import InputError, Scale
 from discreet.measure import ItemCounts, Noise
 from discreet.measure._effects import _sum_of_means
 from discreet.measure.centring import ItemLevels
@@ -38,11 +40,14 @@ SAFE = 1 - 2.0**-30
 
 @st.composite
 def votes_on(draw: st.DrawFn, scale: Scale) -> UserVotes:
-    """Any released numbers, and both rounds."""
+    """Any released numbers, and both rounds; items are worth the same, or not at all the same."""
     precisions = draw(st.lists(st.floats(0.01, 100), min_size=ITEMS, max_size=ITEMS))
     prior = draw(st.none() | st.floats(0.01, 100))
     noise, floor = draw(st.sampled_from(Noise)), draw(st.sampled_from([0.3, 0.01, 2.0]))
-    return UserVotes(draw(levels_on(scale, ITEMS)), np.array(precisions), prior, noise, floor)
+    worth = st.one_of(st.floats(0.05, 2), st.sampled_from([2e-9, 1.0, 9e8]))
+    attention = draw(st.none() | st.lists(worth, min_size=ITEMS, max_size=ITEMS).map(np.array))
+    levels = draw(levels_on(scale, ITEMS))
+    return UserVotes(levels, np.array(precisions), prior, noise, floor, attention)
 
 
 def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
@@ -52,15 +57,23 @@ def slow_votes(votes: UserVotes, people: list[Person]) -> tuple[list[int], int]:
         x = slow_user_residuals(votes, person)
         if not x:
             continue
-        if votes.noise is Noise.LAPLACE:
-            size, own = float(len(x)), sum(abs(v) for v in x.values())
-        else:
-            size, own = math.sqrt(len(x)), math.sqrt(sum(v * v for v in x.values()))
-        vote = SAFE * GRID / max(own, votes.floor * size)
-        scales += int(vote * size)
-        for item, value in x.items():
+        worth = {item: 1.0 if votes.attention is None else votes.attention[item] for item in x}
+        weighted = {item: worth[item] * value for item, value in x.items()}
+        number = slow_norm(votes.noise, [1.0] * len(x))
+        size, own = (slow_norm(votes.noise, each.values()) for each in (worth, weighted))
+        vote = (SAFE - len(x) * 2.0**-52) * GRID / max(own, votes.floor * size)
+        scales += int(min(vote * number, SAFE * GRID / votes.floor))
+        for item, value in weighted.items():
             sums[item] += int(value * vote)
     return sums, scales
+
+
+def slow_norm(noise: Noise, vector: Iterable[float]) -> float:
+    """L1 or L2, added up from left to right."""
+    total = 0.0
+    for value in vector:
+        total += abs(value) if noise is Noise.LAPLACE else value * value
+    return total if noise is Noise.LAPLACE else math.sqrt(total)
 
 
 @every_scale
@@ -125,6 +138,95 @@ def test_the_float_margin_covers_many_ratings(noise: Noise) -> None:
     size = length(noise, measured)
     assert stays_within(noise, size, votes.sensitivity)
     assert share_of(noise, size, votes.sensitivity) > 0.95
+
+
+@every_noise
+def test_items_that_are_worth_more_have_more_of_a_persons_say(noise: Noise) -> None:
+    """Three residuals of 1, worth 1, 2 and 4: their votes are as 1 to 2 to 4, the length is 1."""
+    worth = np.array([1.0, 2.0, 4.0])
+    levels = ItemLevels(2.0, np.zeros(3))
+    votes = UserVotes(levels, np.ones(3), None, noise, 0.3, worth)
+    measured, scales = votes.measure(
+        ratings_of([dict.fromkeys(range(3), 3.0)], 3, SCALES["five stars"])
+    )
+    whole = 7 if noise is Noise.LAPLACE else math.sqrt(21)
+    number = 3 if noise is Noise.LAPLACE else math.sqrt(3)
+    assert measured == pytest.approx(GRID * worth / whole, abs=1)
+    assert scales == pytest.approx(GRID * number / whole, abs=1)
+
+
+@every_noise
+@pytest.mark.parametrize("rated", [1, 2, 20, 1000])
+def test_attention_of_any_size_leaves_the_bounds_as_they_are(noise: Noise, rated: int) -> None:
+    """Worth 1e-9 to 1e9, all tiny, or all huge: nobody's length passes 1, nor ||e|| w 1/f."""
+    rng = np.random.default_rng(7)
+    values = rng.choice([-10.0, -1e-3, 0.0, 3.0, 10.0], rated)
+    values[0] = 10.0
+    person = ratings_of([dict(enumerate(values.tolist()))], rated, SCALES["jokes"])
+    levels = ItemLevels(0.0, np.zeros(rated))
+    kinds = [10 ** rng.uniform(-8.9, 8.9, rated), np.full(rated, 2e-9), np.full(rated, 9e8)]
+    for worth in kinds:
+        for floor in (1e-3, 0.3, 50.0):
+            votes = UserVotes(levels, np.ones(rated), None, noise, floor, worth)
+            measured, scales = votes.measure(person)
+            size = length(noise, measured)
+            assert stays_within(noise, size, votes.sensitivity)
+            assert 0 <= scales <= votes.scale_sensitivity
+            if floor < 1:
+                assert share_of(noise, size, votes.sensitivity) > 0.95
+
+
+def test_equal_attention_changes_nothing() -> None:
+    rng = np.random.default_rng(8)
+    people = [{i: float(rng.integers(1, 6)) for i in range(ITEMS)} for _ in range(5)]
+    ratings = ratings_of(people, ITEMS, SCALES["five stars"])
+    plain = UserVotes(ItemLevels(3.2, np.zeros(ITEMS)), np.ones(ITEMS), 5.0, Noise.GAUSSIAN)
+    before, _ = plain.measure(ratings)
+    after, _ = replace(plain, attention=np.full(ITEMS, 4.0)).measure(ratings)
+    assert after.tolist() == before.tolist()
+
+
+@every_noise
+def test_residuals_too_long_for_a_number_add_nothing(noise: Noise) -> None:
+    """1e300 times an attention of 1e9 is no number any more."""
+    scale = Scale(-1e300, 1e300, 2e300)
+    levels = ItemLevels(0.0, np.zeros(3))
+    votes = UserVotes(levels, np.ones(3), None, noise, 0.3, np.full(3, 9e8))
+    measured, scales = votes.measure(ratings_of([{0: 1e300, 1: -1e300}], 3, scale))
+    assert (measured.tolist(), scales) == ([0, 0, 0], 0)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"attention": np.array([1.0, 0.0])},
+        {"attention": np.array([1.0, math.nan])},
+        {"attention": np.array([1.0, math.inf])},
+        {"floor": 0.0},
+        {"floor": math.nan},
+        {"precisions": np.array([1.0, math.nan])},
+        {"precisions": np.array([1.0, -1.0])},
+        {"prior": 0.0},
+        {"prior": math.nan},
+    ],
+)
+def test_numbers_that_prove_nothing_are_refused(told: dict[str, object]) -> None:
+    levels = ItemLevels(3.0, np.zeros(2))
+    usual = UserVotes(levels, np.ones(2), 5.0, Noise.GAUSSIAN)
+    with pytest.raises(InputError):
+        replace(usual, **told)
+
+
+@pytest.mark.parametrize("told", ["levels", "precisions", "attention"])
+def test_every_item_has_its_numbers(told: str) -> None:
+    """A kernel that reads past the end of an array would use whatever lies there."""
+    long, short = np.ones(3), np.ones(2)
+    usual = UserVotes(ItemLevels(3.0, long), long, None, Noise.GAUSSIAN, 0.3, long)
+    other = replace(usual, **{told: ItemLevels(3.0, short) if told == "levels" else short})
+    ratings = ratings_of([{0: 1.0}], 3, SCALES["five stars"])
+    usual.measure(ratings)
+    with pytest.raises(InputError, match="3 items"):
+        other.measure(ratings)
 
 
 def slow_mean(scale: Scale, person: Person) -> int:

@@ -28,7 +28,20 @@ class Noise(enum.StrEnum):
 
 Protect = Annotated[Unit, typer.Option(help="One rating, or a user with all of them.")]
 NoiseKind = Annotated[Noise, typer.Option(help="Laplace noise has delta 0.")]
-Rank = Annotated[int, typer.Option(help="The most factors that are kept.")]
+Rank = Annotated[
+    int | None,
+    typer.Option(help="The most factors that the covariance gives. [default: 20]"),
+]
+
+
+class Method(enum.StrEnum):
+    """How ratings become a release."""
+
+    REFINED = "refined"
+    COVARIANCE = "covariance"
+
+
+MethodName = Annotated[Method, typer.Option(help="Our own, or McSherry and Mironov's.")]
 
 
 def check(epsilon: float | None, delta: float | None, theta: float | None, noise: Noise) -> None:

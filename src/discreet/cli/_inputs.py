@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Annotated, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from discreet.cli import _console
 from discreet.cli._progress import bar
-from discreet.domain import InputError, Scale
+from discreet.domain import Catalog, InputError, Scale
 
 if TYPE_CHECKING:
     from discreet.ratings import Ratings
@@ -42,6 +43,10 @@ Implicit = Annotated[
 ]
 LayoutName = Annotated[str, typer.Option(help="auto, table, movielens, netflix or jester.")]
 OnBadRows = Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")]
+FeaturesFile = Annotated[
+    Path | None,
+    typer.Option(help="A public table by item: genre, year, author. For method refined."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -76,6 +81,22 @@ def read(
     if ratings.skipped:
         _console.note(f"{ratings.skipped:,} bad rows were skipped")
     return ratings
+
+
+def read_features(path: Path | None, catalog: Catalog) -> dict[str, Any]:
+    """Public features as `fit` takes them; nothing if there is no file.
+
+    Raises:
+        InputError: The table cannot be used.
+    """
+    if path is None:
+        return {}
+    from discreet.ratings import read_features as read_table
+
+    found = read_table(path, catalog)
+    if found.lacking:
+        _console.note(f"{found.lacking:,} items are not in {path}: nothing is known of them")
+    return {"features": found.values}
 
 
 def parse_columns(text: str | None) -> Columns | None:

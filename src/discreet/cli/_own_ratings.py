@@ -25,7 +25,7 @@ Likes = Annotated[
     typer.Option(help="An own rating: 'Alien=5', or 'Alien' if it is presence; repeat for more."),
 ]
 PredictorName = Annotated[
-    str | None, typer.Option(help="svd or knn. [default: the method's own: svd]")
+    str | None, typer.Option(help="posterior, svd or knn. [default: the method's own]")
 ]
 
 _ITEM_NAMES = ("id", "item", "item_id", "itemid", "movieid", "title", "name")

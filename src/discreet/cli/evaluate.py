@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from discreet.cli import _budget, _console, _evaluation_picture, _inputs, _outputs
-from discreet.cli._budget import Noise
+from discreet.cli._budget import Method, Noise
 from discreet.cli._inputs import BadRows
 from discreet.cli._progress import stages
 from discreet.domain import InputError
@@ -37,12 +37,16 @@ class Splitting(enum.StrEnum):
 _Epsilons = Annotated[str, typer.Option(help="Budgets, with commas between them.")]
 _Delta = Annotated[float, typer.Option(help="Of each budget.")]
 _Draws = Annotated[int, typer.Option(help="How often each noise is drawn.")]
-_Predictors = Annotated[str, typer.Option(help="svd, knn, or both: svd,knn.")]
+_Predictors = Annotated[
+    str | None,
+    typer.Option(help="posterior, svd, knn, or several: svd,knn. [default: the method's own]"),
+]
+_Popularity = Annotated[float, typer.Option(help="How much being popular counts in lists.")]
 _Models = Annotated[
     str | None,
     typer.Option(
         help="Some of private,paper,non-private,global-mean,item-mean,user-mean,popularity. "
-        "[default: all]"
+        "[default: all that make sense]"
     ),
 ]
 _Split = Annotated[
@@ -64,14 +68,18 @@ def evaluate(
     delta: _Delta = _budget.DELTA,
     noise: _budget.NoiseKind = Noise.GAUSSIAN,
     draws: _Draws = 3,
-    predictor: _Predictors = "svd",
+    method: _budget.MethodName = Method.REFINED,
+    predictor: _Predictors = None,
+    popularity: _Popularity = 0.0,
     models: _Models = None,
     split: _Split = Splitting.RANDOM,
     share: _Share = 0.1,
     seed: _Seed = 1,
     people: _People = None,
-    rank: _budget.Rank = 20,
+    rank: _budget.Rank = None,
+    features: _inputs.FeaturesFile = None,
     output: _Picture = None,
+    implicit: _inputs.Implicit = False,
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
@@ -82,11 +90,14 @@ def evaluate(
     """Compare private releases with others on a split, for the curator's eyes only."""
     budgets = _epsilons(epsilon)
     _check(budgets, delta, noise, output)
-    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows)
+    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
     parted = _part(private, split, share, seed)
     told = {"protect": protect, "epsilons": budgets, "delta": delta, "noise": noise.value}
-    told |= {"draws": draws, "predictors": _names(predictor), "seed": seed, "people": people}
-    told |= {"rank": rank} | ({} if models is None else {"models": _names(models)})
+    told |= {"draws": draws, "seed": seed, "people": people, "popularity": popularity}
+    told |= {"method": method.value} | _inputs.read_features(features, private.catalog)
+    told |= {} if predictor is None else {"predictors": _names(predictor)}
+    told |= {} if rank is None else {"rank": rank}
+    told |= {} if models is None else {"models": _names(models)}
     rows = _judge(parted, told)
     _show(rows, json)
     if output is not None:

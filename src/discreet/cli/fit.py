@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import _budget, _console, _inputs, _outputs
-from discreet.cli._budget import Noise
+from discreet.cli._budget import Method, Noise
 from discreet.cli._inputs import BadRows
 from discreet.cli._progress import stages
 from discreet.cli.inspect import release_data
@@ -40,10 +40,14 @@ _Delta = Annotated[
     typer.Option(help="The chance left aside. [default: 1e-06; 0 with Laplace noise]"),
 ]
 _Theta = Annotated[float | None, typer.Option(help="The budget as McSherry and Mironov say it.")]
-_Clean = Annotated[Cleaning, typer.Option(help="How noise is taken out of factors.")]
-_Dense = Annotated[
-    bool, typer.Option("--dense", help="Publish the covariance matrix too, for knn.")
+_Clean = Annotated[
+    Cleaning | None,
+    typer.Option(help="How noise is taken out, for method covariance. [default: auto]"),
 ]
+_Dense = Annotated[
+    bool, typer.Option("--dense", help="Publish the covariance matrix too, for knn: covariance.")
+]
+_MOST_HEAD = 25_000
 _LedgerFile = Annotated[
     Path | None, typer.Option(help="Charge this ledger: see discreet ledger init.")
 ]
@@ -57,10 +61,13 @@ def fit(
     delta: _Delta = None,
     theta: _Theta = None,
     noise: _budget.NoiseKind = Noise.GAUSSIAN,
-    rank: _budget.Rank = 20,
-    clean: _Clean = Cleaning.AUTO,
+    method: _budget.MethodName = Method.REFINED,
+    rank: _budget.Rank = None,
+    clean: _Clean = None,
     dense: _Dense = False,
+    features: _inputs.FeaturesFile = None,
     ledger: _LedgerFile = None,
+    implicit: _inputs.Implicit = False,
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
@@ -70,18 +77,40 @@ def fit(
 ) -> None:
     """Measure ratings under a guarantee and write a release, which may be published."""
     _budget.check(epsilon, delta, theta, noise)
+    options = _options(method, rank, clean, dense, features)
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
-    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows)
-    _outputs.check_room(output, 4 * len(private.catalog) * (4 + rank))
+    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
+    public = _inputs.read_features(features, private.catalog)
+    _check_room(output, len(private.catalog), rank, dense)
     _warn(private, epsilon, delta, noise)
-    options: dict[str, Any] = {"rank": rank, "clean": clean.value, "dense": dense}
+    options |= public
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
     with _telling_of_charges(book):
         release = _measure(private, budget | {"noise": noise.value, "ledger": book} | options)
         release.save(output)
     _show(release, output, theta, json, booked=book is not None)
+
+
+def _options(
+    method: Method, rank: int | None, clean: Cleaning | None, dense: bool, features: Path | None
+) -> dict[str, Any]:
+    """What `fit` is told of the method; refuses what belongs to the other one."""
+    options: dict[str, Any] = {"method": method.value}
+    if method is Method.COVARIANCE:
+        if features is not None:
+            raise InputError("--features is for --method refined")
+        options |= {"clean": (clean or Cleaning.AUTO).value, "dense": dense}
+    elif clean is not None or dense:
+        raise InputError("--clean and --dense are for --method covariance")
+    return options if rank is None else options | {"rank": rank}
+
+
+def _check_room(output: Path, items: int, rank: int | None, dense: bool) -> None:
+    """Before anything is charged: rows of factors, and two triangles of the head's if asked for."""
+    head = min(items, _MOST_HEAD) if dense else 0
+    _outputs.check_room(output, 4 * items * (4 + (rank or 20)) + 4 * head * (head + 1))
 
 
 def _open(path: Path | None, epsilon: float | None) -> Ledger | None:

@@ -29,8 +29,9 @@ def predict(
     """Predict ratings from a release and a person's own ratings, which go nowhere."""
     from discreet.predict import load
 
-    own = _own_ratings.read(ratings, like)
-    model: Predictor = load(file).predictor(predictor)
+    release = load(file)
+    own = _own_ratings.read(ratings, like, presence=release.scale.presence)
+    model: Predictor = release.predictor(predictor)
     known = model.read(own)
     wanted, missing = _find(model.catalog, items)
     unknown = [*known.unknown, *missing]

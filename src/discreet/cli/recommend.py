@@ -24,6 +24,9 @@ def recommend(
     like: _own_ratings.Likes = None,
     n: Annotated[int, typer.Option("-n", "--number", help="How many.")] = 10,
     predictor: _own_ratings.PredictorName = None,
+    popularity: Annotated[
+        float, typer.Option(help="How much being popular counts, beside the expected rating.")
+    ] = 0.0,
     available: Annotated[
         Path | None, typer.Option(help="Choose among these: an id or title on each line.")
     ] = None,
@@ -37,9 +40,10 @@ def recommend(
 
     if n < 1:
         raise InputError(f"-n is how many items to recommend, 1 or more, not {n}")
-    own = _own_ratings.read(ratings, like)
+    release = load(file)
+    own = _own_ratings.read(ratings, like, presence=release.scale.presence)
     names = None if available is None else _own_ratings.read_names(available)
-    model = load(file).predictor(predictor)
+    model = release.predictor(predictor, popularity=popularity)
     found: Recommendations = model.recommend(own, n, available=names, explain=explain)
     _own_ratings.report_unknown(found.unknown)
     if json:

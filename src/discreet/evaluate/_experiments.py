@@ -68,8 +68,9 @@ class _Plan:
     delta: float
     noise: str
     draws: int
-    predictors: tuple[str, ...]
+    predictors: tuple[str | None, ...]
     seed: int | str | None
+    popularity: float
     options: dict[str, Any]
     progress: Progress | None
 
@@ -132,6 +133,8 @@ _NOT_PRIVATE: dict[str, Callable[[_Plan, float, int], Release]] = {"non-private"
 
 MODELS = (*_PRIVATE, *_NOT_PRIVATE, *_BASELINES)
 """The models that can be judged."""
+_PRESENCE_MODELS = ("private", "non-private", "popularity")
+"""Those that presence alone is enough for."""
 
 
 def evaluate(
@@ -142,10 +145,11 @@ def evaluate(
     delta: float = 1e-6,
     noise: str = "gaussian",
     draws: int = 3,
-    predictors: Sequence[str] = ("svd",),
-    models: Sequence[str] = MODELS,
+    predictors: Sequence[str | None] = (None,),
+    models: Sequence[str] | None = None,
     seed: int | str | None = None,
     people: int | None = None,
+    popularity: float = 0.0,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Row]:
@@ -160,21 +164,25 @@ def evaluate(
         delta: Of each budget.
         noise: Of the model `private`: `gaussian`, or `laplace` (whose delta is 0).
         draws: How many times private models draw their noise.
-        predictors: A row for each.
-        models: Of `MODELS`. `private` is `fit`, `paper` McSherry and Mironov's method at the same
-            epsilon, `non-private` is `fit` without noise; the others are baselines.
+        predictors: A row for each; None is the method's own.
+        models: Of `MODELS`; all that make sense if absent. `private` is `fit`, `paper` McSherry
+            and Mironov's method at the same epsilon, `non-private` is `fit` without noise; the
+            others are baselines.
         seed: Makes the noise repeatable; None draws it from the operating system.
         people: Judge by at most so many people, chosen at random.
         progress: Called with a stage's name, how much of it is done and how much there is.
-        options: Fields of `CovarianceSettings`, for `private` and `non-private`.
+        popularity: How much being popular counts in lists: see `Predictor`.
+        options: What `fit` takes besides, for `private` and `non-private`.
 
     Raises:
         InputError: An argument or the ratings cannot be used.
     """
     plan = _Plan(
         split, Unit(protect), tuple(epsilons), delta, noise, draws, tuple(predictors), seed,
-        options, progress,
+        popularity, options, progress,
     )  # fmt: skip
+    if models is None:
+        models = _PRESENCE_MODELS if split.train.scale.presence else MODELS
     _check(plan, models)
     judge = Judge(split, people=people)
     trials = [trial for name in models for trial in _trials(plan, name)]
@@ -197,7 +205,11 @@ def _check(plan: _Plan, models: Sequence[str]) -> None:
     if plan.draws < 1:
         raise InputError(f"an experiment needs at least 1 draw of the noise, not {plan.draws}")
     if not plan.predictors:
-        raise InputError("choose at least one predictor, like svd")
+        raise InputError("choose at least one predictor, like posterior")
+    if plan.split.train.scale.presence:
+        wrong = [name for name in models if name not in _PRESENCE_MODELS]
+        if wrong:
+            raise InputError(f"{', '.join(wrong)}: needs ratings, and there is presence alone")
     for epsilon in plan.epsilons:
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise InputError(
@@ -223,20 +235,20 @@ def _private_trial(plan: _Plan, name: str, epsilon: float) -> _Trial:
 def _rows(plan: _Plan, trial: _Trial, judge: Judge) -> list[Row]:
     """All draws of a trial; every predictor judges the same releases."""
     judged: dict[str | None, list[tuple[Quality, float]]] = {name: [] for name in trial.predictors}
+    names: dict[str | None, str] = {}
     for draw in range(trial.draws):
         began = time.perf_counter()
         made = trial.make(draw)
         fitting = time.perf_counter() - began
         for name in trial.predictors:
             began = time.perf_counter()
-            quality = judge.judge(_scorer(made, name), progress=_judging(plan.progress))
+            scorer = made
+            if isinstance(made, Release):
+                scorer = made.predictor(name, popularity=plan.popularity)
+                names[name] = scorer.name
+            quality = judge.judge(scorer, progress=_judging(plan.progress))
             judged[name].append((quality, fitting + time.perf_counter() - began))
-    return [_row(plan, trial, name, results) for name, results in judged.items()]
-
-
-def _scorer(made: Any, predictor: str | None) -> Scorer:
-    scorer: Scorer = made if predictor is None else made.predictor(predictor)
-    return scorer
+    return [_row(plan, trial, names.get(name), results) for name, results in judged.items()]
 
 
 def _row(

@@ -56,7 +56,7 @@ def learn_covariance(
         arrays = {"head": head, **_dense(ratings, settings, cov, wgt)}
     counts = effects.known_counts[head]
     sampling = sampling_spread(ratings, settings, effects, counts)
-    spread = math.hypot(parameters["covariance_noise"], sampling)
+    spread = max(parameters["covariance_noise"], sampling)
     within = _factors(settings, cov, wgt, counts, spread, ratings.scale.range)
     factors = np.zeros((items, within.shape[1]))
     factors[head] = within
@@ -124,12 +124,21 @@ def sampling_spread(
     """How much an entry varies by who happened to rate, from released numbers.
 
     A user's block has squared norm w^2 c^2 v^2, v the second moment of y: about v^2 a rating with
-    w = c^-1/2, and 1 a user where blocks are scaled to 1. Spread over the m^2 entries.
+    w = c^-1/2, and 1 a user where blocks are scaled to 1. Spread over the m^2 entries, and more on
+    those of popular items, which is where such noise reaches furthest.
     """
     if settings.protect is Unit.USER:
-        return math.sqrt(max(effects.people.value, 1.0)) / len(counts)
+        return math.sqrt(max(effects.people.value, 1.0)) * uneven(counts) / len(counts)
     _, moment = rounds.clipped_moments(settings.centring(ratings.scale).clamp, ratings.scale)
-    return moment * math.sqrt(float(counts.sum())) / len(counts)
+    return moment * math.sqrt(float(counts.sum())) * uneven(counts) / len(counts)
+
+
+def uneven(counts: _Floats) -> float:
+    """How much further than even noise it reaches if its variance goes with both items' counts.
+
+    The edge of such a matrix is that of its largest row: n_max against the mean.
+    """
+    return math.sqrt(float(counts.max()) / float(counts.mean()))
 
 
 def publish_triangle(

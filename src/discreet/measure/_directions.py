@@ -27,10 +27,27 @@ def free_directions(effects: Effects, features: _Floats | None, width: float) ->
     known = effects.known_counts
     columns = [np.log(known + 2 * effects.count_spread), effects.effects]
     own = standardised(np.column_stack(columns), known) * SIZE
+    own *= np.sqrt([_counts_known(effects), _effects_known(effects)])
+    own = own[:, own.any(axis=0)]
     if features is not None and features.shape[1]:
         public = standardised(features.astype(np.float64), known)
         own = np.hstack([own, public * (SIZE * _FEATURES / np.sqrt(features.shape[1]))])
     return own * (width / 4)
+
+
+def _counts_known(effects: Effects) -> float:
+    """Which part of the counts' squares is not noise."""
+    squares = float(effects.counts @ effects.counts)
+    noise = len(effects.counts) * effects.count_spread**2
+    return max(1 - noise / squares, 0.0) if squares > 0 else 0.0
+
+
+def _effects_known(effects: Effects) -> float:
+    """Which part of the effects' variance, over ratings, is known."""
+    shares = effects.known_counts / effects.known_counts.sum()
+    found = float(shares @ (effects.effects - shares @ effects.effects) ** 2)
+    unknown = float(shares @ effects.variances)
+    return found / (found + unknown) if found > 0 else 0.0
 
 
 _FEATURES = 2.0

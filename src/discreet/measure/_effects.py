@@ -34,7 +34,7 @@ USER_VARIANCE, RATING_VARIANCE, RESIDUAL_VARIANCE = 0.2, 0.72, 0.8
 _RAW_VARIANCE, _RESIDUAL_SPREAD = 1.1, 0.93
 VOTE_VARIANCE = 0.06
 _MOST_EFFECT = 0.3
-_USUAL_RATIO = 1.0
+USUAL_RATIO = 1.0
 _FLOOR = 0.3
 _LEARNABLE = 0.1
 
@@ -120,8 +120,9 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
     most = _MOST_EFFECT * stretch(scale)
     nothing = np.zeros(len(n))
     start = Effects(scale.mid + mean, doubt, nothing, nothing, n, count_spread, all_count)
-    popularity = _log_popularity(start)
-    effects, left = learn_effects(S - known * mean, known, variances, popularity, largest=most)
+    # Where counts are mostly noise, what their errors make of the mean effect is no mean effect.
+    alike = np.empty((len(n), 0)) if n.mean() > 2 * count_spread else None
+    effects, left = learn_effects(S - known * mean, known, variances, alike, largest=most)
     return start.moved(scale, effects, left)
 
 
@@ -183,9 +184,10 @@ def measure_user_round(
     scale = spender.release_number(
         exact_scale, statistic.scale_sensitivity, statistic.grid, 0.02 * share, "users' scales"
     )
-    ratio = usual_ratio(scale, effects.people, ratings.scale)
+    usual = USUAL_RATIO / math.sqrt(stretch(ratings.scale))
+    ratio = usual_ratio(scale, effects.people, usual)
     design = ratio * attention * effects.known_counts
-    noise = spread**2 + VOTE_VARIANCE * design * attention
+    noise = spread**2 + VOTE_VARIANCE * attention**2 * effects.known_counts
     if first:
         most = _MOST_EFFECT * stretch(ratings.scale)
         learnt, left = learn_effects(S, design, noise, _log_popularity(effects), largest=most)
@@ -210,12 +212,11 @@ def attention_of(effects: Effects, least: float) -> _Floats:
     return np.sqrt(worth / average) if average > 0 else np.ones(len(n))
 
 
-def usual_ratio(scales: Noisy, people: Noisy, scale: Scale) -> float:
-    """What w_u ||e_u|| is on average.
+def usual_ratio(scales: Noisy, people: Noisy, usual: float) -> float:
+    """What w_u ||e_u|| is on average; `usual` is what it would be taken for without looking.
 
     With counts as sums of 1/||e_u||, a sum over users of w_u h holds about ratio * count of h.
     """
-    usual = _USUAL_RATIO / math.sqrt(stretch(scale))
     return shrink_ratio(scales, people, usual, 0.2 * usual)[0]
 
 

@@ -16,10 +16,12 @@ from discreet.measure._budget import Budget, Spender
 from discreet.measure._covariance_method import Progress, Taste, learn_covariance
 from discreet.measure._effects import Effects
 from discreet.measure._noise import Noise
+from discreet.measure._presence_method import RECORD_VARIANCE, learn_presence
 from discreet.measure._publish import assumptions, charge
 from discreet.measure._refined_method import learn_refined
 from discreet.measure._settings import (
     SETTINGS,
+    CovarianceSettings,
     Method,
     RefinedSettings,
     Settings,
@@ -77,16 +79,32 @@ def fit(
     chosen.centring(ratings.scale)
     if len(ratings.catalog) < 2:
         raise InputError("a fit needs a catalogue of at least two items")
+    if ratings.scale.presence and not isinstance(chosen, RefinedSettings):
+        raise InputError("presence alone is for method 'refined'; 'covariance' needs ratings")
     public = _features(features, len(ratings.catalog), chosen)
     budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
     spender = _open(budget, chosen.method, ledger, randomness)
-    effects, strength, share = _learn_effects(ratings, spender, chosen)
-    learnt = (ratings, spender, chosen, effects)
-    if isinstance(chosen, RefinedSettings):
-        taste = learn_refined(*learnt, strength, share, public, progress)  # type: ignore[arg-type]
-    else:
-        taste = learn_covariance(*learnt, strength, share, progress)  # type: ignore[arg-type]
+    effects, taste = _learn(ratings, spender, chosen, public, progress)
     return _release(ratings, spender, chosen, effects, taste)
+
+
+def _learn(
+    ratings: Ratings,
+    spender: Spender,
+    settings: Settings,
+    features: npt.NDArray[np.float64] | None,
+    progress: Progress | None,
+) -> tuple[Effects, Taste]:
+    if ratings.scale.presence:
+        assert isinstance(settings, RefinedSettings)
+        return learn_presence(ratings, spender, settings, features, progress)
+    effects, strength, share = _learn_effects(ratings, spender, settings)
+    if isinstance(settings, CovarianceSettings):
+        told = (ratings, spender, settings, effects, strength, share)
+        return effects, learn_covariance(*told, progress)
+    assert isinstance(settings, RefinedSettings)
+    taste = learn_refined(ratings, spender, settings, effects, strength, share, features, progress)
+    return effects, taste
 
 
 def _settings(
@@ -199,10 +217,16 @@ def _release(
         "factor_variances": np.maximum(taste.variances, 0).astype(np.float32),
         **taste.arrays,
     }
+    variances = (
+        rounds.USER_VARIANCE * width + effects.mean_variance,
+        rounds.RATING_VARIANCE * width,
+    )
+    if ratings.scale.presence:
+        variances = (0.0, RECORD_VARIANCE)
     parameters = {
         "global_mean": effects.global_mean,
-        "user_variance": rounds.USER_VARIANCE * width + effects.mean_variance,
-        "rating_variance": rounds.RATING_VARIANCE * width,
+        "user_variance": variances[0],
+        "rating_variance": variances[1],
         "settings": {name: _plain(value) for name, value in vars(settings).items()},
         **taste.parameters,
     }

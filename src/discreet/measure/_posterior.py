@@ -43,7 +43,7 @@ def learn_effects(
     if features is not None:
         columns = np.column_stack([np.ones(len(sums)), features])
     tau2 = 0.04 * largest
-    informative = design**2 > 0.05 * variances
+    informative = design**2 * largest > 0.015 * variances
     for _ in range(rounds):
         weights = 1 / (tau2 + noise)
         gram = (columns * weights[:, None]).T @ columns

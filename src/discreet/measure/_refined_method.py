@@ -6,11 +6,11 @@ docs/method.md explains it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.domain import Scale
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
 from discreet.measure._covariance_method import (
@@ -24,21 +24,26 @@ from discreet.measure._covariance_method import (
 from discreet.measure._directions import free_directions, short_rows
 from discreet.measure._effects import Effects
 from discreet.measure._noise import Noise
-from discreet.measure._rows import NoisyRows, learn_rows
+from discreet.measure._refine import (
+    Refined,
+    attention_for,
+    release_records,
+    release_users,
+    usual_scale,
+)
 from discreet.measure._settings import RefinedSettings
-from discreet.measure.refinement import MOMENT_GRID, ROW_GRID, RatingRefinement, UserRefinement
+from discreet.measure.refinement import RatingRefinement, UserRefinement
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
 from discreet.release import clean_auto, unpack
 
 _Floats = npt.NDArray[np.float64]
 
-_ROWS, _MOMENTS, _WEIGHT, _SCALES = 0.96, 0.02, 0.01, 0.01
-_LONGEST = 1.3
+RECORD_REACH = 1.4
+LONGEST = 1.3
 _SWELL = 1.3
 """Tastes are known from few ratings each, which makes the rows too short by about that."""
-_THINNEST = 0.03
-_STRONGER = 1.25
+STRONGER = 1.25
 """How much longer the covariance's factors are made, beside the free directions."""
 
 
@@ -65,7 +70,7 @@ def learn_refined(
         ratings, spender, settings, effects, strength, share - refine_share, progress
     )
     factors = np.hstack([free, found])
-    if refines:
+    if refines and factors.shape[1]:
         if progress is not None:
             progress("refinement", 0, 1)
         refine = _refine_ratings if settings.protect is Unit.RATING else _refine_users
@@ -92,11 +97,11 @@ def _point_the_way(
     moments = statistic.measure(ratings, weights=False, progress=tell)
     triangle, noise = publish_triangle(spender, moments.cov, statistic, share)
     counts = effects.known_counts[head]
-    spread = math.hypot(noise, sampling_spread(ratings, settings, effects, counts))
+    spread = max(noise, sampling_spread(ratings, settings, effects, counts))
     matrix = unpack(triangle, np.float32)
     within = clean_auto(matrix, counts, spread, settings.rank, ratings.scale.range)
     factors = np.zeros((items, within.shape[1]))
-    factors[head] = _STRONGER * within
+    factors[head] = STRONGER * within
     return factors, {"head_items": len(head), "covariance_noise": noise}
 
 
@@ -110,24 +115,16 @@ def _refine_ratings(
 ) -> tuple[_Floats, _Floats]:
     centring = settings.centring(ratings.scale)
     counts = np.maximum(effects.counts, 0.0)
-    directions = short_rows(factors, counts, _LONGEST)
-    reach = 1.4 if settings.reach is None else settings.reach
-    statistic = RatingRefinement(centring, effects.levels, directions, reach)
-    exact = statistic.measure(ratings)
-    rows, spread = spender.release_floats(
-        exact.rows, statistic.sensitivity, ROW_GRID / centring.clamp, _ROWS * share, "taste sums"
+    statistic = RatingRefinement(
+        short_rows(factors, counts, LONGEST),
+        RECORD_REACH if settings.reach is None else settings.reach,
+        centring=centring,
+        levels=effects.levels,
     )
-    moments, _ = spender.release_floats(
-        exact.moments, statistic.moment_sensitivity, MOMENT_GRID, _MOMENTS * share, "taste moments"
-    )
-    weight = spender.release_number(
-        exact.weight, statistic.weight_sensitivity, MOMENT_GRID,
-        (1 - _ROWS - _MOMENTS) * share, "weight of the moments",
-    )  # fmt: skip
     slope, variance = rounds.clipped_moments(centring.clamp, ratings.scale)
-    whiten = _whitening(moments, weight.value)
-    given = _Whitened(rows, spread, whiten)
-    return given.learn(counts, variance * counts, factors, slope, ratings.scale.range)
+    told = {"unit": centring.clamp, "variance": variance}
+    refined = release_records(ratings, spender, statistic, share, counts, **told)
+    return _learn(refined, factors, _SWELL / slope, ratings.scale)
 
 
 def _refine_users(
@@ -138,57 +135,31 @@ def _refine_users(
     factors: _Floats,
     share: float,
 ) -> tuple[_Floats, _Floats]:
-    scale, k = ratings.scale, factors.shape[1]
+    scale = ratings.scale
     width = rounds.stretch(scale)
-    attention = rounds.attention_of(effects, spender.spread_of(_ROWS * share))
-    residuals = rounds.user_residuals(scale, effects, spender.budget.noise, attention, first=False)
+    attention = attention_for(effects, spender, share)
+    residuals = rounds.user_residuals(scale, effects, settings.noise, attention, first=False)
     level = np.full((len(factors), 1), math.sqrt(rounds.USER_VARIANCE * width))
-    precisions = 1 / (rounds.RATING_VARIANCE * width + effects.variances)
-    reach = 0.55 * math.sqrt(k) if settings.reach is None else settings.reach
-    statistic = UserRefinement(residuals, np.hstack([level, factors]), precisions, reach)
-    exact = statistic.measure(ratings)
-    rows, spread = spender.release_floats(
-        exact.rows, statistic.sensitivity, ROW_GRID, _ROWS * share, "taste sums"
+    statistic = UserRefinement(
+        residuals,
+        np.hstack([level, factors]),
+        1 / (rounds.RATING_VARIANCE * width + effects.variances),
+        user_reach(factors) if settings.reach is None else settings.reach,
     )
-    grid, moved = MOMENT_GRID, statistic.moment_sensitivity
-    moments, _ = spender.release_floats(
-        exact.moments, moved, grid, _MOMENTS * share, "taste moments"
-    )
-    weight = spender.release_number(
-        exact.weight, moved, grid, _WEIGHT * share, "weight of the moments"
-    )
-    scales = spender.release_number(
-        exact.scales, statistic.scale_sensitivity, ROW_GRID, _SCALES * share, "users' scales"
-    )
-    ratio = rounds.usual_ratio(scales, effects.people, scale)
-    design = ratio * attention * effects.known_counts
-    sampling = rounds.VOTE_VARIANCE * design * attention
-    given = _Whitened(rows, spread, _whitening(moments, weight.value))
-    return given.learn(design, sampling, factors, 1.0, scale.range)
+    usual = usual_scale(scale)
+    refined = release_users(ratings, spender, statistic, share, effects, usual=usual)
+    return _learn(refined, factors, _SWELL, scale)
 
 
-def _whitening(moments: _Floats, weight: float) -> _Floats:
-    """S^-1/2, S the second moment of tastes; noise can make it thin but not negative."""
-    S = unpack(moments) / max(weight, 1e-9)
-    values, vectors = np.linalg.eigh(S)
-    values = np.maximum(values, max(_THINNEST * float(values.max()), 1e-9))
-    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
+def user_reach(factors: _Floats) -> float:
+    """Where a user's tastes are cut off: few are much longer."""
+    return 0.55 * math.sqrt(factors.shape[1])
 
 
-@dataclass(frozen=True, eq=False)
-class _Whitened:
-    """Rows with iid noise of this spread, and what turns tastes into ones of variance I."""
-
-    rows: _Floats
-    spread: float
-    whiten: _Floats
-
-    def learn(
-        self, design: _Floats, sampling: _Floats, factors: _Floats, slope: float, width: float
-    ) -> tuple[_Floats, _Floats]:
-        """New factors and the trace of their variance."""
-        noise = self.spread**2 * self.whiten @ self.whiten
-        given = NoisyRows(self.rows @ self.whiten, design, noise, sampling)
-        means, variances = learn_rows(given, factors, scale=0.01 * (width / 4) ** 2)
-        swell = _SWELL / slope
-        return means * swell, variances * swell**2
+def _learn(
+    refined: Refined, factors: _Floats, swell: float, scale: Scale
+) -> tuple[_Floats, _Floats]:
+    """New factors and the trace of their variance."""
+    usual = 0.01 * rounds.stretch(scale)
+    means, variances = refined.learn(factors, scale=usual, centred=False)
+    return means * swell, variances * swell**2

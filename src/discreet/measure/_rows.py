@@ -5,6 +5,7 @@ Everything here is computed from released numbers.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,16 +34,18 @@ class NoisyRows:
 
 
 def learn_rows(
-    given: NoisyRows, features: _Floats, *, scale: float, rounds: int = 8
+    given: NoisyRows, features: _Floats, guess: _Floats, *, scale: float, rounds: int = 8
 ) -> tuple[_Floats, _Floats]:
     """Posterior mean of every h_i, and the trace of its variance.
 
-    The prior h_i ~ N(Theta^T [1, features_i], Sigma) is learnt from the same numbers: Theta by
-    weighted least squares over items, Sigma by moments minus the known noise.
+    The prior h_i ~ N(g guess_i + Theta^T [1, features_i], Sigma) is learnt from the same numbers: g
+    and Theta by weighted least squares over items, Theta held back as far as its own noise asks
+    for, Sigma by moments minus the known noise.
 
     Args:
         given: What was released.
         features: What the prior mean may depend on.
+        guess: What h would be, but for a factor, if nothing new were learnt.
         scale: The variance that entries of h usually have: where Sigma starts.
         rounds: How often the prior is learnt anew.
     """
@@ -50,21 +53,39 @@ def learn_rows(
     design = np.maximum(given.design, 1e-9)
     observed = given.rows / design[:, None]
     columns = np.column_stack([np.ones(len(observed)), features])
+    columns /= np.maximum(np.sqrt(np.mean(columns**2, axis=0)), 1e-12)
     level = np.trace(given.noise) / k + given.sampling
-    informative = design**2 > 0.05 * level
+    informative = design**2 * scale > 5e-4 * level
     Sigma = np.eye(k) * scale
     for _ in range(rounds):
         weights = 1 / (np.trace(Sigma) / k + level / design**2)
-        expected = columns @ _regression(columns, weights, observed)
+        expected = _strength(guess, weights, observed) * guess
+        expected = expected + columns @ _regression(columns, weights, observed - expected)
         trust = weights**2 * informative if informative.any() else weights**2
         Sigma = _spread(observed - expected, trust, design, given, scale)
     return _posterior(given, design, expected, Sigma)
 
 
+def _strength(guess: _Floats, weights: _Floats, observed: _Floats) -> float:
+    """How much of the guess is there, two standard errors on the safe side."""
+    weighted = guess * weights[:, None]
+    known = max(float((weighted * guess).sum()), 1e-300)
+    factor = float((weighted * observed).sum()) / known
+    return factor if factor > 2 / np.sqrt(known) else 0.0
+
+
 def _regression(columns: _Floats, weights: _Floats, observed: _Floats) -> _Floats:
+    """Weighted least squares, drawn to 0 by what the coefficients' squares exceed their noise."""
     weighted = columns * weights[:, None]
     gram = weighted.T @ columns
     gram += 1e-6 * np.trace(gram) / len(gram) * np.eye(len(gram))
+    free = np.linalg.solve(gram, weighted.T @ observed)
+    noise = np.diagonal(np.linalg.inv(gram))[:, None]
+    trust = 1 / noise**2
+    real = float((trust * (free**2 - noise)).sum() / (trust.sum() * free.shape[1]))
+    if real <= 0:
+        return np.zeros_like(free)
+    gram += np.eye(len(gram)) / real
     return np.asarray(np.linalg.solve(gram, weighted.T @ observed))
 
 
@@ -76,7 +97,11 @@ def _spread(
     excess -= given.noise * float(np.sum(trust / design**2))
     excess -= np.eye(len(excess)) * float(np.sum(trust * given.sampling / design**2))
     values, vectors = np.linalg.eigh((excess + excess.T) / (2 * trust.sum()))
-    return np.asarray((vectors * np.maximum(values, _SMALLEST * scale)) @ vectors.T)
+    # A standard error off: where noise drowns the items, they are as their prior mean says.
+    level = np.trace(given.noise) / len(values) + given.sampling
+    doubt = math.sqrt(2 * float(np.sum((trust * level / design**2) ** 2))) / float(trust.sum())
+    values = np.maximum(values - doubt, _SMALLEST * scale)
+    return np.asarray((vectors * values) @ vectors.T)
 
 
 def _posterior(

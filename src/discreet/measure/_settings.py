@@ -161,7 +161,6 @@ class RefinedSettings(Settings):
 
     method = Method.REFINED
 
-    rank: int = 12
     clamp: float = 0.4
     fictitious: int = 40
     refine_share: float = 0.7

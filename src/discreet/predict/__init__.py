@@ -7,8 +7,12 @@ from discreet.predict._recommendation import Recommendation, Recommendations
 from discreet.predict._svd import PosteriorPredictor, SvdPredictor
 from discreet.release import Release, load, register_predictors
 
-register_predictors("refined", {p.name: p for p in (PosteriorPredictor, KnnPredictor)})
-register_predictors("covariance", {p.name: p for p in (SvdPredictor, KnnPredictor)})
+# The first is the method's own. `svd` and `posterior` are one formula by two names.
+for _method, _own, _other in (
+    ("refined", PosteriorPredictor, SvdPredictor),
+    ("covariance", SvdPredictor, PosteriorPredictor),
+):
+    register_predictors(_method, {p.name: p for p in (_own, KnnPredictor, _other)})
 
 __all__ = [
     "KnnPredictor",

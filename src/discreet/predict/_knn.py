@@ -34,11 +34,12 @@ class KnnPredictor(Predictor):
     head; for all other items they come from the factors.
 
     Args:
-        release: A release of method "covariance".
+        release: A release of method "covariance" or "refined", of ratings.
         neighbours: How many own ratings weigh in at most.
         ridge: What is added to the variances of the neighbours, in squared ratings; by default
             0.5 on a five-star scale's covariance matrix, nothing with factors (where the noise of
             a rating is part of the variance already).
+        popularity: See `Predictor`.
         shrink: How far averages of the matrix are drawn to their mean, besides what its noise
             advises: as if every entry had that many times the mean weight more, at the mean.
     """
@@ -52,8 +53,11 @@ class KnnPredictor(Predictor):
         neighbours: int = 20,
         ridge: float | None = None,
         shrink: float = 5.0,
+        popularity: float = 0.0,
     ) -> None:
-        super().__init__(release)
+        super().__init__(release, popularity=popularity)
+        if release.scale.presence:
+            raise InputError("predictor 'knn' needs ratings; for presence use 'posterior'")
         if neighbours < 1:
             raise InputError(f"neighbours are at least 1, not {neighbours}")
         if not (ridge is None or ridge >= 0) or not shrink >= 0:

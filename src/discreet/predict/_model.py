@@ -3,6 +3,9 @@
 r_j = G + M_j + b + F_j z + e_j, with the person's bias b ~ N(0, user_variance), tastes z ~ N(0, I)
 and e_j ~ N(0, rating_variance + what remains uncertain of M_j and F_j). Given a person's ratings,
 b and z have a posterior, and its mean is the prediction.
+
+Of presence alone, G + M_j is an item's log odds for somebody unknown, there is no bias, and an own
+record says F_j z = 1 + e_j: it draws tastes towards those of the people who have that item.
 """
 
 from __future__ import annotations
@@ -26,12 +29,14 @@ class Model:
         factors: F, a row an item, then columns of zeros up to a multiple of four: they change
             nothing, and let kernels work four at a time.
         bias_variance: The prior variance of b.
+        presence: Whether records say only that they are there.
     """
 
     baseline: npt.NDArray[np.float64]
     noise: npt.NDArray[np.float64]
     factors: npt.NDArray[np.float32]
     bias_variance: float
+    presence: bool = False
 
     @classmethod
     def of(cls, release: Release) -> Model:
@@ -43,10 +48,13 @@ class Model:
             noise=parameters["rating_variance"] + uncertain + arrays["factor_variances"],
             factors=padded(arrays["factors"]),
             bias_variance=float(parameters["user_variance"]),
+            presence=release.scale.presence,
         )
 
     def residuals(self, people: People) -> npt.NDArray[np.float64]:
-        """x_j = r_j - G - M_j beside every rating."""
+        """x_j = r_j - G - M_j beside every rating; 1 beside every presence."""
+        if self.presence:
+            return people.values.copy()
         return people.values - self.baseline[people.items]
 
 

@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import expit
 
 from discreet.domain import Catalog, InputError, OwnRatings
 from discreet.predict._people import People
 from discreet.predict._recommendation import Recommendation, Recommendations
 from discreet.release import Release
 
-Own = Mapping[str, float] | OwnRatings
+Own = Mapping[str, float] | Iterable[str] | OwnRatings
 Floats = npt.NDArray[np.float64]
 
 _REASONS = 3
@@ -30,12 +31,21 @@ class Predictor(abc.ABC):
     Nothing here changes after it is made: one predictor serves many people, in threads too.
     Own ratings are a plain mapping from an item's id or title to a rating; names that the catalogue
     does not have are left out and reported (`read`, `Recommendations.unknown`).
+
+    Args:
+        release: What to predict from.
+        popularity: How much being popular counts in lists, beside the expected rating: an item
+            that e times as many people rated comes as if it were expected to be rated that much
+            higher. Predictions and the scores that are shown are the same whatever it is.
     """
 
     name: ClassVar[str]
 
-    def __init__(self, release: Release) -> None:
+    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
+        if not 0 <= popularity < 1e6:
+            raise InputError(f"popularity is 0 or above, not {popularity:g}")
         self.release = release
+        self._bonus = popularity * _log_counts(release) if popularity else None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.release!r})"
@@ -93,9 +103,10 @@ class Predictor(abc.ABC):
         if n < 0:
             raise InputError(f"n is how many items to recommend, not {n}")
         ratings = self.read(own)
-        scores = self.scores(People.one(ratings), 0, 1)[0]
+        ranks = self.scores(People.one(ratings), 0, 1)[0]
         open_, unknown = self._open(ratings, available)
-        best = _best(scores, open_, n)
+        best = _best(ranks, open_, n)
+        scores = ranks if self._bonus is None else ranks - self._bonus
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
         ids, titles = self.catalog.ids, self.catalog.titles
         entries = (
@@ -117,7 +128,10 @@ class Predictor(abc.ABC):
     def predict_pairs(
         self, people: People, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]
     ) -> Floats:
-        """Expected ratings of person `rows[p]` for item `items[p]`, cut to the scale."""
+        """Expected ratings of person `rows[p]` for item `items[p]`, cut to the scale.
+
+        Of presence alone, how likely it is that they have it, about.
+        """
         people.check(len(self.catalog))
         if len(rows) != len(items):
             raise InputError(f"{len(rows):,} people beside {len(items):,} items")
@@ -126,16 +140,24 @@ class Predictor(abc.ABC):
         wanted = (rows.astype(np.int64, copy=False), items.astype(np.int32, copy=False))
         with _one_at_a_time:
             expected = self._pairs(people, *wanted)
+        if self.release.scale.presence:
+            return np.asarray(expit(expected))
         return np.clip(expected, self.release.scale.lo, self.release.scale.hi)
 
     def scores(self, people: People, first: int, last: int) -> npt.NDArray[np.float32]:
-        """Expected ratings, not cut, of all items for the people from `first` to before `last`."""
+        """What lists are ordered by, for the people from `first` to before `last`.
+
+        Expected ratings of all items, not cut, and with what popularity adds.
+        """
         if not 0 <= first <= last <= len(people):
             raise InputError(f"people {first} to {last} are not among {len(people):,}")
         people = people.part(first, last)
         people.check(len(self.catalog))
         with _one_at_a_time:
-            return self._scores(people)
+            scores = self._scores(people)
+        if self._bonus is not None:
+            scores += self._bonus
+        return scores
 
     @abc.abstractmethod
     def _pairs(
@@ -184,6 +206,12 @@ class Predictor(abc.ABC):
             tuple((titles[own.items[j]], float(row[j])) for j in chosen)
             for row, chosen in zip(contributions, order, strict=True)
         ]
+
+
+def _log_counts(release: Release) -> npt.NDArray[np.float32]:
+    """How popular items are, as a logarithm; a tenth of the average count is the floor."""
+    counts = release.arrays["item_counts"].astype(np.float64)
+    return np.asarray(np.log(counts + 0.1 * counts.mean() + 1e-9), np.float32)
 
 
 def _best(

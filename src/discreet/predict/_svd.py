@@ -31,8 +31,8 @@ class SvdPredictor(Predictor):
 
     name: ClassVar[str] = "svd"
 
-    def __init__(self, release: Release) -> None:
-        super().__init__(release)
+    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
+        super().__init__(release, popularity=popularity)
         self._model = Model.of(release)
         bias = np.full((len(release.catalog), 1), np.sqrt(self._model.bias_variance))
         self._factors = padded(np.hstack([bias, release.arrays["factors"]]))
@@ -70,7 +70,7 @@ class SvdPredictor(Predictor):
         """F_i A^-1 F_j x_j / s_j: the score is linear in the residuals x."""
         size = self._factors.shape[1]
         A, b = np.empty((size, size)), np.empty(size)
-        residuals = own.values - self._model.baseline[own.items]
+        residuals = self._model.residuals(People.one(own))
         posterior_system(own.items, residuals, self._factors, self._precisions, A, b)
         targets, rated = (self._factors[i].astype(np.float64) for i in (items, own.items))
         weighted = residuals * self._precisions[own.items]

@@ -160,6 +160,52 @@ class RatingCovariance(Covariance):
 
 
 @dataclass(frozen=True, eq=False)
+class PresenceCovariance(Covariance):
+    """Where one record is protected and all that counts is that it is there: y = 1.
+
+    So that Cov is Wgt.
+
+    Args:
+        noise: Which norm.
+        head: The items.
+        offset: Added to c in w(c).
+    """
+
+    offset: float = 5.0
+
+    @property
+    def weights(self) -> Weights:
+        return Weights(self.noise, self.offset)
+
+    @property
+    def grid(self) -> float:
+        return _LARGEST / float(self.weights.roots([1])[0]) * _SAFE
+
+    @property
+    def vote_grid(self) -> float:
+        return self.grid
+
+    @property
+    def sensitivities(self) -> tuple[float, float]:
+        return vote_bound(self._votes(), self.noise)
+
+    @property
+    def vote_sensitivities(self) -> tuple[float, float]:
+        return self.sensitivities
+
+    def _votes(self) -> _Ints:
+        return np.rint(self.weights.roots(np.arange(len(self.head) + 1)) * self.grid).astype(
+            np.int64
+        )
+
+    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
+        votes = self._votes()[_count_inside(block.starts, inside)].astype(np.int16)
+        values = np.repeat(votes, np.diff(block.starts))
+        values[inside < 0] = 0
+        return _Block(values, votes)
+
+
+@dataclass(frozen=True, eq=False)
 class UserCovariance(Covariance):
     """Where one user is protected: everybody's vector of residuals has length 1.
 

@@ -5,8 +5,9 @@ See PROOF.md.
 
 from __future__ import annotations
 
+import abc
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,15 @@ from discreet.measure.refinement._kernels import (
 from discreet.measure.user_votes import UserVotes
 from discreet.ratings import Ratings
 
-__all__ = ["MOMENT_GRID", "ROW_GRID", "Moments", "RatingRefinement", "UserRefinement"]
+__all__ = [
+    "MOMENT_GRID",
+    "ROW_GRID",
+    "Moments",
+    "PresenceRefinement",
+    "RatingRefinement",
+    "RecordRefinement",
+    "UserRefinement",
+]
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
@@ -49,67 +58,113 @@ class Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class RatingRefinement:
-    """Where one rating is protected, with Gaussian noise.
+class RecordRefinement(abc.ABC):
+    """Where one record is protected, with Gaussian noise.
 
-    A person's tastes without rating j are z_(-j) = clip((sum over l != j of F_l y_l)/lambda) of
-    length at most Gamma, lambda^2 = ||y||^2 + c0 B^2, y from Huber centring. Rows are in units of
-    B Gamma, moments in units of B Gamma^2.
+    A person's tastes without record j are z_(-j) = clip((sum over l != j of F_l y_l)/lambda) of
+    length at most Gamma, lambda^2 = ||y||^2 + c0 B^2, |y| <= B. Rows are in units of B Gamma,
+    moments in units of B Gamma^2.
 
     Args:
-        centring: How ratings are centred and clamped.
-        levels: What was released of the items.
         directions: F, released: a row of length at most 1 for each item.
         reach: Gamma.
         damping: c0.
     """
 
-    centring: HuberCentring
-    levels: ItemLevels
     directions: _Floats
     reach: float = 1.4
     damping: float = 20.0
 
     def __post_init__(self) -> None:
         _check_directions(self.directions)
-        if not 0 < self.reach < 1e6 or not 2 <= self.damping < 1e6:
-            raise InputError("the refinement needs a reach above 0 and a damping of at least 2")
+        _check_reach(self.reach)
+        if not 2 <= self.damping < 1e6:
+            raise InputError(f"damping must be 2 or more, not {self.damping:g}")
+        if not self.movement.least >= 0.5:
+            raise InputError("the clamp is too small for so many items: widen it, or damp more")
 
     @property
+    @abc.abstractmethod
     def movement(self) -> Movement:
-        """In L2, all c old ratings together move by up to sqrt(c) steps more, in L1 by c."""
-        slack = len(self.directions) * self.centring.step / self.centring.clamp
-        return Movement(self.reach, self.damping, self.centring.fictitious, slack)
+        """What one record more moves, in units of B and Gamma."""
+
+    @abc.abstractmethod
+    def _rated(self, block: Ratings) -> _Floats:
+        """Y of every record in units of B; private."""
 
     @property
     def sensitivity(self) -> float:
         """Of the rows, in grid units: every entry is rounded once."""
-        return self.movement.of_rows * ROW_GRID + 1.01 * math.sqrt(self.directions.size)
+        movement = self.movement
+        moved = _UP * movement.of_rows + movement.of_doubles(*self.directions.shape)
+        return moved * ROW_GRID + _UP * math.sqrt(self.directions.size)
 
     @property
     def moment_sensitivity(self) -> float:
         """Of the triangle of moments, in grid units."""
-        return self.movement.of_moments * MOMENT_GRID + 1.01 * self.directions.shape[1]
+        movement = self.movement
+        moved = _UP * movement.of_moments + movement.of_doubles(*self.directions.shape)
+        return float(moved * MOMENT_GRID + self.directions.shape[1])
 
     @property
     def weight_sensitivity(self) -> float:
         """Of the moments' weight, in grid units."""
-        return self.movement.of_length * MOMENT_GRID + 2
+        movement = self.movement
+        moved = _UP * movement.of_length + movement.of_doubles(*self.directions.shape)
+        return moved * MOMENT_GRID + 1
 
     def measure(self, ratings: Ratings) -> Moments:
         """The exact integers; private."""
         k = self.directions.shape[1]
+        _check_items("directions", self.directions, ratings)
 
         def work(block: Ratings, _: int) -> Moments:
-            y = self.centring.centred(block, self.levels) / (self.centring.clamp * GRID)
             rows, moments = _empty(len(block.catalog), k)
             weight = add_rating_rows(
-                block.starts, block.items, y, self.directions, self.reach, self.damping,
-                rows, moments,
+                block.starts, block.items, self._rated(block), self.directions, self.reach,
+                self.damping, rows, moments,
             )  # fmt: skip
             return Moments(rows, moments, int(weight))
 
         return _sum(over_blocks(ratings, work, _BLOCK), len(ratings.catalog), k)
+
+
+@dataclass(frozen=True, eq=False)
+class RatingRefinement(RecordRefinement):
+    """Of ratings: y from Huber centring.
+
+    Args:
+        directions: F.
+        reach: Gamma.
+        damping: c0.
+        centring: How ratings are centred and clamped.
+        levels: What was released of the items.
+    """
+
+    centring: HuberCentring = field(kw_only=True)
+    levels: ItemLevels = field(kw_only=True)
+
+    @property
+    def movement(self) -> Movement:
+        """All old ratings together move by up to a step each beyond the centring's bound."""
+        slack = len(self.directions) * self.centring.step / self.centring.clamp
+        return Movement(self.reach, self.damping, self.centring.fictitious, slack)
+
+    def _rated(self, block: Ratings) -> _Floats:
+        y: _Floats = self.centring.centred(block, self.levels) / (self.centring.clamp * GRID)
+        return y
+
+
+@dataclass(frozen=True, eq=False)
+class PresenceRefinement(RecordRefinement):
+    """Of presence: y = 1 for every record, and no record moves another."""
+
+    @property
+    def movement(self) -> Movement:
+        return Movement(self.reach, self.damping)
+
+    def _rated(self, block: Ratings) -> _Floats:
+        return np.ones(len(block))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,12 +184,11 @@ class UserRefinement:
     reach: float
 
     def __post_init__(self) -> None:
-        if not (np.all(np.isfinite(self.factors)) and np.all(np.abs(self.factors) < 1e6)):
+        if not np.all(np.abs(self.factors) < 1e15):
             raise InputError("factors are finite numbers")
-        if not (np.all(self.precisions > 1e-9) and np.all(self.precisions < 1e9)):
-            raise InputError("precisions are above 0")
-        if not 0 < self.reach < 1e6:
-            raise InputError(f"reach must be above 0, not {self.reach:g}")
+        if not np.all((self.precisions > 1e-30) & (self.precisions < 1e30)):
+            raise InputError("precisions are finite numbers above 0")
+        _check_reach(self.reach)
 
     @property
     def sensitivity(self) -> float:
@@ -154,6 +208,8 @@ class UserRefinement:
     def measure(self, ratings: Ratings) -> Moments:
         """The exact integers; private."""
         k = self.factors.shape[1] - 1
+        _check_items("factors", self.factors, ratings)
+        _check_items("precisions", self.precisions, ratings)
         votes = self.residuals
         attention = votes.attention
         if attention is None:
@@ -173,12 +229,27 @@ class UserRefinement:
 
 _BLOCK = 1 << 20
 """Every block has rows of its own to sum in: large blocks, few of them."""
+_UP = 1 + 2.0**-30
+"""Covers the rounding of the bounds themselves, and of the directions' lengths."""
 
 
 def _check_directions(directions: _Floats) -> None:
     lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))
     if directions.shape[1] == 0 or not np.all(lengths <= 1):
         raise InputError("directions have at least one column and rows of length at most 1")
+
+
+def _check_reach(reach: float) -> None:
+    """Squares of anything near it are far from underflow."""
+    if not 1e-9 < reach < 1e6:
+        raise InputError(f"reach must be above 0, from 1e-9 to 1e6, not {reach:g}")
+
+
+def _check_items(name: str, told: _Floats, ratings: Ratings) -> None:
+    """The kernels trust that every item has its row."""
+    items = len(ratings.catalog)
+    if len(told) != items:
+        raise InputError(f"{name} are one for each of {items:,} items, not {len(told):,}")
 
 
 def _empty(items: int, k: int) -> tuple[_Ints, _Ints]:

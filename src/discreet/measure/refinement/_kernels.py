@@ -12,6 +12,8 @@ MOMENT_GRID = 1 << 24
 MOST_ROOT = 22.0
 """Somebody with the square of that many ratings has a whole share of the users' moments."""
 _SAFE = 1 - 2.0**-30
+_LONGEST = 1e100
+"""Tastes that are no numbers, or longer than that, count as none."""
 
 
 @nb.njit(cache=True, nogil=True)
@@ -85,17 +87,20 @@ def add_user_rows(  # type: ignore[no-untyped-def]
         if begin == end:
             continue
         own = items[begin:end]
-        V, mean = _posterior(own, x[begin:end], factors, precisions)
         w = scale_of(own, y[begin:end], attention, l1, floor) * ROW_GRID
+        if w == 0:
+            continue
+        V, mean = _posterior(own, x[begin:end], factors, precisions)
         count = float(end - begin)
         size = count if l1 else np.sqrt(count)
         scales += np.int64(min(w * size, _SAFE * ROW_GRID / floor))
         for place in range(begin, end):
             item = items[place]
             _leave_out(V, mean, factors[item], x[place], precisions[item], z)
-            cut = y[place] * attention[item] * w * _SAFE / max(_length(z, l1), reach)
-            if not np.isfinite(cut):
+            length = _length(z, l1)
+            if not length < _LONGEST:
                 continue
+            cut = y[place] * attention[item] * w * _SAFE / max(length, reach)
             for f in range(1, k):
                 rows[item, f - 1] += np.int64(z[f] * cut)
         shares += _add_user_moments(mean, count, reach, l1, moments)
@@ -115,11 +120,40 @@ def _posterior(own, x, factors, precisions):  # type: ignore[no-untyped-def]
             b[f] += scaled * x[place]
             for g in range(f + 1):
                 A[f, g] += scaled * row[g]
+    V, mean = _inverse(A), np.zeros(k)
     for f in range(k):
-        for g in range(f):
-            A[g, f] = A[f, g]
-    V = np.linalg.inv(A)
-    return V, V @ b
+        for g in range(k):
+            mean[f] += V[f, g] * b[g]
+    return V, mean
+
+
+@nb.njit(cache=True, nogil=True)
+def _inverse(A):  # type: ignore[no-untyped-def]
+    """Of I plus a sum of squares, from its lower triangle, by Cholesky.
+
+    Without rounding no pivot is below 1; with it, none may be: a library's inverse would refuse
+    some matrices, and whether it does would tell something about their owner.
+    """
+    k = len(A)
+    L, R, V = np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))
+    for f in range(k):
+        for g in range(f + 1):
+            left = A[f, g]
+            for h in range(g):
+                left -= L[f, h] * L[g, h]
+            L[f, g] = np.sqrt(max(left, 1.0)) if f == g else left / L[g, g]
+    for g in range(k):  # R = L^-1
+        R[g, g] = 1 / L[g, g]
+        for f in range(g + 1, k):
+            for h in range(g, f):
+                R[f, g] -= L[f, h] * R[h, g]
+            R[f, g] /= L[f, f]
+    for f in range(k):
+        for g in range(f + 1):
+            for h in range(f, k):
+                V[f, g] += R[h, f] * R[h, g]
+            V[g, f] = V[f, g]
+    return V
 
 
 @nb.njit(cache=True, nogil=True)
@@ -132,7 +166,7 @@ def _leave_out(V, mean, row, x, precision, z) -> None:  # type: ignore[no-untype
             z[f] += V[f, g] * row[g]
         explained += row[f] * z[f]
         expected += row[f] * mean[f]
-    gain = (x - expected) / max(1 / precision - explained, 1e-9)
+    gain = (x - expected) * precision / max(1 - explained * precision, 1e-9)
     for f in range(len(row)):
         z[f] = mean[f] - z[f] * gain
 
@@ -150,9 +184,10 @@ def _length(z, l1):  # type: ignore[no-untyped-def]
 def _add_user_moments(mean, count, reach, l1, moments):  # type: ignore[no-untyped-def]
     """Add share z z^T, people who rate more having a larger share; returns the share."""
     share = min(np.sqrt(count) / MOST_ROOT, 1.0) * _SAFE
-    cut = 1 / max(_length(mean, l1), reach)
-    if not np.isfinite(cut):
+    length = _length(mean, l1)
+    if not length < _LONGEST:
         return np.int64(0)
+    cut = 1 / max(length, reach)
     place = 0
     for f in range(1, len(mean)):
         for g in range(f, len(mean)):

@@ -18,6 +18,8 @@ from discreet.ratings import Ratings
 GRID = 1 << 20
 
 _SAFE = 1 - 2.0**-30
+_LONGEST = 1e100
+"""Residuals that are no numbers, or longer than that, count as none."""
 _Floats = npt.NDArray[np.float64]
 
 
@@ -50,6 +52,9 @@ class UserVotes:
         a = self.attention
         if a is not None and not np.all((a > 1e-9) & (a < 1e9)):
             raise InputError("attention is above 0 for every item")
+        told = self.precisions if self.prior is None else np.append(self.precisions, self.prior)
+        if not np.all((told > 0) & np.isfinite(told)):
+            raise InputError("precisions are finite numbers above 0")
         if not 1e-100 < self.floor < 1e100:
             raise InputError(f"floor must be above 0, not {self.floor:g}")
 
@@ -81,6 +86,7 @@ class UserVotes:
 
     def residuals(self, block: Ratings) -> _Floats:
         """X of every rating; private."""
+        self._check_items(len(block.catalog))
         x = self.distances(block)
         if self.prior is not None:
             _take_off_level(block.starts, block.items, x, self.precisions, self.prior)
@@ -91,10 +97,21 @@ class UserVotes:
         x: _Floats = block.values() - self.levels.global_mean - self.levels.effects[block.items]
         return x
 
+    def _check_items(self, items: int) -> None:
+        """The kernels trust that every item has its number of each kind."""
+        told = [self.levels.effects, self.precisions]
+        told += [] if self.attention is None else [self.attention]
+        if any(len(each) != items for each in told):
+            raise InputError(f"effects, precisions and attention are one for each of {items} items")
+
 
 @nb.njit(cache=True, nogil=True)
 def scale_of(items, x, attention, l1, floor):  # type: ignore[no-untyped-def]
-    """W of one person, a little short so that rounding cannot lengthen the vector."""
+    """W of one person, a little short so that rounding cannot lengthen the vector.
+
+    The more ratings, the further their rounded sum can be off. 0 where x is no number, or too
+    long for one: then nothing of it may be used.
+    """
     length, size = 0.0, 0.0
     for place in range(len(items)):
         worth = attention[items[place]]
@@ -103,7 +120,9 @@ def scale_of(items, x, attention, l1, floor):  # type: ignore[no-untyped-def]
         size += worth if l1 else worth * worth
     if not l1:
         length, size = np.sqrt(length), np.sqrt(size)
-    return _SAFE / max(length, floor * size)
+    if not length < _LONGEST:
+        return 0.0
+    return (_SAFE - len(items) * 2.0**-52) / max(length, floor * size)
 
 
 @nb.njit(cache=True, nogil=True)
@@ -115,6 +134,8 @@ def _add_votes(starts, items, x, attention, l1, floor, sums):  # type: ignore[no
         if begin == end:
             continue
         vote = GRID * scale_of(items[begin:end], x[begin:end], attention, l1, floor)
+        if vote == 0:
+            continue
         size = float(end - begin)
         scales += np.int64(min(vote * (size if l1 else np.sqrt(size)), _SAFE * GRID / floor))
         for place in range(begin, end):

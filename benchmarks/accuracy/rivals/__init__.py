@@ -1,0 +1,1 @@
+"""The other private recommenders that discreet is compared with, and a few that are not private."""

@@ -1,0 +1,197 @@
+"""What happens at a person's home in every rival: own ratings and released item numbers, no noise.
+
+Ratings are told in quarters of the scale's range from its middle, so that one set of constants
+serves every scale; five stars are -2 to 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from discreet.ratings import Ratings, Split
+
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+
+HALF_RANGE = 2.0
+RATING_VARIANCE = 0.8
+SHIFT_VARIANCE = 0.2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Everybody's training ratings as kernels want them. Private."""
+
+    starts: Indices
+    items: Indices
+    users: Indices
+    values: Floats
+    """In quarters of the range from the middle of the scale."""
+    size: int
+    """How many items the public catalogue has."""
+
+    @classmethod
+    def of(cls, ratings: Ratings) -> Table:
+        """The same ratings, other units."""
+        return cls(
+            ratings.starts,
+            ratings.items.astype(np.int64),
+            ratings.user_of_rating().astype(np.int64),
+            (ratings.values() - ratings.scale.mid) * (2 * HALF_RANGE / ratings.scale.range),
+            len(ratings.catalog),
+        )
+
+    @property
+    def user_count(self) -> int:
+        """How many users there are, with ratings or without."""
+        return len(self.starts) - 1
+
+    def per_user(self, values: Floats) -> Floats:
+        """Sums over each user's ratings."""
+        return np.bincount(self.users, values, self.user_count)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What a rival releases: a rating is level + effect + the person's shift + factors . taste."""
+
+    level: float
+    effects: Floats
+    factors: Floats
+
+    def residuals(self, table: Table) -> Floats:
+        """Ratings without level and item effect."""
+        return table.values - self.level - self.effects[table.items]
+
+    def moved(self, by: Floats, factors: Floats) -> Model:
+        """With effects moved, at most to where ratings can be, and other factors."""
+        effects = np.clip(self.effects + by, -HALF_RANGE - self.level, HALF_RANGE - self.level)
+        return Model(self.level, effects, factors)
+
+    def people(self, table: Table, variance: float = RATING_VARIANCE) -> tuple[Floats, Floats]:
+        """Everybody's shift and taste by ridge regression on their own ratings."""
+        features = beside_one(self.factors)
+        prior = np.concatenate(([1 / SHIFT_VARIANCE], np.ones(self.factors.shape[1])))
+        solved = ridge(
+            table.starts, table.items, self.residuals(table), features, variance * prior
+        )
+        return solved[:, 0], solved[:, 1:]
+
+    def predict(self, split: Split) -> Floats:
+        """Predictions of the test ratings, on their scale."""
+        shifts, tastes = self.people(Table.of(split.train))
+        users, items, scale = split.test.user_of_rating(), split.test.items, split.test.scale
+        taste = np.einsum("ij,ij->i", tastes[users], self.factors[items])
+        quarters = self.level + self.effects[items] + shifts[users] + taste
+        predicted: Floats = scale.mid + quarters * scale.range / (2 * HALF_RANGE)
+        return predicted
+
+
+def shorten(rows: Floats, most: float) -> Floats:
+    """The same rows, longer ones cut to this length."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    short: Floats = rows * np.minimum(1.0, most / np.maximum(lengths, 1e-12))
+    return short
+
+
+def beside_one(rows: Floats) -> Floats:
+    """Rows with a 1 in front, which goes with the item effect."""
+    return np.column_stack([np.ones(len(rows)), rows])
+
+
+@numba.njit(cache=True)
+def ridge(
+    starts: Indices, items: Indices, values: Floats, features: Floats, ridges: Floats
+) -> Floats:
+    """Each user's argmin of sum (x - f.z)^2 + sum ridges z^2; 0 for users without ratings."""
+    rank = features.shape[1]
+    solved = np.zeros((starts.size - 1, rank))
+    for user in range(starts.size - 1):
+        if starts[user] == starts[user + 1]:
+            continue
+        gram, linear = _normal_equations(starts, items, values, features, user)
+        for p in range(rank):
+            gram[p, p] += ridges[p]
+        solved[user] = np.linalg.solve(gram, linear)
+    return solved
+
+
+@numba.njit(cache=True)
+def _normal_equations(
+    starts: Indices, items: Indices, values: Floats, features: Floats, user: int
+) -> tuple[Floats, Floats]:
+    """One user's sums of f f^T and of x f."""
+    rank = features.shape[1]
+    gram, linear = np.zeros((rank, rank)), np.zeros(rank)
+    for rating in range(starts[user], starts[user + 1]):
+        row = features[items[rating]]
+        for p in range(rank):
+            linear[p] += values[rating] * row[p]
+            for q in range(p + 1):
+                gram[p, q] += row[p] * row[q]
+    for p in range(rank):
+        for q in range(p):
+            gram[q, p] = gram[p, q]
+    return gram, linear
+
+
+@numba.njit(cache=True)
+def ridge_in_ball(
+    starts: Indices,
+    items: Indices,
+    values: Floats,
+    features: Floats,
+    ridges: Floats,
+    radius: float,
+) -> Floats:
+    """Each user's argmin of sum (x - f.z)^2 + ridges[user] |z|^2 over |z| <= radius.
+
+    In the eigenvectors of the Gram matrix z_p = l_p/(g_p + ridge + t), with t = 0 or, if that is
+    too long, the t >= 0 at which |z| is the radius: found from above, so that |z| <= radius holds.
+    """
+    rank = features.shape[1]
+    solved = np.zeros((starts.size - 1, rank))
+    for user in range(starts.size - 1):
+        if starts[user] == starts[user + 1]:
+            continue
+        gram, linear = _normal_equations(starts, items, values, features, user)
+        eigenvalues, vectors = np.linalg.eigh(gram)
+        turned = vectors.T @ linear
+        floor = np.maximum(eigenvalues, 0.0) + ridges[user]
+        low, high = 0.0, 0.0
+        if np.sum((turned / floor) ** 2) > radius**2:
+            high = np.sqrt(np.sum(turned**2)) / radius
+            for _ in range(60):
+                middle = (low + high) / 2
+                if np.sum((turned / (floor + middle)) ** 2) > radius**2:
+                    low = middle
+                else:
+                    high = middle
+        solved[user] = vectors @ (turned / (floor + high))
+    return solved
+
+
+@numba.njit(cache=True)
+def huber_centre(starts: Indices, values: Floats, clamp: float, fictitious: float) -> Floats:
+    """Values minus each user's b, cut to +-clamp, where b solves sum cut(x - b) = fictitious b."""
+    centred = np.empty_like(values)
+    for user in range(starts.size - 1):
+        own = values[starts[user] : starts[user + 1]]
+        reach = clamp * max(own.size, 1) / fictitious
+        low, high = -reach, reach
+        for _ in range(60):
+            middle = (low + high) / 2
+            slack = -fictitious * middle
+            for value in own:
+                slack += min(max(value - middle, -clamp), clamp)
+            if slack > 0:
+                low = middle
+            else:
+                high = middle
+        for rating in range(starts[user], starts[user + 1]):
+            centred[rating] = min(max(values[rating] - high, -clamp), clamp)
+    return centred
