@@ -17,6 +17,7 @@ from discreet.privacy import SeededRandomness, Unit
 from discreet.privacy.accounting import GaussianAccountant, gaussian_epsilon, mu_of_theta
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Shape, Split, find_shape, make_ratings, split_random
+from measure._neighbours import ratings_of
 
 
 @pytest.fixture(scope="module")
@@ -296,3 +297,13 @@ def test_no_user_and_no_rating_moves_the_probe_error_further_than_stated() -> No
             keep = np.arange(len(full)) != random.integers(len(full))
             fewer = statistic.measure(full.where(keep), guess[keep])
             assert abs(fewer - statistic.measure(full, guess)) <= statistic.sensitivity
+
+
+@pytest.mark.parametrize("scale", [Scale(0, 1e-3, None), Scale(0, 1e4, None)])
+def test_scales_too_fine_or_too_wide_are_refused_before_the_charge(
+    scale: Scale, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 2.0, 1e-6)])
+    with pytest.raises(InputError, match="another unit"):
+        fit(ratings_of([{0: 0.0}], 3, scale), ledger=ledger)
+    assert ledger.history() == []

@@ -76,9 +76,7 @@ class Model:
         """Everybody's shift and taste by ridge regression on their own ratings."""
         features = beside_one(self.factors)
         prior = np.concatenate(([1 / SHIFT_VARIANCE], np.ones(self.factors.shape[1])))
-        solved = ridge(
-            table.starts, table.items, self.residuals(table), features, variance * prior
-        )
+        solved = ridge(table.starts, table.items, self.residuals(table), features, variance * prior)
         return solved[:, 0], solved[:, 1:]
 
     def predict(self, split: Split) -> Floats:

@@ -71,9 +71,7 @@ def add_noise(rng: Generator, exact: Moments, sigma: float, gram_scale: float) -
     upper = np.triu(np.full((rank, rank), math.sqrt(0.5)), 1)
     half = rng.normal(size=exact.grams.shape) * (upper + np.eye(rank)) * (sigma / gram_scale)
     noise = half + np.triu(half, 1).transpose(0, 2, 1)
-    return Moments(
-        exact.grams + noise, exact.linear + rng.normal(size=exact.linear.shape) * sigma
-    )
+    return Moments(exact.grams + noise, exact.linear + rng.normal(size=exact.linear.shape) * sigma)
 
 
 def unit_weights(

@@ -1,7 +1,6 @@
 """Noise on every rating before anything is learnt: Laplace noise, then ordinary factorisation.
 
-Each rating's value gets Laplace noise of scale range/epsilon and is cut to somewhat more than the
-scale; the curator, who need not be trusted with the values, then factorises by alternating least
+Each rating's value gets Laplace noise of scale range/epsilon and is cut to the scale; the curator, who need not be trusted with the values, then factorises by alternating least
 squares that knows the size of the noise. People use their own true ratings at home, which never
 leave. An experiment with seeded numpy noise on floats: no release of it would be private.
 
@@ -17,6 +16,7 @@ of E[cut(x + noise)] over the scale, which is known.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +24,6 @@ import numpy as np
 from benchmarks.accuracy.rivals._home import (
     HALF_RANGE,
     RATING_VARIANCE,
-    SHIFT_VARIANCE,
     Floats,
     Model,
     Table,
@@ -36,7 +35,7 @@ from discreet.privacy import Unit
 from discreet.ratings import Split
 
 EFFECT_VARIANCE = 0.3
-FACTOR_VARIANCE = 0.06
+FACTOR_VARIANCE = 0.03
 ROUNDS = 12
 
 
@@ -47,15 +46,22 @@ def predict(split: Split, unit: Unit | str, epsilon: float, delta: float, seed: 
         raise InputError("input perturbation protects single values; ask for unit rating")
     rng = np.random.default_rng(seed)
     table, variance = perturb(Table.of(split.train), epsilon, rng)
-    rank = 1 if epsilon < 2 else 4 if epsilon < 6 else 10
+    rank = 0 if epsilon < 2 else 4 if epsilon < 7 else 8
     return factorise(table, RATING_VARIANCE + variance, rank, rng).predict(split)
 
 
 def perturb(table: Table, epsilon: float, rng: Generator) -> tuple[Table, float]:
-    """Values with noise, their means undistorted, and the variance that was added."""
-    scale = 2 * HALF_RANGE / epsilon
-    noisy = table.values + rng.laplace(scale=scale, size=len(table.values))
-    return replace(table, values=noisy), 2 * scale**2
+    """Values with noise, as far apart on average as they were, and the variance that was added.
+
+    For Laplace noise of scale b, E[cut(x + noise)] = x - b sinh(x/b) e^(-c/b) with c half the range,
+    so that the ends of the scale come closer by the factor 1 - b (1 - e^(-2c/b))/(2c). The variance
+    is that in the middle of the scale, where it is largest: E[min(|noise|, c)^2].
+    """
+    b, c = 2 * HALF_RANGE / epsilon, HALF_RANGE
+    noisy = np.clip(table.values + rng.laplace(scale=b, size=len(table.values)), -c, c)
+    slope = 1 + b * math.expm1(-2 * c / b) / (2 * c)
+    variance = 2 * b * b * (1 - math.exp(-c / b) * (1 + c / b))
+    return replace(table, values=noisy / slope), variance / slope**2
 
 
 def factorise(table: Table, variance: float, rank: int, rng: Generator) -> Model:

@@ -59,7 +59,8 @@ def standardised(columns: _Floats, counts: _Floats) -> _Floats:
     shares = counts / counts.sum()
     centred = columns - shares @ columns
     spreads = np.sqrt(shares @ centred**2)
-    scaled = centred / np.where(spreads > 1e-9, spreads, np.inf)
+    varies = spreads > 1e-9 * np.maximum(np.abs(columns).max(axis=0), 1e-9)
+    scaled = centred / np.where(varies, spreads, np.inf)
     return np.asarray(np.clip(scaled, -_CLIP, _CLIP))
 
 

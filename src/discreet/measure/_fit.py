@@ -77,6 +77,11 @@ def fit(
     options |= {name: value for name, value in told.items() if value is not None}
     chosen = _settings(method, settings, options)
     chosen.centring(ratings.scale)
+    if not 0.1 <= ratings.scale.range <= 1000:
+        raise InputError(
+            f"a fit needs a scale between 0.1 and 1,000 wide, not {ratings.scale.range:g}; "
+            "tell the ratings in another unit"
+        )
     if len(ratings.catalog) < 2:
         raise InputError("a fit needs a catalogue of at least two items")
     if ratings.scale.presence and not isinstance(chosen, RefinedSettings):

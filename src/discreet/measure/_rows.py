@@ -109,7 +109,9 @@ def _posterior(
 ) -> tuple[_Floats, _Floats]:
     """In the basis of the noise's own axes, where every item's noise is diagonal."""
     values, axes = np.linalg.eigh(given.noise)
-    variances = np.maximum(values, 0.0) + given.sampling[:, None] + 1e-300
+    # An item that nobody rated tells nothing, even where no noise was added.
+    least = 1e-9 * max(float(given.sampling.max()), 1e-9)
+    variances = np.maximum(values, 0.0) + given.sampling[:, None] + least
     gains = design[:, None] / variances
     prior = axes.T @ np.linalg.inv(Sigma) @ axes
     precision = np.repeat(prior[None], len(design), axis=0)

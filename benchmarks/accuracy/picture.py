@@ -1,0 +1,128 @@
+"""RMSE against epsilon: one panel a unit, a curve a private model, a level a public one."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.accuracy.rows import Row
+from discreet.domain.errors import MissingPart
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart; markers differ too.
+_CURVES = {
+    "discreet": ("discreet", "#000000", "o"),
+    "discreet-covariance": ("discreet, covariance", "#0072B2", "s"),
+    "private-als-adaptive": ("private ALS, adaptive", "#D55E00", "^"),
+    "private-als": ("private ALS", "#E69F00", "v"),
+    "noisy-sgd": ("noisy SGD", "#009E73", "D"),
+    "input-noise": ("input noise (values only)", "#CC79A7", "P"),
+    "paper": ("McSherry and Mironov", "#56B4E9", "X"),
+}
+_LEVELS = {
+    "discreet-no-noise": "discreet without noise",
+    "surprise-svd": "Surprise SVD, not private",
+    "surprise-svdpp": "Surprise SVD++, not private",
+    "item-mean": "item mean",
+    "user-mean": "user mean",
+    "global-mean": "global mean",
+}
+_PANELS = {"rating": "One rating is protected", "user": "One user is protected"}
+_GAP = 0.035
+"""The least distance of two labels, as a part of the panel's height."""
+
+
+def check_installed() -> None:
+    """Find out early whether pictures can be drawn.
+
+    Raises:
+        MissingPart: Matplotlib is not installed.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingPart("pictures need matplotlib: pip install 'discreet[plots]'")
+
+
+def draw(path: Path, data: str, rows: Sequence[Row]) -> None:
+    """Write the picture as SVG."""
+    check_installed()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "accuracy", "font.size": 9}):
+        figure = Figure(figsize=(11, 5.2), layout="constrained")
+        panels = figure.subplots(1, 2, sharey=True)
+        levels = [row for row in rows if row.unit is None and row.rmse is not None]
+        bottom, top = _limits(rows)
+        for axes, (unit, title) in zip(panels, _PANELS.items(), strict=True):
+            axes.set_ylim(bottom, top)
+            _draw_panel(axes, [row for row in rows if row.unit == unit], levels)
+            axes.set_title(title, loc="left", fontsize=10)
+        panels[0].set_ylabel(f"RMSE on {data}")
+        figure.savefig(path, format="svg", metadata={"Date": None})
+
+
+def _limits(rows: Sequence[Row]) -> tuple[float, float]:
+    """From below the best to a little above the worst level; curves may leave at the top."""
+    errors = [row.rmse for row in rows if row.rmse is not None]
+    levels = [row.rmse for row in rows if row.rmse is not None and row.unit is None]
+    top = max(levels, default=max(errors, default=1.0))
+    bottom = min(errors, default=0.0)
+    return bottom - 0.05 * (top - bottom), top + 0.03 * (top - bottom)
+
+
+def _draw_panel(axes: Any, rows: Sequence[Row], levels: Sequence[Row]) -> None:
+    labels = []
+    for name in dict.fromkeys(row.model for row in rows):
+        points = sorted((row for row in rows if row.model == name), key=_epsilon)
+        labels += _draw_curve(axes, name, points)
+    ticks = sorted({_epsilon(row) for row in rows})
+    if ticks:
+        axes.set_xscale("log")
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_xticks([], minor=True)
+        axes.set_xlim(ticks[0] / 1.15, ticks[-1] * 1.15)
+    for row in levels:
+        axes.axhline(row.rmse, color="#999999", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+        labels.append((row.rmse, _LEVELS.get(row.model, row.model), "#666666"))
+    axes.set_xlabel("epsilon")
+    axes.spines[["top", "right"]].set_visible(False)
+    _write_labels(axes, labels)
+
+
+def _epsilon(row: Row) -> float:
+    return row.epsilon or 0.0
+
+
+def _draw_curve(axes: Any, name: str, points: Sequence[Row]) -> list[tuple[float, str, str]]:
+    """The curve, and its label beside the last point."""
+    title, colour, marker = _CURVES.get(name, (name, "#666666", "."))
+    epsilons, errors = [_epsilon(row) for row in points], [row.rmse or 0.0 for row in points]
+    spreads = [row.rmse_sd for row in points]
+    width = 2.4 if name == "discreet" else 1.4
+    axes.errorbar(
+        epsilons, errors, yerr=spreads, color=colour, marker=marker, markersize=5, linewidth=width,
+        capsize=2, zorder=3 if name == "discreet" else 2,
+    )  # fmt: skip
+    return [(errors[-1], title, colour)]
+
+
+def _write_labels(axes: Any, labels: list[tuple[float, str, str]]) -> None:
+    """At the right edge, pushed apart where they would overlap, with a thin line to their place."""
+    bottom, top = axes.get_ylim()
+    gap = _GAP * (top - bottom)
+    wanted = sorted((min(max(at, bottom), top), text, colour) for at, text, colour in labels)
+    places: list[float] = []
+    for at, _, _ in wanted:
+        places.append(max(at, places[-1] + gap) if places else at)
+    # What was pushed over the top comes down again, pushing the ones below.
+    ceiling = top
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], ceiling)
+        ceiling = places[index] - gap
+    for (at, text, colour), place in zip(wanted, places, strict=True):
+        axes.annotate(
+            text, xy=(1.0, at), xytext=(1.06, place), xycoords=axes.get_yaxis_transform(),
+            textcoords=axes.get_yaxis_transform(), color=colour, va="center", fontsize=8.5,
+            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5},
+        )  # fmt: skip
