@@ -21,6 +21,7 @@ from typing import Any
 from benchmarks.accuracy import picture
 from benchmarks.accuracy.models import BOTH, MODELS, Asked, Kind
 from benchmarks.accuracy.rows import Row, heading, line, read, write
+
 from discreet.domain.errors import InputError, MissingPart
 from discreet.privacy import Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, read_ratings, split_random

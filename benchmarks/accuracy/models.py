@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
 from benchmarks.accuracy.rivals import (
     implicit_als,
     input_perturbation,
@@ -17,6 +16,7 @@ from benchmarks.accuracy.rivals import (
     private_als,
     surprise_models,
 )
+
 from discreet.evaluate import Judge, global_mean, item_mean, rmse, user_mean
 from discreet.measure import fit, fit_paper
 from discreet.privacy import SeededRandomness, Unit

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.accuracy.rows import Row
+
 from discreet.domain.errors import MissingPart
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart; markers differ too.

@@ -256,7 +256,7 @@ def test_words_and_members_mean_the_same(split: Split, clean: Cleaning) -> None:
     "settings",
     [{"effect_share": 0.9}, {"level_share": -0.1}, {"level_share": 0.75},
      {"offset": -1.0}, {"fictitious": 0}, {"clamp": -1.0}, {"rank": -1},
-     {"taste_share": 0.8}, {"refine_share": 0.0}, {"reach": 0.0}, {"head": 1}, {"clean": "auto"},
+     {"taste_share": 0.8}, {"refine_share": 1.0}, {"reach": 0.0}, {"head": 1}, {"clean": "auto"},
      {"method": "covariance", "weight_share": 0.0}, {"method": "best"},
      {"features": np.zeros((3, 2))}, {"method": "covariance", "features": np.zeros((3, 2))}],
     ids=str,

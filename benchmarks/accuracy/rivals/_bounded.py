@@ -20,7 +20,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
 from benchmarks.accuracy.rivals._home import (
     Floats,
     Model,
@@ -47,7 +46,7 @@ class Bounds:
         return huber_centre(table.starts, model.residuals(table), self.clamp, self.fictitious)
 
     def tastes(self, table: Table, residuals: Floats, factors: Floats) -> Floats:
-        """z of everybody; the rows of `factors` are no longer than 1."""
+        """Z of everybody; the rows of `factors` are no longer than 1."""
         pulls = self.pull * np.sqrt(np.diff(table.starts) + _OFFSET)
         return ridge_in_ball(table.starts, table.items, residuals, factors, pulls, self.radius)
 

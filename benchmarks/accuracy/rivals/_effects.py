@@ -16,7 +16,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-
 from benchmarks.accuracy.rivals._home import HALF_RANGE, Floats, Model, Table
 from benchmarks.accuracy.rivals._moments import (
     Generator,
@@ -26,6 +25,7 @@ from benchmarks.accuracy.rivals._moments import (
     split_squares,
     unit_weights,
 )
+
 from discreet.privacy import Unit
 
 EFFECT_VARIANCE = 0.2

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import numpy.typing as npt
-
 from benchmarks.accuracy.rivals._home import Floats, Indices, Table
 
 Generator = np.random.Generator

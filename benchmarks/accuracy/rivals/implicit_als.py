@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks.accuracy.rivals._home import Floats
 from scipy import sparse
 
-from benchmarks.accuracy.rivals._home import Floats
 from discreet.domain import Scale
 from discreet.domain.errors import MissingPart
 from discreet.evaluate import people_of

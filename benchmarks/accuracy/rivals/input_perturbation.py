@@ -20,7 +20,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-
 from benchmarks.accuracy.rivals._home import (
     HALF_RANGE,
     RATING_VARIANCE,
@@ -30,6 +29,7 @@ from benchmarks.accuracy.rivals._home import (
     beside_one,
 )
 from benchmarks.accuracy.rivals._moments import Generator, item_moments
+
 from discreet.domain import InputError
 from discreet.privacy import Unit
 from discreet.ratings import Split

@@ -26,11 +26,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from benchmarks.accuracy.rivals._bounded import Bounds
 from benchmarks.accuracy.rivals._effects import measure_effects
 from benchmarks.accuracy.rivals._home import Floats, Model, Table, beside_one, shorten
 from benchmarks.accuracy.rivals._moments import Generator, split_squares
+
 from discreet.privacy import Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Split

@@ -29,7 +29,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from benchmarks.accuracy.rivals._bounded import Bounds, cut_factors
 from benchmarks.accuracy.rivals._effects import First, measure_effects
 from benchmarks.accuracy.rivals._home import Floats, Model, Table, beside_one, shorten
@@ -41,6 +40,7 @@ from benchmarks.accuracy.rivals._moments import (
     split_squares,
     unit_weights,
 )
+
 from discreet.privacy import Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Split

@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib.util
 
 import numpy as np
-
 from benchmarks.accuracy.rivals._home import Floats
+
 from discreet.domain.errors import MissingPart
 from discreet.privacy import Unit
 from discreet.ratings import Split

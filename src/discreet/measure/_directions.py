@@ -14,7 +14,9 @@ SIZE = 0.17
 _CLIP = 3.0
 
 
-def free_directions(effects: Effects, features: _Floats | None, width: float) -> _Floats:
+def free_directions(
+    effects: Effects, features: _Floats | None, width: float, *, own: bool = True
+) -> _Floats:
     """A row for each item: log popularity, effect, and public features, as item factors.
 
     All of it was released before, or public; standardised over ratings.
@@ -23,16 +25,17 @@ def free_directions(effects: Effects, features: _Floats | None, width: float) ->
         effects: What was released of the items.
         features: Public, a row for each item; may be absent.
         width: The scale's range.
+        own: Whether popularity and effects are among them.
     """
     known = effects.known_counts
     columns = [np.log(known + 2 * effects.count_spread), effects.effects]
-    own = standardised(np.column_stack(columns), known) * SIZE
-    own *= np.sqrt([_counts_known(effects), _effects_known(effects)])
-    own = own[:, own.any(axis=0)]
+    found = standardised(np.column_stack(columns), known) * SIZE
+    found *= np.sqrt([_counts_known(effects), _effects_known(effects)])
+    found = found[:, found.any(axis=0)] if own else np.empty((len(known), 0))
     if features is not None and features.shape[1]:
         public = standardised(features.astype(np.float64), known)
-        own = np.hstack([own, public * (SIZE * _FEATURES / np.sqrt(features.shape[1]))])
-    return own * (width / 4)
+        found = np.hstack([found, public * (SIZE * _FEATURES / np.sqrt(features.shape[1]))])
+    return found * (width / 4)
 
 
 def _counts_known(effects: Effects) -> float:
@@ -50,7 +53,7 @@ def _effects_known(effects: Effects) -> float:
     return found / (found + unknown) if found > 0 else 0.0
 
 
-_FEATURES = 2.0
+_FEATURES = 3.0
 """How strong all public features together are, compared with one direction."""
 
 

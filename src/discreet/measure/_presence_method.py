@@ -108,10 +108,10 @@ def _tastes(
     progress: Progress | None,
 ) -> tuple[_Floats, _Floats]:
     """The mean taste m of every item, and how uncertain it is."""
-    refines = settings.protect is Unit.USER or settings.noise is Noise.GAUSSIAN
+    refines = settings.refines
     part = settings.refine_share * share if refines else 0.0
     found = _point_the_way(ratings, spender, settings, counted, share - part, progress)
-    free = free_directions(counted, features, 4.0)
+    free = free_directions(counted, features, 4.0, own=settings.directions)
     n = counted.known_counts
     factors = np.hstack([free, found])
     factors -= (n / n.sum()) @ factors  # tastes are how people differ

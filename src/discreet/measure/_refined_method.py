@@ -23,7 +23,6 @@ from discreet.measure._covariance_method import (
 )
 from discreet.measure._directions import free_directions, short_rows
 from discreet.measure._effects import Effects
-from discreet.measure._noise import Noise
 from discreet.measure._refine import (
     Refined,
     attention_for,
@@ -59,12 +58,11 @@ def learn_refined(
 ) -> Taste:
     """Factors for all items, and how uncertain each row is."""
     width = ratings.scale.range
-    free = free_directions(effects, features, width)
+    free = free_directions(effects, features, width, own=settings.directions)
     unsure = np.zeros(len(free))
     if share == 0:
         return Taste(free, unsure, {"head_items": 0})
-    # One rating moves a refinement too far in L1 for it to be worth its noise.
-    refines = settings.protect is Unit.USER or settings.noise is Noise.GAUSSIAN
+    refines = settings.refines
     refine_share = settings.refine_share * share if refines else 0.0
     found, parameters = _point_the_way(
         ratings, spender, settings, effects, strength, share - refine_share, progress

@@ -155,7 +155,8 @@ class RefinedSettings(Settings):
 
     Attributes:
         refine_share: The part of the tastes' share for the refinement; the covariance, which only
-            has to point the way, gets the rest.
+            has to point the way, gets the rest. 0 leaves the refinement out.
+        directions: Whether popularity and item effects are directions of taste.
         reach: Gamma: where a person's tastes are cut off; None for what the unit asks for.
     """
 
@@ -164,14 +165,21 @@ class RefinedSettings(Settings):
     clamp: float = 0.4
     fictitious: int = 40
     refine_share: float = 0.7
+    directions: bool = True
     reach: float | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.refine_share < 1:
-            raise InputError(f"refine_share must be between 0 and 1, not {self.refine_share:g}")
+        if not 0 <= self.refine_share <= 0.95:
+            raise InputError(f"refine_share is from 0 to 0.95, not {self.refine_share:g}")
         if self.reach is not None and not 0 < self.reach < 1e6:
             raise InputError(f"reach must be above 0, not {self.reach:g}")
+
+    @property
+    def refines(self) -> bool:
+        """One rating moves a refinement too far in L1 for it to be worth Laplace noise."""
+        possible = self.protect is Unit.USER or self.noise is Noise.GAUSSIAN
+        return possible and self.refine_share > 0
 
     def head_size(self, strength: float, items: int) -> int:
         """A few hundred items: enough to point the way to the rest."""

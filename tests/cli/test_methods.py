@@ -1,0 +1,98 @@
+"""Methods, presence and features on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli._calling import call, write_sample
+from discreet.release import load
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return write_sample(tmp_path_factory.mktemp("sample"))
+
+
+@pytest.fixture(scope="module")
+def clicks(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """People of two kinds: even numbers click on even items, odd ones on odd items."""
+    folder = tmp_path_factory.mktemp("clicks")
+    rows = [f"u{u},i{i}" for u in range(400) for i in range(u % 2, 24, 2) if (u * 7 + i) % 5]
+    (folder / "c.csv").write_text("user,item\n" + "\n".join(rows) + "\n")
+    names = "".join(f"i{i},thing {i}\n" for i in range(24))
+    (folder / "i.csv").write_text("id,title\n" + names)
+    return [str(folder / "c.csv"), "--implicit", "--catalog", str(folder / "i.csv")]
+
+
+def test_each_method_writes_its_own_release(sample: list[str], tmp_path: Path) -> None:
+    for method in ("refined", "covariance"):
+        path = tmp_path / method
+        told = call("fit", *sample, "-o", path, "--method", method, "--epsilon", 5, "--json").json()
+        assert told["method"] == method == load(path).method
+        listed = call("recommend", path, "--like", "1=5", "-n", 2, "--json").json()
+        assert len(listed["recommendations"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--dense",), "--method covariance"),
+        (("--clean", "auto"), "--method covariance"),
+        (("--method", "covariance", "--features", "x.csv"), "--method refined"),
+        (("--features", "nowhere.csv"), "nowhere.csv"),
+    ],
+)
+def test_what_belongs_to_the_other_method_is_refused_in_a_line(
+    sample: list[str], tmp_path: Path, options: tuple[str, ...], complaint: str
+) -> None:
+    done = call("fit", *sample, "-o", tmp_path / "m", *options)
+    assert done.code != 0 and complaint in done.err
+    assert done.err.count("\n") == 1 and not (tmp_path / "m").exists()
+
+
+def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "clicks.discreet"
+    told = call("fit", *clicks, "-o", path, "--protect", "rating", "--epsilon", 20, "--json").json()
+    assert told["scale"] == "presence"
+    (tmp_path / "mine.csv").write_text("item\ni0\ni4\n")
+    listed = call("recommend", path, "--ratings", tmp_path / "mine.csv", "-n", 5, "--json").json()
+    ids = [entry["id"] for entry in listed["recommendations"]]
+    assert all(int(name[1:]) % 2 == 0 for name in ids) and not {"i0", "i4"} & set(ids)
+    liked = call("predict", path, "--like", "i0", "--items", "i2", "--items", "i3", "--json").json()
+    even, odd = (entry["rating"] for entry in liked["predictions"])
+    assert 0 < odd < even < 1
+    refused = call("recommend", path, "--like", "i0", "--predictor", "knn")
+    assert refused.code != 0 and "needs ratings" in refused.err
+
+
+def test_presence_is_judged_by_its_lists(clicks: list[str]) -> None:
+    told = call("evaluate", *clicks, "--protect", "rating", "--epsilon", 20, "--draws", 1, "--json")
+    rows = {row["model"]: row for row in told.json()["rows"]}
+    assert set(rows) == {"private", "non-private", "popularity"}
+    assert rows["private"]["ndcg_at_10"] > rows["popularity"]["ndcg_at_10"]
+    refused = call("evaluate", *clicks, "--models", "private,paper")
+    assert refused.code != 0 and "needs ratings" in refused.err
+
+
+def test_features_are_read_and_reach_the_release(sample: list[str], tmp_path: Path) -> None:
+    catalog = Path(sample[sample.index("--catalog") + 1]).read_text().splitlines()
+    names = [line.split(",")[0] for line in catalog[1:]]
+    kinds = "".join(f"{name},{'ab'[place % 2]}\n" for place, name in enumerate(names[:-1]))
+    (tmp_path / "f.csv").write_text("id,kind\n" + kinds)
+    options = ("--epsilon", 5, "--features", tmp_path / "f.csv")
+    plain, more = tmp_path / "plain", tmp_path / "more"
+    assert call("fit", *sample, "-o", plain, "--epsilon", 5).code == 0
+    done = call("fit", *sample, "-o", more, *options)
+    assert done.code == 0 and "1 items are not in" in done.err
+    assert load(more).arrays["factors"].shape[1] > load(plain).arrays["factors"].shape[1]
+
+
+def test_popularity_changes_lists(sample: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "m"
+    call("fit", *sample, "-o", path, "--epsilon", 5)
+    counts = load(path).arrays["item_counts"]
+    options = ("--popularity", 1000, "-n", 1, "--json")
+    listed = call("recommend", path, *options).json()["recommendations"]
+    assert counts[listed[0]["item"]] == counts.max()
