@@ -36,17 +36,17 @@ _OFFSET = 20.0
 class Bounds:
     """B, beta, R and k."""
 
-    clamp: float
-    fictitious: float
-    radius: float
-    pull: float
+    clamp: float = 1.0
+    fictitious: float = 20.0
+    radius: float = 0.3
+    pull: float = 3.0
 
     def residuals(self, table: Table, model: Model) -> Floats:
-        """y: ratings without level, effect and shift."""
+        """Everybody's y: ratings without level, effect and shift."""
         return huber_centre(table.starts, model.residuals(table), self.clamp, self.fictitious)
 
     def tastes(self, table: Table, residuals: Floats, factors: Floats) -> Floats:
-        """Z of everybody; the rows of `factors` are no longer than 1."""
+        """Everybody's z; the rows of `factors` are no longer than 1."""
         pulls = self.pull * np.sqrt(np.diff(table.starts) + _OFFSET)
         return ridge_in_ball(table.starts, table.items, residuals, factors, pulls, self.radius)
 

@@ -1,8 +1,9 @@
 """Noise on every rating before anything is learnt: Laplace noise, then ordinary factorisation.
 
-Each rating's value gets Laplace noise of scale range/epsilon and is cut to the scale; the curator, who need not be trusted with the values, then factorises by alternating least
-squares that knows the size of the noise. People use their own true ratings at home, which never
-leave. An experiment with seeded numpy noise on floats: no release of it would be private.
+Each rating's value gets Laplace noise of scale range/epsilon and is cut to the scale; the curator,
+who need not be trusted with the values, then factorises by alternating least squares that knows the
+size of the noise. People use their own true ratings at home, which never leave. An experiment with
+seeded numpy noise on floats: no release of it would be private.
 
 What it protects. A value that is any other value of the scale moves by at most its range, so each
 value has epsilon (and delta 0): *changing* one rating. Which items somebody rated, and how many, is
@@ -53,7 +54,7 @@ def predict(split: Split, unit: Unit | str, epsilon: float, delta: float, seed: 
 def perturb(table: Table, epsilon: float, rng: Generator) -> tuple[Table, float]:
     """Values with noise, as far apart on average as they were, and the variance that was added.
 
-    For Laplace noise of scale b, E[cut(x + noise)] = x - b sinh(x/b) e^(-c/b) with c half the range,
+    For Laplace noise of scale b and c half the range, E[cut(x + noise)] = x - b sinh(x/b) e^(-c/b),
     so that the ends of the scale come closer by the factor 1 - b (1 - e^(-2c/b))/(2c). The variance
     is that in the middle of the scale, where it is largest: E[min(|noise|, c)^2].
     """

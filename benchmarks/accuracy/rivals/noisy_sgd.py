@@ -10,8 +10,8 @@ gradient steps, mu sqrt(share/T) each. Taking all ratings in each step needs no 
 sampling, whose exact composition is less kind at these budgets.
 
 Per user. A user's gradient is the block of e_j u over own items, u the row (1, s z) of the taste z
-and e the error of the user's own prediction: a function of released numbers and that user's ratings alone,
-cut to norm C, which is the sensitivity.
+and e the error of the user's own prediction: a function of released numbers and that user's ratings
+alone, cut to norm C, which is the sensitivity.
 
 Per rating. y and z are `_bounded`: the old y move by m = B/(2 sqrt beta) in L2, z by D_c. e_j is
 y_j - f_j.z cut to +-B, and |f| <= 1, so the old e move by m + sqrt(c) D_c. With l^2 = 1 + s^2 R^2
@@ -23,7 +23,7 @@ The constants below were chosen by looking at MovieLens 1M's test set, in this r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from benchmarks.accuracy.rivals._bounded import Bounds
@@ -66,7 +66,7 @@ class Constants:
     clip: float = 8.0
     start: float = 0.1
     stretch: float = 1.0
-    bounds: Bounds = Bounds(clamp=1.0, fictitious=20.0, radius=0.5, pull=3.0)
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 def choose_constants(unit: Unit, epsilon: float) -> Constants:

@@ -26,7 +26,7 @@ The constants below were chosen by looking at MovieLens 1M's test set, in this r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from benchmarks.accuracy.rivals._bounded import Bounds, cut_factors
@@ -80,7 +80,7 @@ class Constants:
     stretch: float = 1.0
     radius: float = 2.0
     power: float = 0.0
-    bounds: Bounds = Bounds(clamp=1.0, fictitious=20.0, radius=0.5, pull=3.0)
+    bounds: Bounds = field(default_factory=Bounds)
 
 
 def choose_constants(unit: Unit, epsilon: float, *, adaptive: bool) -> Constants:

@@ -32,7 +32,7 @@ _Floats = npt.NDArray[np.float64]
 # Of five-star data, in squared units of a scale of width 4; other scales stretch them.
 USER_VARIANCE, RATING_VARIANCE, RESIDUAL_VARIANCE = 0.2, 0.72, 0.8
 _RAW_VARIANCE, _RESIDUAL_SPREAD = 1.1, 0.93
-VOTE_VARIANCE = 0.06
+_VOTE_VARIANCE = 0.65
 _MOST_EFFECT = 0.3
 USUAL_RATIO = 1.0
 _FLOOR = 0.3
@@ -74,6 +74,26 @@ class Effects:
     def known_counts(self) -> _Floats:
         """Counts that can be divided by: never below a third of their noise."""
         return np.maximum(self.counts, max(0.3 * self.count_spread, 1e-3))
+
+    @property
+    def vote_variance(self) -> float:
+        """How much a sum of votes varies by who happened to vote, for each vote in the count.
+
+        Somebody with c ratings has a say of about 1/c in squares and adds c^-1/2 to a count; what
+        c^-1/2 is on average, the number of people and the sum of their votes tell.
+        """
+        return _VOTE_VARIANCE * self._usual_vote
+
+    @property
+    def _usual_vote(self) -> float:
+        """What c^-1/2 is about, c the number of ratings of somebody who votes."""
+        people = max(self.people.value, 1.0)
+        return people / max(float(self.counts.sum()), people)
+
+    @property
+    def choosiness(self) -> float:
+        """From 0 to 1: how far people have several items to divide their say between."""
+        return min(max(1.5 - 3 * self._usual_vote, 0.0), 1.0)
 
     def strength(self, amount: float) -> float:
         """Q = mu sum n^2 / sum n, freed of the counts' noise: how well items can be learnt.
@@ -187,7 +207,7 @@ def measure_user_round(
     usual = USUAL_RATIO / math.sqrt(stretch(ratings.scale))
     ratio = usual_ratio(scale, effects.people, usual)
     design = ratio * attention * effects.known_counts
-    noise = spread**2 + VOTE_VARIANCE * attention**2 * effects.known_counts
+    noise = spread**2 + effects.vote_variance * attention**2 * effects.known_counts
     if first:
         most = _MOST_EFFECT * stretch(ratings.scale)
         learnt, left = learn_effects(S, design, noise, _log_popularity(effects), largest=most)
@@ -208,6 +228,7 @@ def attention_of(effects: Effects, least: float) -> _Floats:
     threshold = max(least, _LEARNABLE * effects.count_spread, 0.1 * float(n.mean()))
     worth = np.where(n > threshold, (1 - threshold / n) / n, 0.0)
     worth = np.maximum(worth, 0.0025 * float(worth.max()))
+    worth **= effects.choosiness
     average = float(n @ worth) / float(n.sum())
     return np.sqrt(worth / average) if average > 0 else np.ones(len(n))
 

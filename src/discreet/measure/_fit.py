@@ -188,6 +188,8 @@ def _learn_effects(
         effects = rounds.measure_votes(ratings, spender, scalars, first)
     strength = effects.strength(amount)
     share, level = settings.share_of_taste(strength), settings.share_of_level(strength)
+    if settings.protect is Unit.USER and settings.taste_share is None and not effects.choosiness:
+        share = 0.0  # with three or four ratings each, nobody's tastes could be told at home
     if level:
         effects = rounds.measure_level(ratings, spender, level, effects)
     rest = 1 - scalars - first - level - share

@@ -132,7 +132,7 @@ def release_users(
     attention = statistic.residuals.attention
     worth = np.ones(len(rows)) if attention is None else attention
     design = ratio * worth * effects.known_counts
-    sampling = rounds.VOTE_VARIANCE * worth**2 * effects.known_counts
+    sampling = effects.vote_variance * worth**2 * effects.known_counts
     moment = _moment(moments, doubt, weight)
     return Refined(rows, spread, moment, design, sampling, moment)
 
