@@ -51,6 +51,7 @@ class Effects:
         counts: Noisy counts, in ratings or in votes; not clipped.
         count_spread: The standard deviation of their noise.
         people: How many there are of what is protected: ratings, or users.
+        noise: Whose norm votes are divided in.
     """
 
     global_mean: float
@@ -60,6 +61,7 @@ class Effects:
     counts: _Floats
     count_spread: float
     people: Noisy
+    noise: Noise = Noise.GAUSSIAN
 
     def moved(self, scale: Scale, effects: _Floats, variances: _Floats) -> Effects:
         """With better effects, clipped so that every item's level stays on the scale."""
@@ -86,7 +88,12 @@ class Effects:
 
     @property
     def _usual_vote(self) -> float:
-        """What c^-1/2 is about, c the number of ratings of somebody who votes."""
+        """What c^-1/2 is about, c the number of ratings of somebody who votes.
+
+        Votes of length 1 in L1 add up to 1 each, whatever c is: then it is taken for 0.1.
+        """
+        if self.noise is Noise.LAPLACE:
+            return 0.1
         people = max(self.people.value, 1.0)
         return people / max(float(self.counts.sum()), people)
 
@@ -188,7 +195,8 @@ def measure_votes(ratings: Ratings, spender: Spender, scalars: float, counts: fl
     mean, doubt = shrink_ratio(means, people, *_usual_mean(ratings.scale))
     unknown = np.full(len(n), _MOST_EFFECT * stretch(ratings.scale))
     start = ratings.scale.mid + mean
-    return Effects(start, doubt, np.zeros(len(n)), unknown, n, spread, people)
+    nothing, noise = np.zeros(len(n)), spender.budget.noise
+    return Effects(start, doubt, nothing, unknown, n, spread, people, noise)
 
 
 def measure_user_round(

@@ -73,7 +73,7 @@ def _count(ratings: Ratings, spender: Spender, settings: RefinedSettings, share:
     number = int(np.count_nonzero(np.diff(ratings.starts)))
     people = spender.release_number(number, 1.0, 1.0, _PEOPLE * share, "number of users")
     nothing = np.zeros(len(n))
-    return Effects(0.0, 0.0, nothing, nothing, n, spread, people)
+    return Effects(0.0, 0.0, nothing, nothing, n, spread, people, settings.noise)
 
 
 def _count_again(
