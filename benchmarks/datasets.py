@@ -45,12 +45,15 @@ SETS: dict[str, Read] = {
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--data", type=Path)
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--people", type=int, help="judge by at most so many, chosen at random")
     parser.add_argument("--implicit", action="store_true", help="presence alone")
     asked = parser.parse_args(argv)
+    if asked.data is None:
+        print("tell the folder that holds the data sets: --data FOLDER")
+        return
     print("data set, split | model | RMSE | NDCG@10 | recall@20")
     for name in asked.sets.split(","):
         if not (asked.data / name).is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,7 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.privacy import Unit
+from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -59,14 +61,53 @@ def test_beats_the_global_mean_without_much_noise(
     assert error(predicted, split) < 0.97 * error(chance, split)
 
 
-@pytest.mark.parametrize(("predict", "unit"), CASES)
-def test_noise_grows_as_epsilon_falls(predict: Predict, unit: str, split: Split) -> None:
-    def spread(epsilon: float) -> float:
-        one, other = (predict(split, unit, epsilon, 1e-6, seed) for seed in (0, 1))
-        assert np.isfinite(one).all()
-        return float(np.std(one - other))
+@pytest.mark.parametrize("unit", ["rating", "user"])
+@pytest.mark.parametrize("rival", [als, sgd], ids=["private ALS", "noisy SGD"])
+def test_noise_takes_the_whole_budget_and_no_more(
+    rival: Any, unit: str, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sigmas = _sigmas(rival, unit, split, monkeypatch)
+    for epsilon, drawn in sigmas.items():
+        constants = rival.choose_constants(Unit(unit), epsilon)
+        size = len(split.train.catalog)
+        per_rating = math.sqrt(5), rival.rating_sensitivity(constants, size)
+        first, later = per_rating if unit == "rating" else (1.0, 1.0)
+        spent = (first / drawn[0]) ** 2 + sum((later / sigma) ** 2 for sigma in drawn[1:])
+        if unit == "user":  # the level
+            spent += constants.first_share * 0.1 * gaussian_mu(epsilon, 1e-6) ** 2
+        assert math.sqrt(spent) == pytest.approx(gaussian_mu(epsilon, 1e-6))
+    assert min(sigmas[0.1]) > max(sigmas[1.0])
 
-    assert spread(0.1) > 2 * spread(1e5)
+
+def _sigmas(
+    rival: Any, unit: str, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> dict[float, list[float]]:
+    """The size of every noise that a rival adds, by epsilon."""
+    drawn: list[float] = []
+
+    def recording(add: Callable[..., Any]) -> Callable[..., Any]:
+        def add_noise(rng: Any, exact: Any, sigma: float, *rest: float) -> Any:
+            drawn.append(sigma)
+            return add(rng, exact, sigma, *rest)
+
+        return add_noise
+
+    for module in (effects, rival):
+        monkeypatch.setattr(module, "add_noise", recording(module.add_noise))
+    found = {}
+    for epsilon in (0.1, 1.0, 10.0):
+        drawn.clear()
+        rival.predict(split, unit, epsilon, 1e-6, 0)
+        found[epsilon] = drawn.copy()
+    return found
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
+def test_input_noise_grows_as_epsilon_falls(epsilon: float, split: Split) -> None:
+    table = home.Table.of(split.train)
+    less, more = (inputs.perturb(table, e, np.random.default_rng(0)) for e in (epsilon, epsilon / 2))
+    assert more[1] > 2 * less[1]
+    assert np.var(more[0].values) > 2 * np.var(less[0].values)
 
 
 def test_the_first_rounds_noise_is_its_sensitivity_over_mu(split: Split) -> None:
@@ -130,7 +171,7 @@ def test_a_rating_moves_everything_by_at_most_its_bound(
 ) -> None:
     train = _stubborn(split.train) if stubborn else split.train
     ours, theirs = (
-        als.choose_constants(Unit.RATING, epsilon, adaptive=False),
+        als.choose_constants(Unit.RATING, epsilon),
         sgd.choose_constants(Unit.RATING, epsilon),
     )
     model, first = _scene(train, ours.rank)

@@ -47,6 +47,7 @@ class Constants:
         factor_rate: Of a step of factors, likewise.
         row_scale: s.
         damping: Added to counts there, in deviations of a step's noise.
+        least: Added too, in raters.
         decay: Of the factors in each step.
         first_share: The first round's share of mu^2.
         clip: C, per user.
@@ -56,22 +57,27 @@ class Constants:
     """
 
     rank: int
-    steps: int = 10
-    rate: float = 1.0
-    factor_rate: float = 1.0
+    steps: int = 16
+    rate: float = 0.5
+    factor_rate: float = 0.5
     row_scale: float = 1.0
-    damping: float = 3.0
-    decay: float = 0.0
-    first_share: float = 0.2
+    damping: float = 10.0
+    least: float = 2.0
+    decay: float = 0.05
+    first_share: float = 0.1
     clip: float = 8.0
-    start: float = 0.1
+    start: float = 0.05
     stretch: float = 1.0
     bounds: Bounds = field(default_factory=Bounds)
 
 
 def choose_constants(unit: Unit, epsilon: float) -> Constants:
     """The constants for a budget."""
-    return Constants(3)
+    small, large = epsilon < 2, epsilon >= 7
+    if unit is Unit.USER:
+        return Constants(6 if large else 1, damping=6.0 if not (small or large) else 10.0, clip=12.0 if large else 4.0)
+    bounds = Bounds(clamp=0.5, radius=0.04, pull=16.0)
+    return Constants(2, bounds=bounds, row_scale=20.0)
 
 
 def predict(split: Split, unit: Unit | str, epsilon: float, delta: float, seed: int) -> Floats:
@@ -89,15 +95,20 @@ def learn(table: Table, unit: Unit, mu: float, rng: Generator, constants: Consta
     gradient = user_gradient if unit is Unit.USER else rating_gradient
     sensitivity = 1.0 if unit is Unit.USER else rating_sensitivity(constants, table.size)
     sigma = sensitivity / step_mu
-    divisor = (first.counts + constants.damping * sigma)[:, None]
+    divisor = (first.counts + constants.damping * sigma + constants.least)[:, None]
     factors = shorten(rng.normal(size=(table.size, constants.rank)) * constants.start, 1.0)
     model = Model(first.model.level, first.model.effects, factors)
     for _ in range(constants.steps):
-        exact = gradient(table, model, constants)
-        step = (exact + rng.normal(size=exact.shape) * sigma) / divisor
+        step = add_noise(rng, gradient(table, model, constants), sigma) / divisor
         factors = (1 - constants.decay) * model.factors + constants.factor_rate * step[:, 1:]
         model = model.moved(constants.rate * step[:, 0], shorten(factors, 1.0))
     return Model(model.level, model.effects, model.factors * constants.stretch)
+
+
+def add_noise(rng: Generator, exact: Floats, sigma: float) -> Floats:
+    """Gaussian noise on each coordinate."""
+    noisy: Floats = exact + rng.normal(size=exact.shape) * sigma
+    return noisy
 
 
 def user_gradient(table: Table, model: Model, constants: Constants) -> Floats:

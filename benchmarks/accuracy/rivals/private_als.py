@@ -70,28 +70,28 @@ class Constants:
     rank: int
     ridge: float
     row_scale: float
-    rounds: int = 6
+    rounds: int = 8
     growth: float = 1.5
     first_share: float = 0.1
     gram_scale: float = 0.3
     effect_ridge: float = 6.0
-    least_ridge: float = 0.5
+    least_ridge: float = 2.0
     size: float = 0.15
-    stretch: float = 1.0
+    stretch: float = 1.3
     radius: float = 2.0
     power: float = 0.0
     bounds: Bounds = field(default_factory=Bounds)
 
 
-def choose_constants(unit: Unit, epsilon: float, *, adaptive: bool) -> Constants:
+def choose_constants(unit: Unit, epsilon: float, *, adaptive: bool = False) -> Constants:
     """The constants for a budget."""
+    small, large = epsilon < 2, epsilon >= 7
     if unit is Unit.USER:
-        power = 0.0
-        if epsilon < 2:
-            return Constants(2, 30.0, 0.6, power=0.375 if adaptive else 0.0)
-        power = 0.25 if adaptive else 0.0
-        return Constants(4, 20.0 if epsilon < 7 else 12.0, 1.0, rounds=8, power=power)
-    raise NotImplementedError
+        rank, power = 1 if small else 6 if large else 3, 0.5 if small else 0.25
+        row_scale = 0.5 if small else 1.0
+        return Constants(rank, 20.0, row_scale, power=power if adaptive else 0.0)
+    bounds = Bounds(clamp=0.5, radius=0.04, pull=16.0)
+    return Constants(2, 20.0, 20.0, gram_scale=0.2, least_ridge=5.0, stretch=0.7, bounds=bounds)
 
 
 def predict(
