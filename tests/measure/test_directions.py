@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.measure._directions import SIZE, free_directions, short_rows, standardised
+from discreet.measure._directions import FEATURES, SIZE, free_directions, short_rows, standardised
 from discreet.measure._effects import Effects
 from discreet.measure._posterior import Noisy
 from discreet.measure.refinement import PresenceRefinement
@@ -72,7 +72,7 @@ def test_popularity_effect_and_features_are_directions_of_the_stated_size(width:
     size = SIZE * width / 4
     # Clipped at 3 standard deviations, hence a little less.
     assert variance[:2] == pytest.approx([size**2] * 2, rel=0.1)
-    assert float(variance[2:].sum()) == pytest.approx(4 * size**2, rel=0.1)
+    assert float(variance[2:].sum()) == pytest.approx((FEATURES * size) ** 2, rel=0.1)
 
 
 def test_directions_are_shorter_the_less_is_known() -> None:

@@ -52,8 +52,8 @@ class Constants:
 
     Attributes:
         rank: Of the factors.
-        ridge: Of item factors, in deviations of a linear term's noise.
         row_scale: s.
+        ridge: Of item factors, in deviations of a linear term's noise.
         rounds: Of alternation, each paid.
         growth: A round's share of mu^2 as a multiple of the share before.
         first_share: The first round's.
@@ -68,8 +68,8 @@ class Constants:
     """
 
     rank: int
-    ridge: float
     row_scale: float
+    ridge: float = 20.0
     rounds: int = 8
     growth: float = 1.5
     first_share: float = 0.1
@@ -85,13 +85,16 @@ class Constants:
 
 def choose_constants(unit: Unit, epsilon: float, *, adaptive: bool = False) -> Constants:
     """The constants for a budget."""
-    small, large = epsilon < 2, epsilon >= 7
+    small, large = epsilon < 3, epsilon >= 7
     if unit is Unit.USER:
-        rank, power = 1 if small else 6 if large else 3, 0.5 if small else 0.25
-        row_scale = 0.5 if small else 1.0
-        return Constants(rank, 20.0, row_scale, power=power if adaptive else 0.0)
-    bounds = Bounds(clamp=0.5, radius=0.04, pull=16.0)
-    return Constants(2, 20.0, 20.0, gram_scale=0.2, least_ridge=5.0, stretch=0.7, bounds=bounds)
+        rank, row_scale = 1 if small else 6 if large else 3, 0.5 if small else 1.0
+        return Constants(rank, row_scale, power=(0.5 if small else 0.25) if adaptive else 0.0)
+    if small:
+        bounds = Bounds(clamp=0.5, radius=0.04, pull=16.0)
+        return Constants(2, 20.0, gram_scale=0.2, least_ridge=5.0, stretch=0.7, bounds=bounds)
+    if large:
+        return Constants(4, 12.0, stretch=1.0, bounds=Bounds(clamp=0.5, radius=0.067, pull=6.0))
+    return Constants(3, 12.0, stretch=0.7, bounds=Bounds(clamp=0.5, radius=0.1, pull=10.0))
 
 
 def predict(

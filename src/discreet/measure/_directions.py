@@ -34,7 +34,7 @@ def free_directions(
     found = found[:, found.any(axis=0)] if own else np.empty((len(known), 0))
     if features is not None and features.shape[1]:
         public = standardised(features.astype(np.float64), known)
-        found = np.hstack([found, public * (SIZE * _FEATURES / np.sqrt(features.shape[1]))])
+        found = np.hstack([found, public * (SIZE * FEATURES / np.sqrt(features.shape[1]))])
     return found * (width / 4)
 
 
@@ -53,7 +53,7 @@ def _effects_known(effects: Effects) -> float:
     return found / (found + unknown) if found > 0 else 0.0
 
 
-_FEATURES = 3.0
+FEATURES = 3.0
 """How strong all public features together are, compared with one direction."""
 
 
