@@ -77,7 +77,7 @@ def ours(asked: Asked, method: str) -> Score:
 
 
 def _without_noise(asked: Asked) -> Score:
-    release = fit(asked.split.train, protect=asked.unit, epsilon=float("inf"))
+    release = fit(asked.split.train, protect=Unit.RATING, epsilon=float("inf"))
     return _lists_and_ratings(asked.split, release.predictor())
 
 

@@ -30,7 +30,8 @@ _LEVELS = {
     "global-mean": "global mean",
 }
 _PANELS = {"rating": "One rating is protected", "user": "One user is protected"}
-_GAP = 0.035
+_LEVEL_COLOUR = "#666666"
+_GAP = 0.036
 """The least distance of two labels, as a part of the panel's height."""
 
 
@@ -64,12 +65,11 @@ def draw(path: Path, data: str, rows: Sequence[Row]) -> None:
 
 
 def _limits(rows: Sequence[Row]) -> tuple[float, float]:
-    """From below the best to a little above the worst level; curves may leave at the top."""
+    """From below the best to a little above the item mean, where nothing personal is left."""
     errors = [row.rmse for row in rows if row.rmse is not None]
-    levels = [row.rmse for row in rows if row.rmse is not None and row.unit is None]
-    top = max(levels, default=max(errors, default=1.0))
-    bottom = min(errors, default=0.0)
-    return bottom - 0.05 * (top - bottom), top + 0.03 * (top - bottom)
+    item_mean = [row.rmse for row in rows if row.model == "item-mean" and row.rmse is not None]
+    bottom, top = min(errors, default=0.0), max(item_mean or errors, default=1.0)
+    return bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom)
 
 
 def _draw_panel(axes: Any, rows: Sequence[Row], levels: Sequence[Row]) -> None:
@@ -85,7 +85,7 @@ def _draw_panel(axes: Any, rows: Sequence[Row], levels: Sequence[Row]) -> None:
         axes.set_xlim(ticks[0] / 1.15, ticks[-1] * 1.15)
     for row in levels:
         axes.axhline(row.rmse, color="#999999", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-        labels.append((row.rmse, _LEVELS.get(row.model, row.model), "#666666"))
+        labels.append((row.rmse or 0.0, _LEVELS.get(row.model, row.model), _LEVEL_COLOUR))
     axes.set_xlabel("epsilon")
     axes.spines[["top", "right"]].set_visible(False)
     _write_labels(axes, labels)
@@ -97,22 +97,31 @@ def _epsilon(row: Row) -> float:
 
 def _draw_curve(axes: Any, name: str, points: Sequence[Row]) -> list[tuple[float, str, str]]:
     """The curve, and its label beside the last point."""
-    title, colour, marker = _CURVES.get(name, (name, "#666666", "."))
+    title, colour, marker = _CURVES.get(name, (name, "#444444", "."))
     epsilons, errors = [_epsilon(row) for row in points], [row.rmse or 0.0 for row in points]
     spreads = [row.rmse_sd for row in points]
     width = 2.4 if name == "discreet" else 1.4
+    dashes = "--" if name == "input-noise" else "-"  # its guarantee is a weaker one
     axes.errorbar(
         epsilons, errors, yerr=spreads, color=colour, marker=marker, markersize=5, linewidth=width,
-        capsize=2, zorder=3 if name == "discreet" else 2,
+        linestyle=dashes, capsize=2, zorder=3 if name == "discreet" else 2,
     )  # fmt: skip
     return [(errors[-1], title, colour)]
 
 
 def _write_labels(axes: Any, labels: list[tuple[float, str, str]]) -> None:
-    """At the right edge, pushed apart where they would overlap, with a thin line to their place."""
+    """At the right edge, pushed apart where they would overlap, with a thin line to their place.
+
+    Levels above the panel are left out; a curve that ends there says so.
+    """
     bottom, top = axes.get_ylim()
+    labels = [
+        label if label[0] <= top else (top, f"{label[1]}: {label[0]:.2f}", label[2])
+        for label in labels
+        if label[0] <= top or label[2] != _LEVEL_COLOUR
+    ]
     gap = _GAP * (top - bottom)
-    wanted = sorted((min(max(at, bottom), top), text, colour) for at, text, colour in labels)
+    wanted = sorted(labels)
     places: list[float] = []
     for at, _, _ in wanted:
         places.append(max(at, places[-1] + gap) if places else at)
@@ -121,9 +130,10 @@ def _write_labels(axes: Any, labels: list[tuple[float, str, str]]) -> None:
     for index in reversed(range(len(places))):
         places[index] = min(places[index], ceiling)
         ceiling = places[index] - gap
+    leader = {"arrowstyle": "-", "lw": 0.5, "shrinkA": 0, "shrinkB": 0, "relpos": (0, 0.5)}
     for (at, text, colour), place in zip(wanted, places, strict=True):
         axes.annotate(
             text, xy=(1.0, at), xytext=(1.06, place), xycoords=axes.get_yaxis_transform(),
             textcoords=axes.get_yaxis_transform(), color=colour, va="center", fontsize=8.5,
-            annotation_clip=False, arrowprops={"arrowstyle": "-", "color": colour, "lw": 0.5},
+            annotation_clip=False, arrowprops=leader | {"color": colour},
         )  # fmt: skip

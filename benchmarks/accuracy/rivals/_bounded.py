@@ -43,12 +43,18 @@ class Bounds:
 
     def residuals(self, table: Table, model: Model) -> Floats:
         """Everybody's y: ratings without level, effect and shift."""
-        return huber_centre(table.starts, model.residuals(table), self.clamp, self.fictitious)
+        centred: Floats = huber_centre(
+            table.starts, model.residuals(table), self.clamp, self.fictitious
+        )
+        return centred
 
     def tastes(self, table: Table, residuals: Floats, factors: Floats) -> Floats:
         """Everybody's z; the rows of `factors` are no longer than 1."""
         pulls = self.pull * np.sqrt(np.diff(table.starts) + _OFFSET)
-        return ridge_in_ball(table.starts, table.items, residuals, factors, pulls, self.radius)
+        solved: Floats = ridge_in_ball(
+            table.starts, table.items, residuals, factors, pulls, self.radius
+        )
+        return solved
 
     @property
     def residual_movement(self) -> float:

@@ -52,7 +52,8 @@ class Table:
 
     def per_user(self, values: Floats) -> Floats:
         """Sums over each user's ratings."""
-        return np.bincount(self.users, values, self.user_count)
+        sums: Floats = np.bincount(self.users, values, self.user_count).astype(np.float64)
+        return sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,8 @@ class Lists:
     def liked(self, people: People) -> sparse.csr_matrix:
         """1 where somebody gave at least the middle of the scale."""
         likes = (people.values >= self.scale.mid).astype(np.float32)
-        table = sparse.csr_matrix((likes, people.items, people.starts), (len(people), self.items))
+        told = (likes, people.items.copy(), people.starts.copy())  # eliminate_zeros moves them
+        table = sparse.csr_matrix(told, (len(people), self.items))
         table.eliminate_zeros()
         return table
 

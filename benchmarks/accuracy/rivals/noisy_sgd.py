@@ -6,8 +6,7 @@ by its released count, so that popular items do not run away and rare ones move.
 seeded numpy noise on floats: no release of it would be private.
 
 Booking. mu^2 is split between the first round (`_effects`: level, item effects, counts) and T
-gradient steps, mu sqrt(share/T) each. Taking all ratings in each step needs no amplification by
-sampling, whose exact composition is less kind at these budgets.
+gradient steps, mu sqrt(share/T) each. Every step takes all ratings: nothing rests on sampling.
 
 Per user. A user's gradient is the block of e_j u over own items, u the row (1, s z) of the taste z
 and e the error of the user's own prediction: a function of released numbers and that user's ratings
@@ -61,11 +60,11 @@ class Constants:
     rate: float = 0.5
     factor_rate: float = 0.5
     row_scale: float = 1.0
-    damping: float = 10.0
+    damping: float = 8.0
     least: float = 2.0
     decay: float = 0.05
     first_share: float = 0.1
-    clip: float = 8.0
+    clip: float = 4.0
     start: float = 0.05
     stretch: float = 1.0
     bounds: Bounds = field(default_factory=Bounds)
@@ -73,11 +72,18 @@ class Constants:
 
 def choose_constants(unit: Unit, epsilon: float) -> Constants:
     """The constants for a budget."""
-    small, large = epsilon < 2, epsilon >= 7
     if unit is Unit.USER:
-        return Constants(6 if large else 1, damping=6.0 if not (small or large) else 10.0, clip=12.0 if large else 4.0)
-    bounds = Bounds(clamp=0.5, radius=0.04, pull=16.0)
-    return Constants(2, bounds=bounds, row_scale=20.0)
+        return Constants(1 if epsilon < 3 else 2 if epsilon < 7 else 4)
+    if epsilon < 1.5:
+        bounds = Bounds(clamp=0.5, radius=0.06, pull=16.0)
+        return Constants(
+            1, row_scale=8.0, steps=12, rate=1.0, factor_rate=0.3, decay=0.2, start=0.1,
+            stretch=0.7, bounds=bounds,
+        )  # fmt: skip
+    bounds = Bounds(clamp=1.0, radius=0.06, pull=16.0)
+    return Constants(
+        4, row_scale=20.0, steps=24, factor_rate=2.0, decay=0.1, start=0.2, bounds=bounds
+    )
 
 
 def predict(split: Split, unit: Unit | str, epsilon: float, delta: float, seed: int) -> Floats:
@@ -141,7 +147,8 @@ def rating_sensitivity(constants: Constants, size: int) -> float:
 
 
 def _products(table: Table, tastes: Floats, factors: Floats) -> Floats:
-    return np.einsum("ij,ij->i", tastes[table.users], factors[table.items])
+    products: Floats = np.einsum("ij,ij->i", tastes[table.users], factors[table.items])
+    return products
 
 
 def _per_item(table: Table, values: Floats, rows: Floats) -> Floats:
