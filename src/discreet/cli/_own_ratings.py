@@ -48,6 +48,9 @@ def read(
         InputError: The file or an option is not what it should be; ratings are not repeated.
     """
     if presence:
+        for like in likes or ():
+            if "=" in like and _number(like.rpartition("=")[2]) is not None:
+                raise InputError("this release is of presence alone: write --like 'Alien'")
         names = [] if path is None else _names_from_file(path)
         return dict.fromkeys([*names, *(like.strip() for like in likes or ())], PRESENCE.hi)
     own = {} if path is None else _from_file(path)

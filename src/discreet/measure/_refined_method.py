@@ -62,7 +62,8 @@ def learn_refined(
     unsure = np.zeros(len(free))
     if share == 0:
         return Taste(free, unsure, {"head_items": 0})
-    refines = settings.refines
+    # Among more directions than can be learnt, a refinement would be mostly noise.
+    refines = settings.refines and free.shape[1] <= strength / 2
     refine_share = settings.refine_share * share if refines else 0.0
     found, parameters = _point_the_way(
         ratings, spender, settings, effects, strength, share - refine_share, progress
