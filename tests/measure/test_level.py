@@ -118,3 +118,13 @@ def test_the_second_measurement_brings_the_mean_nearer() -> None:
         ]  # fmt: skip
         errors[share] = math.sqrt(np.mean((np.array(means) - truth) ** 2))
     assert errors[0.7] < 0.6 * errors[0.0]
+
+
+@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("people", [[], [{0: 5.0, 1: 1.0}]])
+def test_a_mean_that_is_known_exactly_can_be_measured_again(
+    unit: Unit, people: list[Person]
+) -> None:
+    ratings = ratings_of(people, ITEMS, SCALES["five stars"])
+    release = fit(ratings, protect=unit, epsilon=math.inf, level_share=0.1)
+    assert all(np.isfinite(array).all() for array in release.arrays.values())

@@ -95,6 +95,8 @@ def shrink_ratio(total: Noisy, number: Noisy, guess: float, doubt: float) -> tup
     count = max(number.value, number.spread, 1.0)
     ratio = min(max(total.value / count, guess - 3 * doubt), guess + 3 * doubt)
     noise = (total.spread**2 + (ratio * number.spread) ** 2) / count**2
+    if doubt == 0:
+        return guess, 0.0
     weight = doubt**2 / (doubt**2 + noise)
     return guess + weight * (ratio - guess), weight * noise
 
