@@ -217,6 +217,18 @@ def test_make_complains_in_a_line_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupted_make_writes_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("discreet.ratings.write_ratings", interrupted)
+    made = run("make", "ml-100k", "-o", tmp_path / "r.csv", "--ratings", 2000)
+    assert made.code == 130
+    assert list(tmp_path.iterdir()) == []
+
+
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         pass

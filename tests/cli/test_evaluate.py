@@ -74,6 +74,17 @@ def test_people_get_a_table_that_begins_with_a_warning(sample: list[str]) -> Non
     assert all(len(line.rstrip()) <= 80 and "…" not in line for line in lines[1:])
 
 
+def test_lists_worse_than_popularity_are_told_of(sample: list[str]) -> None:
+    told = ("--models", "private,popularity", "--draws", 1, "--epsilon", 0.1)
+    said = call("evaluate", *sample, *told)
+    ours, popular = (float(line.split()[-2]) for line in said.out.splitlines()[-2:])
+    assert ours < popular
+    assert said.err.startswith("private lists are worse than those of popularity alone")
+    assert "try --popularity 1" in said.err
+    assert call("evaluate", *sample, *told, "--popularity", 1).err == ""
+    assert call("evaluate", *sample, "--models", "private", "--draws", 1).err == ""
+
+
 def test_a_seed_repeats_an_experiment(sample: list[str]) -> None:
     def figures(seed: int) -> list[float]:
         options = ("--models", "private", "--draws", 2, "--seed", seed)

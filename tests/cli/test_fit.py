@@ -102,7 +102,7 @@ def test_settings_reach_the_release(sample: list[str], tmp_path: Path) -> None:
         (("--delta", "nan"), "delta must be from 0 to below 1"),
         (("--noise", "laplace", "--delta", "1e-6"), "leave --delta out"),
         (("--epsilon", "inf"), "no ledger has room for an infinite epsilon"),
-        (("--rank", "-1"), "rank must be from 0 to 500"),
+        (("--rank", "-1"), "from 0 to 500, not -1"),
         (("--epsilon", "3"), "nothing was charged"),
         (("--protect", "rating"), "nothing bounds"),
         (("-o", "gone/m.discreet"), "No such file or directory"),
@@ -187,8 +187,24 @@ def test_too_little_room_is_found_before_the_charge(
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
     said = call("fit", *sample, "-o", tmp_path / "m", "--ledger", ledger.path)
-    assert "its folder has 0.0 MB left" in said.complaint()
+    assert "its folder has 1.0 kB left" in said.complaint()
     assert ledger.history() == []
+
+
+def test_the_room_that_is_needed_counts_features_and_free_directions(
+    tiny: Callable[..., list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f.csv").write_text("id,kind,year\nx,a,1999\ny,a,2001\nz,b,1979\n")
+    arguments, output = tiny(), ("-o", tmp_path / "m", "--rank", 3)
+    # Three items: four numbers each, three factors, two free directions, two columns of features.
+    for options, needed in (((), 4 * 3 * 9), (("--features", tmp_path / "f.csv"), 4 * 3 * 11)):
+        room = SimpleNamespace(free=needed - 1)
+        monkeypatch.setattr("shutil.disk_usage", lambda _, room=room: room)
+        said = call("fit", *arguments, *output, *options).complaint()
+        assert f"needs {needed} bytes, and its folder has {needed - 1} bytes left" in said
+        room.free += 1
+        assert call("fit", *arguments, *output, *options).code == 0
+        (tmp_path / "m").unlink()
 
 
 def test_a_disk_that_fills_up_leaves_no_file_and_a_true_ledger(

@@ -30,6 +30,15 @@ def test_people_see_the_promise_and_what_was_spent(path: Path) -> None:
     assert ["factors", "float32", "9", "x", "3"] in lines
 
 
+def test_small_files_and_what_was_not_told(tmp_path: Path) -> None:
+    told = {"settings": {"rank": 20, "head": None, "reach": None}, "nothing": None}
+    make_release(np.zeros((300, 1)), guarantee=spent(), **told).save(tmp_path / "m")
+    lines = [line.split() for line in call("inspect", tmp_path / "m").out.splitlines()]
+    assert ["settings", "rank", "20"] in lines
+    assert ["size", "6.0", "kB"] in lines
+    assert not any(line[:1] == ["nothing"] for line in lines)
+
+
 def test_scripts_see_everything(path: Path) -> None:
     told = call("inspect", path, "--json").json()
     assert (told["path"], told["method"], told["items"]) == (str(path), "covariance", 9)

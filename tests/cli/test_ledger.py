@@ -128,13 +128,18 @@ def test_history_tells_every_charge(path: Path) -> None:
     ledger.charge([gaussian(1.0), gaussian(0.5)], "May [red]")
     ledger.charge([gaussian(1.0)], "June", randomness=SeededRandomness(1))
     text = says("history", path)
-    for part in ("May [red]", "item counts", "June (seeded:", "not private)"):
+    for part in ("May [red]: item counts", "June (seeded: not", "private): item counts"):
         assert part in text
     first, second = data("history", path)
     assert (first["number"], first["purpose"], first["private"]) == (1, "May [red]", True)
     assert first["events"] == [gaussian(1.0).to_dict(), gaussian(0.5).to_dict()]
     assert not second["private"]
     assert second["spent"]["user"]["mu"] > first["spent"]["user"]["mu"]
+
+
+def test_history_tells_a_purpose_once(path: Path) -> None:
+    Ledger.open(path).charge([gaussian(1.0)], "item counts")
+    assert says("history", path).count("item counts") == 1
 
 
 def test_a_plan_that_fits(path: Path) -> None:

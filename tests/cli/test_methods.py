@@ -52,6 +52,24 @@ def test_what_belongs_to_the_other_method_is_refused_in_a_line(
     assert done.err.count("\n") == 1 and not (tmp_path / "m").exists()
 
 
+def test_info_of_presence_leaves_values_out(clicks: list[str]) -> None:
+    told = call("data", "info", *clicks, "--json").json()
+    assert (told["items"], told["scale"]) == (24, "presence")
+    assert not {"mean", "deviation", "values"} & told.keys()
+    shown = call("data", "info", *clicks)
+    assert "presence only" in shown.out and shown.err == ""
+    assert "mean" not in shown.out and "values" not in shown.out
+
+
+@pytest.mark.parametrize("how", [("--implicit",), ("--scale", "presence")])
+def test_ratings_that_are_left_aside_are_told_of(sample: list[str], how: tuple[str, ...]) -> None:
+    path, catalog = sample[0], sample[-1]
+    said = call("data", "info", path, *how, "--catalog", catalog, "--json")
+    assert said.json()["scale"] == "presence"
+    note = "has ratings, which are not read: every row counts alike, as presence"
+    assert said.err == f"{path} {note}\n"
+
+
 def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None:
     path = tmp_path / "clicks.discreet"
     told = call("fit", *clicks, "-o", path, "--protect", "rating", "--epsilon", 20, "--json").json()
@@ -61,7 +79,7 @@ def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None
     ids = [entry["id"] for entry in listed["recommendations"]]
     assert all(int(name[1:]) % 2 == 0 for name in ids) and not {"i0", "i4"} & set(ids)
     liked = call("predict", path, "--like", "i0", "--items", "i2", "--items", "i3", "--json").json()
-    even, odd = (entry["rating"] for entry in liked["predictions"])
+    even, odd = (entry["chance"] for entry in liked["predictions"])
     assert 0 < odd < even < 1
     refused = call("recommend", path, "--like", "i0", "--predictor", "knn")
     assert refused.code != 0 and "needs ratings" in refused.err
@@ -74,8 +92,47 @@ def test_presence_is_judged_by_its_lists(clicks: list[str]) -> None:
     rows = {row["model"]: row for row in told.json()["rows"]}
     assert set(rows) == {"private", "non-private", "popularity"}
     assert rows["private"]["ndcg_at_10"] > rows["popularity"]["ndcg_at_10"]
+    assert not {"rmse", "rmse_sd", "mae"} & rows["private"].keys()
     refused = call("evaluate", *clicks, "--models", "private,paper")
     assert refused.code != 0 and "needs ratings" in refused.err
+
+
+def test_presence_is_shown_without_figures_of_ratings(clicks: list[str], tmp_path: Path) -> None:
+    budget = ("--protect", "rating", "--epsilon", "4,20", "--draws", 2)
+    said = call("evaluate", *clicks, *budget, "-o", tmp_path / "p.png")
+    table = [" ".join(line.split()) for line in said.out.splitlines()]
+    assert "model predictor epsilon NDCG@10 recall@20" in table
+    private = [line for line in table if line.startswith("private posterior")]
+    assert len(private) == 2 and all("±" in line for line in private)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_lists_of_presence_show_the_chances_that_predict_shows(
+    clicks: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "clicks.discreet"
+    call("fit", *clicks, "-o", path, "--protect", "rating", "--epsilon", 20)
+    own = ("--like", "i0", "--like", "i4")
+    listed = call("recommend", path, *own, "-n", 2, "--json").json()["recommendations"]
+    assert all("score" not in entry for entry in listed)
+    items = [part for entry in listed for part in ("--items", entry["id"])]
+    expected = call("predict", path, *own, *items, "--json").json()["predictions"]
+    chances = [entry["chance"] for entry in listed]
+    assert chances == pytest.approx([entry["chance"] for entry in expected], rel=1e-5)
+    for command in (("recommend", path, *own, "-n", 2), ("predict", path, *own, *items)):
+        lines = call(*command).out.splitlines()
+        assert lines[0].split() == ["id", "title", "chance"]
+        assert lines[1].split()[-1] == f"{chances[0]:.1%}"
+
+
+def test_dense_without_effect_is_told_of(sample: list[str], tmp_path: Path) -> None:
+    dense = ("--method", "covariance", "--dense", "--protect", "rating")
+    said = call("fit", *sample, "-o", tmp_path / "small", *dense, "--epsilon", 0.1)
+    assert said.code == 0 and "--dense has no effect: the budget is too small" in said.err
+    assert "covariance" not in load(tmp_path / "small").arrays
+    said = call("fit", *sample, "-o", tmp_path / "large", *dense, "--epsilon", 40)
+    assert (said.code, said.err) == (0, "")
+    assert "covariance" in load(tmp_path / "large").arrays
 
 
 def test_features_are_read_and_reach_the_release(sample: list[str], tmp_path: Path) -> None:
@@ -88,7 +145,9 @@ def test_features_are_read_and_reach_the_release(sample: list[str], tmp_path: Pa
     assert call("fit", *sample, "-o", plain, "--epsilon", 5).code == 0
     done = call("fit", *sample, "-o", more, *options)
     assert done.code == 0 and "1 items are not in" in done.err
-    assert load(more).arrays["factors"].shape[1] > load(plain).arrays["factors"].shape[1]
+    assert "2 columns of features were read" in done.err
+    assert "feature_columns" in load(more).parameters
+    assert "feature_columns" not in load(plain).parameters
 
 
 def test_popularity_changes_lists(sample: list[str], tmp_path: Path) -> None:

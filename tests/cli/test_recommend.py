@@ -51,6 +51,29 @@ def test_people_get_a_table(film: Path) -> None:
     assert lines[1] == ["b", "Big,", "the", "film", "Alien", "(+0.43)", f"{4 + BIAS:.2f}"]
 
 
+def test_only_what_speaks_for_an_item_is_a_reason(tmp_path: Path) -> None:
+    catalog = Catalog(["a", "h", "r"], ["Alien", "Heat", "Ran"])
+    path = tmp_path / "tastes.discreet"
+    make_release([[1.0], [-1.0], [1.0]], user_variance=0.0, catalog=catalog).save(path)
+    own = ("--like", "Alien=5", "--like", "Heat=5", "--explain", "--json")
+    (only,) = call("recommend", path, *own).json()["recommendations"]
+    assert [title for title, _ in only["because"]] == ["Alien"]
+    assert only["because"][0][1] > 0
+
+
+def test_names_that_nearly_match_are_suggested(tmp_path: Path) -> None:
+    path = tmp_path / "films.discreet"
+    catalog = Catalog(["1", "2", "3"], ["Alien (1979)", "Heat", "Star Wars (1977)"])
+    make_release(np.zeros((3, 1)), catalog=catalog).save(path)
+    meant = {"Alein": "Alien (1979)", "HEAT": "Heat", "star wars": "Star Wars (1977)"}
+    for name, title in meant.items():
+        said = call("recommend", path, "--like", f"{name}=5", "--json")
+        assert f"'{name}' (did you mean '{title}'?)\n" in said.err
+    assert "?" not in call("recommend", path, "--like", "Nosferatu=5", "--json").err
+    missing = call("predict", path, "--items", "Haet").complaint()
+    assert "none of --items" in missing and "(did you mean 'Heat'?)" in missing
+
+
 def test_somebody_unknown_gets_the_best_liked(film: Path) -> None:
     said = call("recommend", film)
     assert [line.split()[1] for line in said.out.splitlines()[1:]] == [

@@ -1,73 +1,32 @@
-"""The command line: one thin module a command."""
+"""The command line: one thin module a command.
+
+Nothing is loaded here, so that an interrupt is met even while the commands load.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated, NoReturn
+from typing import Any
 
-import typer
-
-from discreet import __version__
-from discreet.cli import _console, data, demo, evaluate, fit, inspect, ledger, predict, recommend
-from discreet.domain import DiscreetError
-
-app = typer.Typer(
-    name="discreet",
-    help="Recommendations that keep every rating private.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command()(demo.demo)
-app.command()(fit.fit)
-app.command()(recommend.recommend)
-app.command()(predict.predict)
-app.command()(inspect.inspect)
-app.command()(evaluate.evaluate)
-app.add_typer(data.app, name="data")
-app.add_typer(ledger.app, name="ledger")
-
-
-_INTERRUPTED = 130
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        _console.say(f"discreet {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
-        ),
-    ] = False,
-) -> None:
-    """Recommendations that keep every rating private."""
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line; a known error is one line on standard error and exit code 2."""
     try:
-        app()
-    except DiscreetError as error:
-        _console.complain(str(error))
-        sys.exit(2)
+        from discreet.cli._app import run
+
+        code = run()
     except KeyboardInterrupt:
-        _interrupted()
-    except SystemExit as ended:
-        if ended.code == _INTERRUPTED:  # what typer makes of an interrupt
-            _interrupted()
-        raise
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        sys.stderr.write("discreet: interrupted; nothing was left half-written\n")
+    sys.exit(code)
 
 
-def _interrupted() -> NoReturn:
-    _console.complain("interrupted; nothing was left half-written")
-    sys.exit(_INTERRUPTED)
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module 'discreet.cli' has no attribute '{name}'")
+    from discreet.cli._app import app
+
+    return app

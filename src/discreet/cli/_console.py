@@ -32,6 +32,13 @@ def say(text: str) -> None:
     out.print(text, markup=False, soft_wrap=True)
 
 
+def spell_size(size: int) -> str:
+    """Bytes as people read them."""
+    if size < 1e3:
+        return f"{size} bytes"
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
+
+
 def write_json(data: Any) -> None:
     """One JSON document on standard output."""
     json.dump(data, sys.stdout, indent=2, allow_nan=False)

@@ -1,4 +1,7 @@
-"""The picture of an evaluation: RMSE against epsilon, with the baselines as lines."""
+"""The picture of an evaluation: RMSE against epsilon, with the baselines as lines.
+
+Of presence alone, which nobody rates, NDCG@10 takes the place of the RMSE.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from discreet.evaluate import Row
 
 _LEVELS = {"non-private": "-", "item-mean": "--", "user-mean": "-.", "global-mean": ":"}
+_PRESENCE_LEVELS = {"non-private": "-", "popularity": "--"}
 
 
 def check_installed() -> None:
@@ -37,8 +41,10 @@ def draw(path: Path, rows: list[Row]) -> None:
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.subplots()
     _draw_curves(axes, [row for row in rows if row.epsilon is not None])
-    _draw_levels(axes, [row for row in rows if row.model in _LEVELS])
-    axes.set(xlabel="epsilon", ylabel="RMSE", title="For the curator's eyes only")
+    presence = any(row.rmse is None for row in rows)
+    _draw_levels(axes, rows, _PRESENCE_LEVELS if presence else _LEVELS)
+    measure = "NDCG@10" if presence else "RMSE"
+    axes.set(xlabel="epsilon", ylabel=measure, title="For the curator's eyes only")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize="small")
     with whole_file(path) as temporary:
@@ -52,11 +58,10 @@ def _draw_curves(axes: Any, rows: list[Row]) -> None:
         curves.setdefault(f"{row.model}{whom}, {row.predictor}", []).append(row)
     for label, points in curves.items():
         points.sort(key=lambda row: row.epsilon or 0.0)
-        epsilons, errors, spreads = zip(
-            *((p.epsilon, p.rmse, p.rmse_sd) for p in points), strict=True
-        )
+        means, spreads = zip(*map(_figure, points), strict=True)
+        epsilons = [point.epsilon for point in points]
         axes.errorbar(
-            epsilons, errors, yerr=spreads, marker="o", markersize=4, capsize=3, label=label
+            epsilons, means, yerr=spreads, marker="o", markersize=4, capsize=3, label=label
         )
     if rows:
         axes.set_xscale("log")
@@ -65,8 +70,16 @@ def _draw_curves(axes: Any, rows: list[Row]) -> None:
         axes.set_xticks([], minor=True)
 
 
-def _draw_levels(axes: Any, rows: list[Row]) -> None:
+def _draw_levels(axes: Any, rows: list[Row], styles: dict[str, str]) -> None:
     for row in rows:
-        label = row.model if row.predictor is None else f"{row.model}, {row.predictor}"
-        style = _LEVELS[row.model]
-        axes.axhline(row.rmse, color="0.5", linewidth=1, linestyle=style, label=label)
+        if row.model in styles:
+            label = row.model if row.predictor is None else f"{row.model}, {row.predictor}"
+            style, level = styles[row.model], _figure(row)[0]
+            axes.axhline(level, color="0.5", linewidth=1, linestyle=style, label=label)
+
+
+def _figure(row: Row) -> tuple[float, float]:
+    """What is drawn of a row: a mean and its spread."""
+    if row.rmse is None or row.rmse_sd is None:
+        return row.ndcg_at_10, row.ndcg_sd
+    return row.rmse, row.rmse_sd

@@ -24,6 +24,7 @@ class BadRows(enum.StrEnum):
     SKIP = "skip"
 
 
+_ANY_SCALE = Scale(-1e9, 1e9, None)
 RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a known data set.")]
 ScaleText = Annotated[
     str | None, typer.Option(help="The rating scale: 1..5, 0.5..5/0.5, -10..10/continuous.")
@@ -80,7 +81,39 @@ def read(
         )
     if ratings.skipped:
         _console.note(f"{ratings.skipped:,} bad rows were skipped")
+    if ratings.scale.presence and _has_ratings(path, columns, layout):
+        _console.note(
+            f"{path} has ratings, which are not read: every row counts alike, as presence"
+        )
     return ratings
+
+
+class _Enough(Exception):
+    """Ratings could be read; no more of them are wanted."""
+
+
+def _has_ratings(path: str, columns: str | None, layout: str) -> bool:
+    """Whether ratings that were read as presence have values: some of them are tried."""
+    from discreet.ratings.readers import read_ratings
+
+    def stop(_: int, __: int) -> None:
+        raise _Enough
+
+    try:
+        read_ratings(
+            path,
+            scale=_ANY_SCALE,
+            catalog="from-data",
+            layout=cast("Layout", layout),
+            columns=parse_columns(columns),
+            on_bad_rows="skip",
+            progress=stop,
+        )
+    except _Enough:
+        return True
+    except InputError:
+        return False
+    return True
 
 
 def read_features(path: Path | None, catalog: Catalog) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from discreet.cli import _console
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
 
@@ -50,5 +51,5 @@ def check_room(path: Path, size: int) -> None:
     """
     free = shutil.disk_usage(path.resolve().parent).free
     if free < size:
-        needed, left = (f"{n / 1e6:,.1f} MB" for n in (size, free))
+        needed, left = (_console.spell_size(n) for n in (size, free))
         raise InputError(f"needs {needed}, and its folder has {left} left", path=path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import _console
-from discreet.domain import PRESENCE, InputError
+from discreet.domain import PRESENCE, Catalog, InputError
 
 ReleaseFile = Annotated[Path, typer.Argument(help="A release's file.")]
 RatingsFile = Annotated[
@@ -31,6 +32,8 @@ PredictorName = Annotated[
 _ITEM_NAMES = ("id", "item", "item_id", "itemid", "movieid", "title", "name")
 _RATING_NAMES = ("rating", "ratings", "stars", "score", "value")
 _MOST_SHOWN = 10
+_MOST_HINTS = 3
+_MOST_MEANT = 2
 
 
 def read(
@@ -72,12 +75,32 @@ def read_names(path: Path) -> list[str]:
     return [line.strip() for line in _text(path).splitlines() if line.strip()]
 
 
-def report_unknown(unknown: Sequence[str]) -> None:
-    """Say on standard error which names the catalogue does not have."""
+def report_unknown(unknown: Sequence[str], catalog: Catalog) -> None:
+    """Say on standard error which names the catalogue does not have, and what may be meant."""
     if unknown:
-        shown = ", ".join(f"'{name}'" for name in unknown[:_MOST_SHOWN])
+        # Looking for what may be meant takes a second in a very large catalogue.
+        hints = [meant(name, catalog) for name in unknown[:_MOST_HINTS]] + [""] * _MOST_SHOWN
+        named = zip(unknown[:_MOST_SHOWN], hints, strict=False)
+        shown = ", ".join(f"'{name}'{hint}" for name, hint in named)
         more = len(unknown) - _MOST_SHOWN
         _console.warn(f"not in the catalogue: {shown}" + (f" and {more:,} more" * (more > 0)))
+
+
+def meant(name: str, catalog: Catalog) -> str:
+    """The titles that begin like a name, or else those that nearly match, as a question."""
+    titles = {title.casefold().partition(" (")[0]: title for title in catalog.titles}
+    titles |= {title.casefold(): title for title in catalog.titles}
+    wanted = name.casefold()
+    near = [each for each in titles if wanted and each.startswith(wanted)]
+    near = near or difflib.get_close_matches(wanted, titles, _MOST_MEANT)
+    found = list(dict.fromkeys(titles[each] for each in near))
+    meant = " or ".join(f"'{title}'" for title in found[:_MOST_MEANT])
+    return f" (did you mean {meant}?)" if meant else ""
+
+
+def spell(expected: float, presence: bool) -> str:
+    """An expected rating, or the chance of presence, as people read it."""
+    return f"{expected:.1%}" if presence else f"{expected:.2f}"
 
 
 def _text(path: Path) -> str:

@@ -14,6 +14,7 @@ from discreet.cli import _console, _inputs
 from discreet.cli._inputs import BadRows, Json, spell
 from discreet.cli._progress import bar, stages
 from discreet.domain import Scale
+from discreet.domain.files import whole_file
 
 if TYPE_CHECKING:
     from discreet.ratings import Figures
@@ -30,6 +31,8 @@ app = typer.Typer(
 )
 
 _WARNING = "for the curator's eyes only: these figures are not private"
+_OF_VALUES = ("mean", "deviation", "values")
+"""Figures that say nothing where every value is the same: of presence."""
 _BAR_WIDTH = 30
 
 
@@ -56,6 +59,7 @@ def list_data(json: Json = False) -> None:
 @app.command()
 def info(
     path: _inputs.RatingsPath,
+    implicit: _inputs.Implicit = False,
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
@@ -66,13 +70,18 @@ def info(
     """Show figures about ratings, for the curator's eyes only."""
     from discreet.ratings import figures
 
-    ratings = _inputs.read(path, scale, catalog, columns, layout, on_bad_rows)
-    found = figures(ratings)
+    ratings = _inputs.read(path, scale, catalog, columns, layout, on_bad_rows, implicit)
+    found, presence = figures(ratings), ratings.scale.presence
     if json:
-        _console.write_json({"note": _WARNING, "scale": spell(ratings.scale)} | found.as_json())
+        plain = found.as_json()
+        for name in _OF_VALUES if presence else ():
+            del plain[name]
+        _console.write_json({"note": _WARNING, "scale": spell(ratings.scale)} | plain)
         return
     _say(f"{_WARNING}\n")
-    _console.out.print(_figures_table(found, ratings.scale), "", _values_table(found), sep="\n")
+    _console.out.print(_figures_table(found, ratings.scale))
+    if not presence:
+        _console.out.print("", _values_table(found), sep="\n")
 
 
 @app.command()
@@ -101,8 +110,9 @@ def make(
     with bar("making up") as advance:
         made = make_ratings(wanted, seed=seed, progress=advance)
     catalog = output.with_suffix(".items.csv")
-    with bar("writing") as advance:
-        write_catalog(made.catalog, catalog)
+    # The catalogue appears when the ratings are there: both or neither.
+    with bar("writing") as advance, whole_file(catalog) as temporary:
+        write_catalog(made.catalog, temporary)
         write_ratings(made, output, progress=advance)
     _say(str(output))
     _say(str(catalog))
@@ -203,16 +213,21 @@ def _figures_table(found: Figures, scale: Scale) -> Table:
         "ratings per user": _spread(found.per_user),
         "ratings per item": _spread(found.per_item),
         "scale": str(scale),
-        "mean": "" if found.mean is None else f"{found.mean:.4f}",
-        "standard deviation": "" if found.deviation is None else f"{found.deviation:.4f}",
+        "mean": _average(found.mean, scale),
+        "standard deviation": _average(found.deviation, scale),
         "times": span,
         "duplicates replaced": f"{found.duplicates:,}",
         "bad rows skipped": f"{found.skipped:,}",
-        "memory": f"{found.nbytes / 1e6:,.1f} MB",
+        "memory": _console.spell_size(found.nbytes),
     }
     for name, text in rows.items():
-        table.add_row(name, text)
+        if text:
+            table.add_row(name, text)
     return table
+
+
+def _average(value: float | None, scale: Scale) -> str:
+    return "" if value is None or scale.presence else f"{value:.4f}"
 
 
 def _spread(quantiles: dict[str, int]) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
 _BUDGETS = (0.5, 1.0, 4.0)
 _EPSILON, _LIMIT, _DELTA = 1.0, 3.0, 1e-6
 _POPULATION = "members of the demo site"
+_RELEASE, _PICTURE, _LEDGER = "films.discreet", "budgets.png", "members.ledger"
 _MODELS = ("private", "non-private", "item-mean", "user-mean")
 
 
@@ -33,8 +38,15 @@ def demo(
     ] = 400_000,
 ) -> None:
     """Make up ratings, see what privacy costs, publish a release, and recommend from it."""
-    _make_folder(output)
     _evaluation_picture.check_installed()
+    _check_ledger(output / _LEDGER)
+    with _whole_folder(output) as folder:
+        _show_all(folder, ratings)
+    written = (_RELEASE, _PICTURE, _LEDGER)
+    _console.say("\nWritten: " + ", ".join(str(output / name) for name in written))
+
+
+def _show_all(folder: Path, ratings: int) -> None:
     _step(1, "A film site has ratings. These are made up, with the shape of a real site's.")
     private = _make(ratings)
     _show_figures(private)
@@ -42,27 +54,49 @@ def demo(
     _step(2, "What does a guarantee cost? Three budgets, judged by ratings held back.")
     rows = _try_budgets(private)
     _show_rows(rows)
-    _evaluation_picture.draw(output / "budgets.png", rows)
+    _evaluation_picture.draw(folder / _PICTURE, rows)
 
     _step(3, "The site publishes under one of them. First its ledger is charged.")
-    ledger = _fresh_ledger(output / "members.ledger")
-    release = _publish(private, ledger, output / "films.discreet")
+    ledger = _fresh_ledger(folder / _LEDGER)
+    release = _publish(private, ledger, folder / _RELEASE)
     _console.say(f"\n{release.guarantee}")
 
     _step(4, "At home, somebody opens the file and says what they like.")
-    _recommend(output / "films.discreet")
+    _recommend(folder / _RELEASE)
 
     _step(5, "The ledger afterwards, and a plan.")
     _show_ledger(ledger, release)
-    written = ("films.discreet", "budgets.png", "members.ledger")
-    _console.say("\nWritten: " + ", ".join(str(output / name) for name in written))
 
 
-def _make_folder(path: Path) -> None:
+@contextmanager
+def _whole_folder(path: Path) -> Iterator[Path]:
+    """A temporary folder whose files go to `path` when the block ends well, and nowhere if not.
+
+    Raises:
+        InputError: The folder cannot be made.
+    """
+    was_there = path.exists()
     try:
         path.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".demo.", dir=path))
     except OSError as error:
-        raise InputError(f"cannot be made: {error.strerror}", path=path) from error
+        raise InputError(f"cannot be written to: {error.strerror}", path=path) from error
+    try:
+        yield temporary
+        for file in sorted(temporary.iterdir()):
+            file.replace(path / file.name)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if not was_there and not any(path.iterdir()):
+            path.rmdir()
+
+
+def _check_ledger(path: Path) -> None:
+    """Refuse to replace a ledger that no earlier demo left."""
+    from discreet.privacy.ledger import Ledger
+
+    if path.exists() and Ledger.open(path).population != _POPULATION:
+        raise InputError("is somebody else's ledger; choose another --output", path=path)
 
 
 def draw(picture: Path) -> None:
@@ -117,13 +151,10 @@ def _show_rows(rows: list[Row]) -> None:
 
 
 def _fresh_ledger(path: Path) -> Ledger:
-    """A new ledger for made-up people; one that an earlier demo left is replaced."""
+    """A new ledger for made-up people."""
     from discreet.privacy import Unit
     from discreet.privacy.ledger import Ledger, Limit
 
-    if path.exists() and Ledger.open(path).population != _POPULATION:
-        raise InputError("is somebody else's ledger; choose another --output", path=path)
-    path.unlink(missing_ok=True)
     limit = Limit(Unit.RATING, epsilon=_LIMIT, delta=_DELTA)
     return Ledger.create(path, _POPULATION, [limit])
 
@@ -161,7 +192,8 @@ def _recommend(path: Path) -> None:
         table.add_row(entry.title, f"{entry.score:.2f}")
     _console.out.print("", table)
     because = ", ".join(f"{title} ({moved:+.2f})" for title, moved in entries[0].because)
-    _console.say(f"\nThe first one because of: {because}")
+    if because:
+        _console.say(f"\nThe first one because of: {because}")
 
 
 def _show_ledger(ledger: Ledger, release: Release) -> None:

@@ -100,6 +100,8 @@ def evaluate(
     told |= {} if models is None else {"models": _names(models)}
     rows = _judge(parted, told)
     _show(rows, json)
+    if popularity == 0:
+        _hint(rows)
     if output is not None:
         _evaluation_picture.draw(output, rows)
         _console.note(f"the picture is in {output}")
@@ -158,11 +160,23 @@ def _show(rows: list[Row], as_json: bool) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in ("model", "predictor"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("epsilon", "RMSE", "MAE", "NDCG@10", "recall@20"):
+    of_ratings = ("RMSE", "MAE") if any(row.rmse is not None for row in rows) else ()
+    for heading in ("epsilon", *of_ratings, "NDCG@10", "recall@20"):
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(*_cells(row))
     _console.out.print(table)
+
+
+def _hint(rows: list[Row]) -> None:
+    """If private lists are worse than those of popularity alone, say what may mend it."""
+    floor = max((row.ndcg_at_10 for row in rows if row.model == "popularity"), default=0.0)
+    worst = min((row.ndcg_at_10 for row in rows if row.model == "private"), default=floor)
+    if worst < floor:
+        _console.note(
+            f"private lists are worse than those of popularity alone (NDCG@10 {worst:.4f}, not "
+            f"{floor:.4f}): try --popularity 1, here and in recommend"
+        )
 
 
 def _budget_line(row: Row) -> str:
@@ -172,6 +186,13 @@ def _budget_line(row: Row) -> str:
 
 def _cells(row: Row) -> list[str]:
     epsilon = "" if row.epsilon is None else f"{row.epsilon:g}"
-    error = f"{row.rmse:.4f}" + (f" ± {row.rmse_sd:.4f}" if row.draws > 1 else " " * 9)
-    lists = [f"{row.ndcg_at_10:.4f}", f"{row.recall_at_20:.4f}"]
-    return [row.model, row.predictor or "", epsilon, error, f"{row.mae:.4f}", *lists]
+    cells = [row.model, row.predictor or "", epsilon]
+    if row.rmse is None:
+        cells += [_spread(row, row.ndcg_at_10, row.ndcg_sd)]
+    else:
+        cells += [_spread(row, row.rmse, row.rmse_sd), f"{row.mae:.4f}", f"{row.ndcg_at_10:.4f}"]
+    return [*cells, f"{row.recall_at_20:.4f}"]
+
+
+def _spread(row: Row, mean: float, deviation: float | None) -> str:
+    return f"{mean:.4f}" + (f" ± {deviation:.4f}" if row.draws > 1 else " " * 9)

@@ -48,6 +48,8 @@ _Dense = Annotated[
     bool, typer.Option("--dense", help="Publish the covariance matrix too, for knn: covariance.")
 ]
 _MOST_HEAD = 25_000
+_FREE = 2
+"""Factors that every release of method refined may have: popularity and item effects."""
 _LedgerFile = Annotated[
     Path | None, typer.Option(help="Charge this ledger: see discreet ledger init.")
 ]
@@ -83,7 +85,8 @@ def fit(
     book = _open(ledger, epsilon)
     private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
     public = _inputs.read_features(features, private.catalog)
-    _check_room(output, len(private.catalog), rank, dense)
+    width = public["features"].shape[1] if public else 0
+    _check_room(output, len(private.catalog), rank, dense, width)
     _warn(private, epsilon, delta, noise)
     options |= public
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
@@ -91,6 +94,7 @@ def fit(
         release = _measure(private, budget | {"noise": noise.value, "ledger": book} | options)
         release.save(output)
     _show(release, output, theta, json, booked=book is not None)
+    _tell_of_effects(release, dense, width)
 
 
 def _options(
@@ -107,10 +111,11 @@ def _options(
     return options if rank is None else options | {"rank": rank}
 
 
-def _check_room(output: Path, items: int, rank: int | None, dense: bool) -> None:
+def _check_room(output: Path, items: int, rank: int | None, dense: bool, features: int) -> None:
     """Before anything is charged: rows of factors, and two triangles of the head's if asked for."""
     head = min(items, _MOST_HEAD) if dense else 0
-    _outputs.check_room(output, 4 * items * (4 + (rank or 20)) + 4 * head * (head + 1))
+    factors = _FREE + (20 if rank is None else rank) + features
+    _outputs.check_room(output, 4 * items * (4 + factors) + 4 * head * (head + 1))
 
 
 def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
@@ -154,6 +159,16 @@ def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
         if was_charged():
             _console.note("the ledger was charged all the same")
         raise
+
+
+def _tell_of_effects(release: Release, dense: bool, features: int) -> None:
+    """What became of options that a small budget leaves without effect."""
+    if dense and "covariance" not in release.arrays:
+        _console.note("--dense has no effect: the budget is too small to learn the covariance")
+    if features:
+        used = release.parameters.get("feature_columns")
+        became = "used" if used else "left out: nobody's ratings were seen to go along them"
+        _console.note(f"{features:,} columns of features were read and {became}")
 
 
 def _show(

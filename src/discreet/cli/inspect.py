@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -67,17 +68,23 @@ def _facts(release: Release) -> Table:
         "method": release.method,
         "items": f"{len(release.catalog):,}, {_ORIGINS[release.catalog.origin]}",
         "scale": str(release.scale),
-        "size": f"{release.nbytes / 1e6:,.1f} MB",
+        "size": _console.spell_size(release.nbytes),
     }
-    parameters = {name: _spell(value) for name, value in release.parameters.items()}
+    told = _told(release.parameters)
+    parameters = {name: _spell(value) for name, value in told.items()}
     for name, value in (rows | parameters).items():
         table.add_row(name.replace("_", " "), Text(value))
     return table
 
 
+def _told(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what was left to be decided, which says nothing."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def _spell(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_spell(each)}" for name, each in value.items())
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_spell(each)}" for name, each in _told(value).items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 

@@ -70,7 +70,7 @@ def history(path: _Path, as_json: _Json = False) -> None:
     if as_json:
         _console.write_json([_entry_data(entry) for entry in entries])
         return
-    table = _table("#", "time (UTC)", "purpose", "what", *(f"spent per {unit}" for unit in Unit))
+    table = _table("#", "time (UTC)", "purpose", *(f"spent per {unit}" for unit in Unit))
     for entry in entries:
         spent = [_epsilon_text(_reading(ledger, unit, entry.spent[unit])) for unit in Unit]
         table.add_row(*map(Text, (*_entry_cells(entry), *spent)))
@@ -188,8 +188,10 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
 
 def _entry_cells(entry: Entry) -> list[str]:
     purpose = entry.purpose if entry.is_private else f"{entry.purpose} (seeded: not private)"
-    what = ", ".join(dict.fromkeys(event.label for event in entry.events))
-    return [f"{entry.number:,}", f"{entry.time:%Y-%m-%d %H:%M}", purpose, what]
+    labels = dict.fromkeys(event.label for event in entry.events)
+    what = ", ".join(label for label in labels if label != entry.purpose)
+    purpose = f"{purpose}: {what}" if what else purpose
+    return [f"{entry.number:,}", f"{entry.time:%Y-%m-%d %H:%M}", purpose]
 
 
 def _plan_data(planned: Plan, every: str | None) -> dict[str, Any]:

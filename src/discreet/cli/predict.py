@@ -26,28 +26,34 @@ def predict(
     predictor: _own_ratings.PredictorName = None,
     json: Json = False,
 ) -> None:
-    """Predict ratings from a release and a person's own ratings, which go nowhere."""
+    """Predict ratings from a release and a person's own ratings, which go nowhere.
+
+    If the release is of presence, it is the chance that the person has the item, about.
+    """
     from discreet.predict import load
 
     release = load(file)
     own = _own_ratings.read(ratings, like, presence=release.scale.presence)
     model: Predictor = release.predictor(predictor)
     known = model.read(own)
-    wanted, missing = _find(model.catalog, items)
+    catalog, presence = model.catalog, release.scale.presence
+    wanted, missing = _find(catalog, items)
     unknown = [*known.unknown, *missing]
-    _own_ratings.report_unknown(unknown)
-    catalog, expected = model.catalog, model.predict(known, wanted).tolist()
+    _own_ratings.report_unknown(unknown, catalog)
+    expected = model.predict(known, wanted).tolist()
     if json:
+        name = "chance" if presence else "rating"
         entries = [
-            {"item": i, "id": catalog.ids[i], "title": catalog.titles[i], "rating": rating}
+            {"item": i, "id": catalog.ids[i], "title": catalog.titles[i], name: rating}
             for i, rating in zip(wanted, expected, strict=True)
         ]
         _console.write_json({"predictions": entries, "unknown": unknown})
         return
     table = Table("id", "title", box=None, pad_edge=False)
-    table.add_column("expected", justify="right")
+    table.add_column("chance" if presence else "expected", justify="right")
     for i, rating in zip(wanted, expected, strict=True):
-        table.add_row(Text(catalog.ids[i]), Text(catalog.titles[i]), f"{rating:.2f}")
+        shown = _own_ratings.spell(rating, presence)
+        table.add_row(Text(catalog.ids[i]), Text(catalog.titles[i]), shown)
     _console.out.print(table)
 
 
@@ -58,5 +64,6 @@ def _find(catalog: Catalog, items: list[str] | None) -> tuple[list[int], list[st
     found = {name: catalog.find(name) for name in items}
     known = [index for index in found.values() if index is not None]
     if not known:
-        raise InputError(f"none of --items is in the catalogue of {len(catalog):,} items")
+        meant = _own_ratings.meant(items[0], catalog)
+        raise InputError(f"none of --items is in the catalogue of {len(catalog):,} items{meant}")
     return known, [name for name, index in found.items() if index is None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -31,11 +31,15 @@ def recommend(
         Path | None, typer.Option(help="Choose among these: an id or title on each line.")
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say which own ratings moved each score most.")
+        bool, typer.Option("--explain", help="Say which own ratings speak most for each item.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Recommend items from a release and a person's own ratings, which go nowhere."""
+    """Recommend items from a release and a person's own ratings, which go nowhere.
+
+    Beside each is the rating to expect. If the release is of presence, it is the chance that the
+    person has the item, about.
+    """
     from discreet.predict import load
 
     if n < 1:
@@ -45,24 +49,32 @@ def recommend(
     names = None if available is None else _own_ratings.read_names(available)
     model = release.predictor(predictor, popularity=popularity)
     found: Recommendations = model.recommend(own, n, available=names, explain=explain)
-    _own_ratings.report_unknown(found.unknown)
+    _own_ratings.report_unknown(found.unknown, release.catalog)
+    presence = release.scale.presence
     if json:
-        entries = [asdict(entry) for entry in found]
+        entries = [_as_json(entry, presence) for entry in found]
         _console.write_json({"recommendations": entries, "unknown": list(found.unknown)})
         return
     if not own:
         _console.note("no own ratings were given: these are for somebody unknown")
-    _console.out.print(_table(found, explain))
+    _console.out.print(_table(found, explain, presence))
 
 
-def _table(found: Recommendations, explain: bool) -> Table:
+def _as_json(entry: Recommendation, presence: bool) -> dict[str, Any]:
+    plain = asdict(entry)
+    if presence:
+        plain["chance"] = plain.pop("score")
+    return plain
+
+
+def _table(found: Recommendations, explain: bool, presence: bool) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("id", "title", *(["because of"] if explain else [])):
         table.add_column(heading)
-    table.add_column("expected", justify="right")
+    table.add_column("chance" if presence else "expected", justify="right")
     for entry in found:
         cells = [entry.id, entry.title, *([_reasons(entry)] if explain else [])]
-        table.add_row(*map(Text, cells), f"{entry.score:.2f}")
+        table.add_row(*map(Text, cells), _own_ratings.spell(entry.score, presence))
     return table
 
 

@@ -20,6 +20,8 @@ from discreet.release import Release
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done and how much there is."""
 
+_OF_RATINGS = ("rmse", "rmse_sd", "mae")
+
 
 @dataclass(frozen=True)
 class Row:
@@ -32,10 +34,11 @@ class Row:
         delta: Likewise.
         predictor: What made predictions from the release; None for baselines.
         draws: How many draws of the noise the figures are the means of.
-        rmse: See `Quality`.
+        rmse: See `Quality`; None of presence alone, where nothing is rated.
         rmse_sd: The standard deviation of the RMSE over draws; 0 for a single one.
-        mae: See `Quality`.
+        mae: See `Quality`; None of presence alone.
         ndcg_at_10: See `Quality`.
+        ndcg_sd: Its standard deviation over draws; 0 for a single one.
         recall_at_20: See `Quality`.
         seconds: To fit and to judge, for one draw.
     """
@@ -46,16 +49,21 @@ class Row:
     delta: float | None
     predictor: str | None
     draws: int
-    rmse: float
-    rmse_sd: float
-    mae: float
+    rmse: float | None
+    rmse_sd: float | None
+    mae: float | None
     ndcg_at_10: float
+    ndcg_sd: float
     recall_at_20: float
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data; of presence alone, without what it has no figures for."""
+        plain = asdict(self)
+        if self.rmse is None:
+            for name in _OF_RATINGS:
+                del plain[name]
+        return plain
 
 
 @dataclass(frozen=True)
@@ -254,11 +262,15 @@ def _rows(plan: _Plan, trial: _Trial, judge: Judge) -> list[Row]:
 def _row(
     plan: _Plan, trial: _Trial, predictor: str | None, results: list[tuple[Quality, float]]
 ) -> Row:
-    errors = [quality.rmse for quality, _ in results]
-    means = {
-        name: statistics.fmean(getattr(quality, name) for quality, _ in results)
+    columns = {
+        name: [getattr(quality, name) for quality, _ in results]
         for name in ("rmse", "mae", "ndcg_at_10", "recall_at_20")
     }
+    figures: dict[str, Any] = {name: statistics.fmean(each) for name, each in columns.items()}
+    for name, column in (("rmse_sd", "rmse"), ("ndcg_sd", "ndcg_at_10")):
+        figures[name] = statistics.stdev(columns[column]) if trial.draws > 1 else 0.0
+    if plan.split.train.scale.presence:
+        figures |= dict.fromkeys(_OF_RATINGS)
     has_budget = trial.epsilon is not None
     is_pure = plan.noise == "laplace" and trial.model == "private"
     return Row(
@@ -268,9 +280,8 @@ def _row(
         delta=(0.0 if is_pure else plan.delta) if has_budget else None,
         predictor=predictor,
         draws=trial.draws,
-        rmse_sd=statistics.stdev(errors) if len(errors) > 1 else 0.0,
         seconds=statistics.fmean(seconds for _, seconds in results),
-        **means,
+        **figures,
     )
 
 

@@ -95,7 +95,7 @@ class Predictor(abc.ABC):
             own: The person's own ratings.
             n: How many, at most.
             available: Ids, titles or catalogue indices to choose among; all items if absent.
-            explain: Say with each which own ratings moved its score most.
+            explain: Say with each which own ratings speak most for it.
 
         Raises:
             InputError: An own rating is not what it should be, or n is negative.
@@ -106,12 +106,14 @@ class Predictor(abc.ABC):
         ranks = self.scores(People.one(ratings), 0, 1)[0]
         open_, unknown = self._open(ratings, available)
         best = _best(ranks, open_, n)
-        scores = ranks if self._bonus is None else ranks - self._bonus
+        scores = (ranks if self._bonus is None else ranks - self._bonus)[best]
+        if self.release.scale.presence:
+            scores = expit(scores.astype(np.float64))
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
         ids, titles = self.catalog.ids, self.catalog.titles
         entries = (
-            Recommendation(i, ids[i], titles[i], float(scores[i]), because)
-            for i, because in zip(best.tolist(), reasons, strict=True)
+            Recommendation(i, ids[i], titles[i], score, because)
+            for i, score, because in zip(best.tolist(), scores.tolist(), reasons, strict=True)
         )
         return Recommendations(entries, (*ratings.unknown, *unknown))
 
@@ -119,11 +121,12 @@ class Predictor(abc.ABC):
         """By how much each own rating moves this item's score, the largest first.
 
         Together they are the personal part of the score: what it differs by from the score of
-        somebody who rated nothing.
+        somebody who rated nothing. Of presence alone, in log odds.
         """
         ratings = self.read(own)
-        target = self._indices([item])
-        return list(self._reasons(ratings, target, most=len(ratings))[0])
+        moved = self._contributions(ratings, self._indices([item]))[0]
+        order = np.argsort(-np.abs(moved), kind="stable")
+        return [(self.catalog.titles[ratings.items[j]], float(moved[j])) for j in order]
 
     def predict_pairs(
         self, people: People, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]
@@ -197,13 +200,14 @@ class Predictor(abc.ABC):
         return open_, unknown
 
     def _reasons(
-        self, own: OwnRatings, items: npt.NDArray[np.int32], most: int = _REASONS
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
     ) -> list[tuple[tuple[str, float], ...]]:
+        """For each item, the few own ratings that raise its score most."""
         contributions = self._contributions(own, items)
-        order = np.argsort(-np.abs(contributions), axis=1, kind="stable")[:, :most]
+        order = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS]
         titles = self.catalog.titles
         return [
-            tuple((titles[own.items[j]], float(row[j])) for j in chosen)
+            tuple((titles[own.items[j]], float(row[j])) for j in chosen if row[j] > 0)
             for row, chosen in zip(contributions, order, strict=True)
         ]
 

@@ -14,9 +14,11 @@ class Recommendation:
         item: Its index in the catalogue.
         id: Its identifier.
         title: What people call it.
-        score: The expected rating, not cut to the scale, so that scores order all items.
-        because: The own ratings that moved the score most, as (title, by how much), the largest
-            first; empty unless it was asked for.
+        score: The expected rating, not cut to the scale, so that scores order all items. Of
+            presence alone, how likely it is that the person has the item, about.
+        because: The own ratings that speak most for the item, as (title, by how much they raise
+            the expected rating, or the log odds of presence), the largest first; empty unless it
+            was asked for, or if none does.
     """
 
     item: int

@@ -1,0 +1,31 @@
+"""What the library advises in Python, said in options of the command line."""
+
+from __future__ import annotations
+
+import re
+
+_NUMBER = r"(-?[\d.]+)"
+
+_OPTIONS = (
+    (rf"scale=\({_NUMBER}, {_NUMBER}\)", r"--scale \1..\2"),
+    (rf"scale=\({_NUMBER}, {_NUMBER}, {_NUMBER}\)", r"--scale \1..\2/\3"),
+    (r"use step None for a continuous scale", "a continuous one is like -10..10/continuous"),
+    (r'catalog="([^"]*)"', r"--catalog \1"),
+    (r"implicit=True", "--implicit"),
+    # Tables of items have no option for their columns.
+    (r'; or say which with read_catalog\(\.\.\., columns={"id": \.\.\.}\)', ""),
+    (r'; say which: columns={"(?:id|title)": \.\.\.}', "; leave one of them out"),
+    (r'; say which: item="\.\.\."', "; leave one of them out"),
+    (r'(?:; or say which)?: item="\.\.\."', ""),
+    (r'columns={"(\w+)": \.\.\.}', r"--columns \1=..."),
+    (r'columns lacks (.*), like {"(\w+)": 0}', r"--columns lacks \1, like \2=0"),
+    (r'say what separates them, like separator="\^"', "separate them with commas or tabs"),
+)
+"""Patterns, and what takes their place."""
+
+
+def in_options(message: str) -> str:
+    """The message of an error with options in place of arguments."""
+    for pattern, spoken in _OPTIONS:
+        message = re.sub(pattern, spoken, message)
+    return message
