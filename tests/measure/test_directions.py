@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.measure._directions import FEATURES, SIZE, free_directions, short_rows, standardised
+from discreet.measure._directions import SIZE, free_directions, short_rows, standardised
 from discreet.measure._effects import Effects
 from discreet.measure._posterior import Noisy
 from discreet.measure.refinement import PresenceRefinement
@@ -62,46 +62,39 @@ def effects_of(counts: Floats, levels: Floats, spread: float, doubt: float = 1e-
 
 
 @pytest.mark.parametrize("width", [1.0, 4.0, 20.0])
-def test_popularity_effect_and_features_are_directions_of_the_stated_size(width: float) -> None:
+def test_popularity_and_effect_are_directions_of_the_stated_size(width: float) -> None:
     rng = np.random.default_rng(3)
     effects = effects_of(10 ** rng.uniform(2, 3, 500), rng.normal(0, 0.3, 500), 0.1)
-    features = (rng.random((500, 5)) < 0.3).astype(np.float64)
-    found = free_directions(effects, features, width)
-    assert found.shape == (500, 7)
+    found = free_directions(effects, width)
+    assert found.shape == (500, 2)
     _, variance = moments_of(found, effects.known_counts)
-    size = SIZE * width / 4
     # Clipped at 3 standard deviations, hence a little less.
-    assert variance[:2] == pytest.approx([size**2] * 2, rel=0.1)
-    assert float(variance[2:].sum()) == pytest.approx((FEATURES * size) ** 2, rel=0.1)
+    assert variance == pytest.approx([(SIZE * width / 4) ** 2] * 2, rel=0.1)
 
 
 def test_directions_are_shorter_the_less_is_known() -> None:
     rng = np.random.default_rng(6)
     counts, levels = 10 ** rng.uniform(1, 3, 300), rng.normal(0, 0.3, 300)
     lengths = [
-        np.sqrt((free_directions(effects_of(counts, levels, 1.0, doubt), None, 4.0) ** 2).mean())
+        np.sqrt((free_directions(effects_of(counts, levels, 1.0, doubt), 4.0) ** 2).mean())
         for doubt in (0.0, 0.01, 0.1, 1.0)
     ]
     assert lengths == sorted(lengths, reverse=True) and lengths[3] < lengths[0]
 
 
-def test_counts_below_0_and_missing_features_do_no_harm() -> None:
+def test_counts_below_0_do_no_harm() -> None:
     rng = np.random.default_rng(4)
     effects = effects_of(rng.normal(0, 50, 80), rng.normal(0, 0.3, 80), 50.0)
-    own = free_directions(effects, None, 4.0)
+    own = free_directions(effects, 4.0)
     assert np.all(np.isfinite(own)) and own.any(axis=0).all()
-    for features in (np.zeros((80, 0)), np.ones((80, 3))):
-        found = free_directions(effects, features, 4.0)
-        assert np.array_equal(found[:, : own.shape[1]], own)
-        assert not found[:, own.shape[1] :].any()
 
 
 def test_what_says_nothing_is_no_direction() -> None:
     """Where no effect is known, and every count is the same."""
     counts = np.random.default_rng(5).uniform(10, 1000, 60)
     known, equal = effects_of(counts, np.zeros(60), 1.0), effects_of(np.ones(60), np.zeros(60), 0.1)
-    assert free_directions(known, None, 4.0).shape == (60, 1)
-    assert free_directions(equal, None, 4.0).shape == (60, 0)
+    assert free_directions(known, 4.0).shape == (60, 1)
+    assert free_directions(equal, 4.0).shape == (60, 0)
 
 
 entries = st.one_of(

@@ -112,11 +112,15 @@ def test_the_spread_of_rows_is_freed_of_their_noise() -> None:
     world = World(40_000, 3, 3.0)
     errors = world.rows / world.design[:, None] - world.expected
     trust = 1 / (0.02 + (9 + world.sampling) / world.design**2) ** 2
-    found = _spread(errors, trust, world.design, world.given, 0.01)
-    assert found == pytest.approx(world.Sigma, abs=0.04 * float(np.trace(world.Sigma)))
+    small, large = _spread(errors, trust, world.design, world.given, 0.01)
+    for found in (small, large):
+        assert found == pytest.approx(world.Sigma, abs=0.04 * float(np.trace(world.Sigma)))
+    assert np.linalg.eigvalsh(large - small).min() > 0
     drowned = World(300, 3, 1e5)
-    nothing = _spread(0 * drowned.rows, np.ones(300), drowned.design, drowned.given, 0.01)
+    told = (0 * drowned.rows, np.ones(300), drowned.design, drowned.given, 0.01)
+    nothing, unsure = _spread(*told)
     assert nothing == pytest.approx(1e-8 * np.eye(3), abs=1e-15)
+    assert unsure == pytest.approx(0.01 * 0.05 * np.eye(3))
 
 
 @pytest.mark.parametrize("k", [1, 2, 7])

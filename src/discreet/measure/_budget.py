@@ -18,6 +18,10 @@ from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 
 _UP = 1 + 2.0**-33  # shares add up to 1 in floats; their sum must not pass the total
 
+_LEAST_MU, _LEAST_EPSILON = 1e-4, 1e-3
+_FINE = 2.0**40
+"""In grid units: noise of a single number is never so large that the grid has to be finer."""
+
 _Floats = npt.NDArray[np.float64]
 
 
@@ -39,7 +43,11 @@ class Budget:
 
     @classmethod
     def of(cls, unit: Unit, noise: Noise, epsilon: float, delta: float) -> Budget:
-        """The largest amount that is (epsilon, delta)-DP; an infinite epsilon adds no noise."""
+        """The largest amount that is (epsilon, delta)-DP; an infinite epsilon adds no noise.
+
+        Raises:
+            InputError: It cannot be, or is so small that its noise has no room in 64 bits.
+        """
         if math.isnan(epsilon) or epsilon <= 0:
             raise InputError(f"epsilon must be above 0, not {epsilon:g}; 1 is a usual choice")
         if noise is Noise.LAPLACE:
@@ -50,6 +58,18 @@ class Budget:
             return cls(unit, noise, epsilon, 0.0)
         amount = math.inf if math.isinf(epsilon) else gaussian_mu(epsilon, delta)
         return cls(unit, noise, amount, delta)
+
+    def __post_init__(self) -> None:
+        least = _LEAST_MU if self.noise is Noise.GAUSSIAN else _LEAST_EPSILON
+        if not self.amount >= least:
+            raise InputError(
+                f"a budget this small is noise alone: {self._name} {self.amount:.2g}, "
+                f"where {least:g} is the least; 1 is a usual epsilon"
+            )
+
+    @property
+    def _name(self) -> str:
+        return "mu" if self.noise is Noise.GAUSSIAN else "epsilon"
 
     @property
     def is_infinite(self) -> bool:
@@ -145,7 +165,15 @@ class Spender:
     def release_number(
         self, exact: int, sensitivity: float, grid: float, share: float, label: str
     ) -> Noisy:
-        """One number."""
+        """One number.
+
+        Where its noise is large the grid is made coarser, by a public factor m: floor(a/m) and
+        floor(b/m) are at most |a - b|/m + 1 apart.
+        """
+        coarser = self.spread_of(share) * sensitivity / _FINE
+        if coarser > 1:
+            m = 1 << math.ceil(math.log2(coarser))
+            exact, sensitivity, grid = exact // m, sensitivity / m + 1, grid / m
         values = np.array([exact], dtype=np.int64)
         noisy, spread = self.release_floats(values, sensitivity, grid, share, label)
         return Noisy(float(noisy[0]), spread)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,26 +10,23 @@ import numpy.typing as npt
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
 from discreet.measure._effects import Effects
-from discreet.measure._settings import Cleaning, CovarianceSettings, Settings
-from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
+from discreet.measure._settings import Cleaning, CovarianceSettings
+from discreet.measure._taste import (
+    Progress,
+    Taste,
+    diagonal_of,
+    head_of,
+    publish_triangle,
+    sampling_spread,
+    statistic_of,
+)
+from discreet.measure.covariance import Covariance
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
 from discreet.release import clean_auto, clean_none, clean_paper, packed_side, unpack
 
-Progress = Callable[[str, int, int], None]
-
 _Floats = npt.NDArray[np.float64]
 _Singles = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True, eq=False)
-class Taste:
-    """What was learnt of tastes: a row of factors for each item, and what is left to know of it."""
-
-    factors: _Floats
-    variances: _Floats
-    parameters: dict[str, Any]
-    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
 
 def learn_covariance(
@@ -61,11 +55,6 @@ def learn_covariance(
     factors = np.zeros((items, within.shape[1]))
     factors[head] = within
     return Taste(factors, np.zeros(items), {"head_items": size, **parameters}, arrays)
-
-
-def head_of(effects: Effects, size: int) -> npt.NDArray[np.int32]:
-    """The most popular items, by released counts, in rising order."""
-    return np.sort(np.argsort(-effects.counts, kind="stable")[:size]).astype(np.int32)
 
 
 def _measure(
@@ -103,69 +92,9 @@ def _dense(
     else:
         factor = variance
     covariance, weights = cov * np.float32(factor), wgt.copy()
-    diagonal = _diagonal(packed_side(len(cov)) or 0)
+    diagonal = diagonal_of(packed_side(len(cov)) or 0)
     covariance[diagonal], weights[diagonal] = variance, 1.0
     return {"covariance": covariance, "weights": weights}
-
-
-def statistic_of(
-    ratings: Ratings, settings: Settings, effects: Effects, head: npt.NDArray[np.int32]
-) -> Covariance:
-    if settings.protect is Unit.RATING:
-        centring = settings.centring(ratings.scale)
-        return RatingCovariance(settings.noise, head, centring, effects.levels, settings.offset)
-    residuals = rounds.user_residuals(ratings.scale, effects, settings.noise, first=False)
-    return UserCovariance(settings.noise, head, residuals)
-
-
-def sampling_spread(
-    ratings: Ratings, settings: Settings, effects: Effects, counts: _Floats
-) -> float:
-    """How much an entry varies by who happened to rate, from released numbers.
-
-    A user's block has squared norm w^2 c^2 v^2, v the second moment of y: about v^2 a rating with
-    w = c^-1/2, and 1 a user where blocks are scaled to 1. Spread over the m^2 entries, and more on
-    those of popular items, which is where such noise reaches furthest.
-    """
-    if settings.protect is Unit.USER:
-        return math.sqrt(max(effects.people.value, 1.0)) * uneven(counts) / len(counts)
-    _, moment = rounds.clipped_moments(settings.centring(ratings.scale).clamp, ratings.scale)
-    return moment * math.sqrt(float(counts.sum())) * uneven(counts) / len(counts)
-
-
-def uneven(counts: _Floats) -> float:
-    """How much further than even noise it reaches if its variance goes with both items' counts.
-
-    The edge of such a matrix is that of its largest row: n_max against the mean.
-    """
-    return math.sqrt(float(counts.max()) / float(counts.mean()))
-
-
-def publish_triangle(
-    spender: Spender,
-    exact: npt.NDArray[np.int64],
-    statistic: Covariance,
-    share: float,
-    *,
-    of_weights: bool = False,
-) -> tuple[_Singles, float]:
-    """The strict triangle with noise, the diagonal set to zero: it is never published."""
-    size = len(statistic.head)
-    exact[_diagonal(size)] = 0
-    sensitivity = (statistic.vote_sensitivities if of_weights else statistic.sensitivities)[0]
-    grid = (statistic.vote_grid if of_weights else statistic.grid) ** 2
-    label = "co-rating weights" if of_weights else "item covariance"
-    noisy, spread = spender.release(exact, sensitivity, share, label)
-    released = noisy.astype(np.float32)
-    released /= grid
-    released[_diagonal(size)] = 0.0
-    return released, spread / grid
-
-
-def _diagonal(size: int) -> npt.NDArray[np.int64]:
-    """Where the diagonal lies in a packed upper triangle."""
-    rows = np.arange(size, dtype=np.int64)
-    return rows * size - rows * (rows - 1) // 2
 
 
 def _factors(

@@ -1,4 +1,4 @@
-"""Directions of taste that cost nothing: how popular and how good an item is, and what it is."""
+"""Directions of taste that cost nothing: how popular an item is, and how good."""
 
 from __future__ import annotations
 
@@ -12,30 +12,22 @@ _Floats = npt.NDArray[np.float64]
 SIZE = 0.17
 """How strongly tastes differ along a direction, on a scale of width 4."""
 _CLIP = 3.0
+LONGEST = 1.3
+"""Where rows are cut off before a refinement, in rms lengths."""
 
 
-def free_directions(
-    effects: Effects, features: _Floats | None, width: float, *, own: bool = True
-) -> _Floats:
-    """A row for each item: log popularity, effect, and public features, as item factors.
-
-    All of it was released before, or public; standardised over ratings.
+def free_directions(effects: Effects, width: float) -> _Floats:
+    """A row for each item, as item factors: log popularity and effect, which were released before.
 
     Args:
         effects: What was released of the items.
-        features: Public, a row for each item; may be absent.
         width: The scale's range.
-        own: Whether popularity and effects are among them.
     """
     known = effects.known_counts
     columns = [np.log(known + 2 * effects.count_spread), effects.effects]
     found = standardised(np.column_stack(columns), known) * SIZE
     found *= np.sqrt([_counts_known(effects), _effects_known(effects)])
-    found = found[:, found.any(axis=0)] if own else np.empty((len(known), 0))
-    if features is not None and features.shape[1]:
-        public = standardised(features.astype(np.float64), known)
-        found = np.hstack([found, public * (SIZE * FEATURES / np.sqrt(features.shape[1]))])
-    return found * (width / 4)
+    return np.asarray(found[:, found.any(axis=0)] * (width / 4))
 
 
 def _counts_known(effects: Effects) -> float:
@@ -51,10 +43,6 @@ def _effects_known(effects: Effects) -> float:
     found = float(shares @ (effects.effects - shares @ effects.effects) ** 2)
     unknown = float(shares @ effects.variances)
     return found / (found + unknown) if found > 0 else 0.0
-
-
-FEATURES = 3.0
-"""How strong all public features together are, compared with one direction."""
 
 
 def standardised(columns: _Floats, counts: _Floats) -> _Floats:

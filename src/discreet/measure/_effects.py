@@ -34,7 +34,7 @@ USER_VARIANCE, RATING_VARIANCE, RESIDUAL_VARIANCE = 0.2, 0.72, 0.8
 _RAW_VARIANCE, _RESIDUAL_SPREAD = 1.1, 0.93
 _VOTE_VARIANCE = 0.65
 _MOST_EFFECT = 0.3
-USUAL_RATIO = 1.0
+_USUAL_RATIO = 1.0
 _FLOOR = 0.3
 _LEARNABLE = 0.1
 
@@ -212,8 +212,7 @@ def measure_user_round(
     scale = spender.release_number(
         exact_scale, statistic.scale_sensitivity, statistic.grid, 0.02 * share, "users' scales"
     )
-    usual = USUAL_RATIO / math.sqrt(stretch(ratings.scale))
-    ratio = usual_ratio(scale, effects.people, usual)
+    ratio = usual_ratio(scale, effects.people, usual_scale(ratings.scale))
     design = ratio * attention * effects.known_counts
     noise = spread**2 + effects.vote_variance * attention**2 * effects.known_counts
     if first:
@@ -239,6 +238,11 @@ def attention_of(effects: Effects, least: float) -> _Floats:
     worth **= effects.choosiness
     average = float(n @ worth) / float(n.sum())
     return np.sqrt(worth / average) if average > 0 else np.ones(len(n))
+
+
+def usual_scale(scale: Scale) -> float:
+    """What w_u ||e_u|| is about for residuals on this scale."""
+    return _USUAL_RATIO / math.sqrt(stretch(scale))
 
 
 def usual_ratio(scales: Noisy, people: Noisy, usual: float) -> float:

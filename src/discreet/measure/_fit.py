@@ -13,8 +13,9 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
-from discreet.measure._covariance_method import Progress, Taste, learn_covariance
+from discreet.measure._covariance_method import learn_covariance
 from discreet.measure._effects import Effects
+from discreet.measure._features import FEATURE_SHARE, MOST_FEATURES
 from discreet.measure._noise import Noise
 from discreet.measure._presence_method import RECORD_VARIANCE, learn_presence
 from discreet.measure._publish import assumptions, charge
@@ -26,6 +27,7 @@ from discreet.measure._settings import (
     RefinedSettings,
     Settings,
 )
+from discreet.measure._taste import Progress, Taste
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Unit
 from discreet.privacy.accounting import mu_of_theta
 from discreet.privacy.ledger import Ledger
@@ -33,6 +35,7 @@ from discreet.ratings import Ratings
 from discreet.release import Release
 
 _SCALARS = 0.01
+_FEWEST_RATINGS, _FEWEST_USERS = 500, 50
 
 
 def fit(
@@ -76,7 +79,6 @@ def fit(
     told = {"protect": protect, "noise": noise}
     options |= {name: value for name, value in told.items() if value is not None}
     chosen = _settings(method, settings, options)
-    chosen.centring(ratings.scale)
     if not 0.1 <= ratings.scale.range <= 1000:
         raise InputError(
             f"a fit needs a scale between 0.1 and 1,000 wide, not {ratings.scale.range:g}; "
@@ -86,6 +88,7 @@ def fit(
         raise InputError("a fit needs a catalogue of at least two items")
     if ratings.scale.presence and not isinstance(chosen, RefinedSettings):
         raise InputError("presence alone is for method 'refined'; 'covariance' needs ratings")
+    _check_clamp(chosen, ratings)
     public = _features(features, len(ratings.catalog), chosen)
     budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
     spender = _open(budget, chosen.method, ledger, randomness)
@@ -103,7 +106,8 @@ def _learn(
     if ratings.scale.presence:
         assert isinstance(settings, RefinedSettings)
         return learn_presence(ratings, spender, settings, features, progress)
-    effects, strength, share = _learn_effects(ratings, spender, settings)
+    kept = 0.0 if features is None else FEATURE_SHARE
+    effects, strength, share = _learn_effects(ratings, spender, settings, kept)
     if isinstance(settings, CovarianceSettings):
         told = (ratings, spender, settings, effects, strength, share)
         return effects, learn_covariance(*told, progress)
@@ -129,6 +133,16 @@ def _settings(
     return dataclasses.replace(settings, **options)
 
 
+def _check_clamp(settings: Settings, ratings: Ratings) -> None:
+    """The grid's price of a refinement grows with the catalogue over the clamp."""
+    centring = settings.centring(ratings.scale)
+    if len(ratings.catalog) * centring.step > 8 * centring.clamp:
+        raise InputError(
+            f"a clamp of {settings.clamp:g} is too small for {len(ratings.catalog):,} items; "
+            "widen it, or tell the ratings in a larger unit"
+        )
+
+
 def _features(
     features: npt.ArrayLike | None, items: int, settings: Settings
 ) -> npt.NDArray[np.float64] | None:
@@ -136,10 +150,15 @@ def _features(
         return None
     if not isinstance(settings, RefinedSettings):
         raise InputError("item features are for method 'refined'")
-    values = np.asarray(features, dtype=np.float64)
+    try:
+        values = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.ndim != 2 or len(values) != items or not np.all(np.isfinite(values)):
         raise InputError(f"item features are finite numbers, a row for each of {items:,} items")
-    return values
+    if values.shape[1] > MOST_FEATURES:
+        raise InputError(f"{values.shape[1]:,} item features; at most {MOST_FEATURES} can be used")
+    return values if values.shape[1] else None
 
 
 def _budget(
@@ -176,9 +195,12 @@ def _open(
 
 
 def _learn_effects(
-    ratings: Ratings, spender: Spender, settings: Settings
+    ratings: Ratings, spender: Spender, settings: Settings, kept: float
 ) -> tuple[Effects, float, float]:
-    """Two rounds of item effects; how much can be learnt, and the tastes' share."""
+    """Two rounds of item effects; how much can be learnt, and the tastes' share.
+
+    `kept` is left of the budget for what follows beside tastes.
+    """
     amount = _gaussian_amount(spender.budget)
     first, scalars = settings.effect_share, 0.0
     if settings.protect is Unit.RATING:
@@ -188,11 +210,11 @@ def _learn_effects(
         effects = rounds.measure_votes(ratings, spender, scalars, first)
     strength = effects.strength(amount)
     share, level = settings.share_of_taste(strength), settings.share_of_level(strength)
-    if settings.protect is Unit.USER and settings.taste_share is None and not effects.choosiness:
-        share = 0.0  # with three or four ratings each, nobody's tastes could be told at home
+    if settings.taste_share is None and not _tastes_can_be_told(effects, settings.protect):
+        share = 0.0
     if level:
         effects = rounds.measure_level(ratings, spender, level, effects)
-    rest = 1 - scalars - first - level - share
+    rest = 1 - scalars - first - level - share - kept
     if settings.protect is Unit.RATING:
         centring = settings.centring(ratings.scale)
         effects = rounds.measure_residual(ratings, spender, rest, effects, centring)
@@ -200,6 +222,13 @@ def _learn_effects(
         effects = rounds.measure_user_round(ratings, spender, rest / 2, effects, first=True)
         effects = rounds.measure_user_round(ratings, spender, rest / 2, effects, first=False)
     return effects, strength, share
+
+
+def _tastes_can_be_told(effects: Effects, unit: Unit) -> bool:
+    """With three or four ratings each nobody's could at home, nor an item's from a few people."""
+    if unit is Unit.RATING:
+        return effects.people.value >= _FEWEST_RATINGS
+    return effects.people.value >= _FEWEST_USERS and effects.choosiness > 0
 
 
 def _gaussian_amount(budget: Budget) -> float:

@@ -50,7 +50,8 @@ def learn_effects(
         gram += np.eye(len(gram)) / (0.1 * largest)  # theta is small unless the items say otherwise
         inverse = np.linalg.inv(gram)
         theta = inverse @ (columns.T @ (weights * observed))
-        theta *= np.abs(theta) > 2 * np.sqrt(np.diagonal(inverse))  # or it may as well be noise
+        # Within two standard errors it may as well be noise.
+        theta *= np.maximum(1 - 4 * np.diagonal(inverse) / np.maximum(theta**2, 1e-300), 0.0)
         expected = columns @ theta
         trust = weights**2 * informative if informative.any() else weights**2
         excess = float(trust @ ((observed - expected) ** 2 - noise) / trust.sum())

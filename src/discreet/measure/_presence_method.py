@@ -8,24 +8,26 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.measure._budget import Spender
-from discreet.measure._covariance_method import (
-    Progress,
-    Taste,
-    head_of,
-    publish_triangle,
-    uneven,
-)
-from discreet.measure._directions import free_directions, short_rows
+from discreet.measure._directions import LONGEST, free_directions, short_rows
 from discreet.measure._effects import Effects
+from discreet.measure._features import FEATURE_SHARE, feature_directions, measure_belief
 from discreet.measure._noise import Noise
-from discreet.measure._refine import Refined, attention_for, release_records, release_users
-from discreet.measure._refined_method import LONGEST, RECORD_REACH, STRONGER, user_reach
+from discreet.measure._refine import (
+    Refined,
+    attention_for,
+    reach_of,
+    release_records,
+    release_users,
+)
 from discreet.measure._settings import RefinedSettings
+from discreet.measure._taste import Pointer, Progress, Taste, head_of, measure_triangle, uneven
+from discreet.measure.agreement import PresenceAgreement
 from discreet.measure.centring import ItemLevels
 from discreet.measure.covariance import Covariance, PresenceCovariance, UserCovariance
 from discreet.measure.item_counts import ItemCounts
@@ -33,7 +35,7 @@ from discreet.measure.refinement import PresenceRefinement, UserRefinement
 from discreet.measure.user_votes import UserVotes
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
-from discreet.release import clean_auto, unpack
+from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
 
@@ -42,6 +44,9 @@ RECORD_VARIANCE = 1.0
 _PEOPLE = 0.05
 _USUAL = 0.25
 """The variance of an item's m along one direction, about."""
+_LONGER = 2.0
+"""How much longer rows are for presence than factors of the same direction are for ratings."""
+_WIDTH = 4.0
 
 
 def learn_presence(
@@ -52,16 +57,26 @@ def learn_presence(
     progress: Progress | None = None,
 ) -> tuple[Effects, Taste]:
     """Popularity as log odds in place of item effects, and a row of tastes for each item."""
-    first = settings.effect_share
+    first, kept = settings.effect_share, 0.0 if features is None else FEATURE_SHARE
     counted = _count(ratings, spender, settings, first)
     amount = spender.budget.amount / (1 if settings.noise is Noise.GAUSSIAN else 4)
-    share = settings.share_of_taste(counted.strength(amount))
-    counted = _count_again(ratings, spender, settings, 1 - first - share, counted)
-    rows, unsure = np.zeros((len(ratings.catalog), 0)), np.zeros(len(ratings.catalog))
+    strength = counted.strength(amount)
+    share = settings.share_of_taste(strength)
+    counted = _count_again(ratings, spender, settings, 1 - first - kept - share, counted)
+    public, told = np.zeros((len(ratings.catalog), 0)), dict[str, Any](head_items=0)
+    if features is not None:
+        public, belief = _public(ratings, spender, settings, counted, features)
+        told |= {"feature_columns": public.shape[1], "features_believed": belief}
     if share > 0:
-        rows, unsure = _tastes(ratings, spender, settings, counted, share, features, progress)
-    odds = _log_odds(counted) - 0.5 * np.einsum("ij,ij->i", rows, rows)
-    return dataclasses.replace(counted, effects=odds), Taste(rows, unsure, {})
+        taste = _tastes(ratings, spender, settings, counted, strength, share, public, progress)
+    else:
+        taste = Taste(_centred(public, counted) * _LONGER, np.zeros(len(public)), {})
+    odds = _log_odds(counted) - 0.5 * np.einsum("ij,ij->i", taste.factors, taste.factors)
+    told |= taste.parameters
+    return (
+        dataclasses.replace(counted, effects=odds),
+        dataclasses.replace(taste, parameters=told),
+    )
 
 
 def _count(ratings: Ratings, spender: Spender, settings: RefinedSettings, share: float) -> Effects:
@@ -98,30 +113,55 @@ def _log_odds(counted: Effects) -> _Floats:
     return np.asarray(np.log((np.maximum(counted.counts, 0.0) + least) / people))
 
 
+def _public(
+    ratings: Ratings,
+    spender: Spender,
+    settings: RefinedSettings,
+    counted: Effects,
+    features: _Floats,
+) -> tuple[_Floats, float]:
+    """Directions from public features, and how far they are believed; none if not at all."""
+    directions = feature_directions(counted, features, _WIDTH)
+    rows = short_rows(_centred(directions, counted), np.maximum(counted.counts, 0.0), LONGEST)
+    belief = measure_belief(ratings, spender, PresenceAgreement(settings.protect, rows), counted)
+    return belief * directions[:, : directions.shape[1] if belief else 0], belief
+
+
+def _centred(rows: _Floats, counted: Effects) -> _Floats:
+    """Less their mean over records: tastes are how people differ."""
+    n = counted.known_counts
+    return np.asarray(rows - (n / n.sum()) @ rows)
+
+
 def _tastes(
     ratings: Ratings,
     spender: Spender,
     settings: RefinedSettings,
     counted: Effects,
+    strength: float,
     share: float,
-    features: _Floats | None,
+    public: _Floats,
     progress: Progress | None,
-) -> tuple[_Floats, _Floats]:
+) -> Taste:
     """The mean taste m of every item, and how uncertain it is."""
-    refines = settings.refines
+    free = [public]
+    if settings.directions:
+        free.insert(0, free_directions(counted, _WIDTH))
+    refines = settings.refines and sum(each.shape[1] for each in free) <= strength / 2
     part = settings.refine_share * share if refines else 0.0
-    found = _point_the_way(ratings, spender, settings, counted, share - part, progress)
-    free = free_directions(counted, features, 4.0, own=settings.directions)
-    n = counted.known_counts
-    factors = np.hstack([free, found])
-    factors -= (n / n.sum()) @ factors  # tastes are how people differ
-    if not refines or not factors.shape[1]:
-        # As long as tastes usually are: what is left is the direction.
-        return found / math.sqrt(_USUAL), np.zeros(len(factors))
+    pointer = _point_the_way(ratings, spender, settings, counted, strength, share - part, progress)
+    found = pointer.factors(settings.rank)
+    if not refines:
+        # Popularity is in the odds already; of the others only the direction is known.
+        rows = _centred(np.hstack([public, found]), counted)
+        return Taste(rows * _LONGER, np.zeros(len(rows)), pointer.parameters)
+    factors = _centred(np.hstack([*free, found]), counted)
+    if not factors.shape[1]:
+        return Taste(factors, np.zeros(len(factors)), pointer.parameters)
     refine = _refine_users if settings.protect is Unit.USER else _refine_records
     refined = refine(ratings, spender, settings, counted, factors, part)
     means, variances = refined.learn(factors, scale=_USUAL, centred=True)
-    return means - (n / n.sum()) @ means, variances
+    return Taste(_centred(means, counted), variances, pointer.parameters)
 
 
 def _point_the_way(
@@ -129,28 +169,23 @@ def _point_the_way(
     spender: Spender,
     settings: RefinedSettings,
     counted: Effects,
+    strength: float,
     share: float,
     progress: Progress | None,
-) -> _Floats:
-    """Factors of the most popular items from who has both of two, beyond their popularity."""
+) -> Pointer:
+    """Who has both of two of the most popular items, beyond what their popularity says."""
     items = len(ratings.catalog)
-    strength = counted.strength(spender.budget.amount)
     head = head_of(counted, settings.head_size(strength, items))
     statistic = _statistic(settings, head, items)
-    tell = None if progress is None else lambda done, total: progress("covariance", done, total)
-    moments = statistic.measure(ratings, weights=False, progress=tell)
-    triangle, noise = publish_triangle(spender, moments.cov, statistic, share)
+    triangle, noise = measure_triangle(ratings, spender, statistic, share, progress)
     n = counted.known_counts[head]
     matrix = unpack(triangle, np.float64)
     expected = np.outer(n, n)
     np.fill_diagonal(expected, 0.0)
     matrix -= expected * (float((matrix * expected).sum()) / float((expected**2).sum()))
     number = counted.people.value if settings.protect is Unit.USER else float(n.sum())
-    spread = max(noise, math.sqrt(max(number, 1.0)) * uneven(n) / len(head))
-    within = clean_auto(matrix.astype(np.float32), n, spread, settings.rank)
-    factors = np.zeros((items, within.shape[1]))
-    factors[head] = STRONGER * within
-    return factors
+    sampling = math.sqrt(max(number, 1.0)) * uneven(n) / len(head)
+    return Pointer(head, matrix, counted.known_counts, noise, sampling)
 
 
 def _statistic(settings: RefinedSettings, head: npt.NDArray[np.int32], items: int) -> Covariance:
@@ -174,8 +209,8 @@ def _refine_records(
     share: float,
 ) -> Refined:
     counts = np.maximum(counted.counts, 0.0)
-    reach = RECORD_REACH if settings.reach is None else settings.reach
-    statistic = PresenceRefinement(short_rows(factors, counts, LONGEST), reach)
+    rows = short_rows(factors, counts, LONGEST)
+    statistic = PresenceRefinement(rows, reach_of(settings, factors))
     return release_records(ratings, spender, statistic, share, counts, unit=1.0, variance=1.0)
 
 
@@ -192,6 +227,6 @@ def _refine_users(
         _ones(settings, items, attention_for(counted, spender, share)),
         np.hstack([np.zeros((items, 1)), factors]),
         np.full(items, 1 / RECORD_VARIANCE),
-        user_reach(factors) if settings.reach is None else settings.reach,
+        reach_of(settings, factors),
     )
     return release_users(ratings, spender, statistic, share, counted, usual=1.0)

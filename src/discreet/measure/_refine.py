@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Scale
+from discreet.domain import InputError
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
 from discreet.measure._effects import Effects
+from discreet.measure._noise import Noise
 from discreet.measure._posterior import Noisy
 from discreet.measure._rows import NoisyRows, learn_rows
+from discreet.measure._settings import RefinedSettings
 from discreet.measure.refinement import MOMENT_GRID, ROW_GRID, RecordRefinement, UserRefinement
+from discreet.privacy import Unit
 from discreet.ratings import Ratings
 from discreet.release import unpack
 
@@ -22,6 +26,7 @@ _Floats = npt.NDArray[np.float64]
 ROWS = 0.94
 _MOMENTS, _WEIGHT, _SCALES = 0.04, 0.01, 0.01
 _THINNEST = 0.03
+_RECORD_REACH, _USER_REACH = 1.4, 0.55
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +93,8 @@ def release_records(
         unit: B: rows come out in the scale's own unit.
         variance: The second moment of y.
     """
+    if spender.budget.noise is not Noise.GAUSSIAN:
+        raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
     exact = statistic.measure(ratings)
     rows, spread = spender.release_floats(
         exact.rows, statistic.sensitivity, ROW_GRID / unit, ROWS * share, "taste sums"
@@ -142,9 +149,13 @@ def attention_for(effects: Effects, spender: Spender, share: float) -> _Floats:
     return rounds.attention_of(effects, spender.spread_of(ROWS * share))
 
 
-def usual_scale(scale: Scale) -> float:
-    """What ||e|| w is about for residuals on this scale."""
-    return float(rounds.USUAL_RATIO / np.sqrt(rounds.stretch(scale)))
+def reach_of(settings: RefinedSettings, factors: _Floats) -> float:
+    """Where a person's tastes are cut off: few are much longer."""
+    if settings.reach is not None:
+        return settings.reach
+    if settings.protect is Unit.RATING:
+        return _RECORD_REACH
+    return _USER_REACH * math.sqrt(max(factors.shape[1], 1))
 
 
 def _moment(triangle: _Floats, spread: float, weight: Noisy) -> _Floats:
@@ -152,10 +163,12 @@ def _moment(triangle: _Floats, spread: float, weight: Noisy) -> _Floats:
     total = max(weight.value, weight.spread, 1e-9)
     S = unpack(triangle, np.float64) / total
     k = len(S)
-    even = np.eye(k) * max(float(np.trace(S)) / k, 1e-3 / k)
+    least = max(spread / total, 1e-3 / k)
+    even = np.eye(k) * max(float(np.trace(S)) / k, 2 * least / np.sqrt(k))
     seen, noise = float(((S - even) ** 2).sum()), (k * spread / total) ** 2
     trust = max(1 - noise / seen, 0.0) if seen > 0 else 0.0
-    return np.asarray(even + trust * (S - even))
+    values, vectors = np.linalg.eigh(even + trust * (S - even))
+    return np.asarray((vectors * np.maximum(values, least)) @ vectors.T)
 
 
 def _whitening(moment: _Floats) -> _Floats:

@@ -6,6 +6,7 @@ docs/method.md explains it.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,37 +14,38 @@ import numpy.typing as npt
 from discreet.domain import Scale
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
-from discreet.measure._covariance_method import (
-    Progress,
-    Taste,
-    head_of,
-    publish_triangle,
-    sampling_spread,
-    statistic_of,
-)
-from discreet.measure._directions import free_directions, short_rows
+from discreet.measure._directions import LONGEST, free_directions, short_rows
 from discreet.measure._effects import Effects
+from discreet.measure._features import feature_directions, measure_belief
 from discreet.measure._refine import (
     Refined,
     attention_for,
+    reach_of,
     release_records,
     release_users,
-    usual_scale,
 )
 from discreet.measure._settings import RefinedSettings
+from discreet.measure._taste import (
+    Pointer,
+    Progress,
+    Taste,
+    head_of,
+    measure_triangle,
+    sampling_spread,
+    statistic_of,
+)
+from discreet.measure.agreement import RatingAgreement
 from discreet.measure.refinement import RatingRefinement, UserRefinement
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
-from discreet.release import clean_auto, unpack
+from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
 
-RECORD_REACH = 1.4
-LONGEST = 1.3
 _SWELL = 1.3
 """Tastes are known from few ratings each, which makes the rows too short by about that."""
-STRONGER = 1.25
-"""How much longer the covariance's factors are made, beside the free directions."""
+_UNCHECKED = 0.6
+"""How strong free directions are believed to be where nothing can be measured along them."""
 
 
 def learn_refined(
@@ -58,25 +60,48 @@ def learn_refined(
 ) -> Taste:
     """Factors for all items, and how uncertain each row is."""
     width = ratings.scale.range
-    free = free_directions(effects, features, width, own=settings.directions)
+    free, told = np.zeros((len(ratings.catalog), 0)), dict[str, Any](head_items=0)
+    if settings.directions:
+        free = free_directions(effects, width) * (1.0 if share > 0 else _UNCHECKED)
+    if features is not None:
+        public, belief = _public(ratings, spender, settings, effects, features)
+        told |= {"feature_columns": public.shape[1], "features_believed": belief}
+        free = np.hstack([free, public])
     unsure = np.zeros(len(free))
     if share == 0:
-        return Taste(free, unsure, {"head_items": 0})
+        return Taste(free, unsure, told)
     # Among more directions than can be learnt, a refinement would be mostly noise.
     refines = settings.refines and free.shape[1] <= strength / 2
-    refine_share = settings.refine_share * share if refines else 0.0
-    found, parameters = _point_the_way(
-        ratings, spender, settings, effects, strength, share - refine_share, progress
-    )
-    factors = np.hstack([free, found])
+    part = settings.refine_share * share if refines else 0.0
+    pointer = _point_the_way(ratings, spender, settings, effects, strength, share - part, progress)
+    factors = np.hstack([free, pointer.factors(settings.rank, width)])
     if refines and factors.shape[1]:
         if progress is not None:
             progress("refinement", 0, 1)
         refine = _refine_ratings if settings.protect is Unit.RATING else _refine_users
-        factors, unsure = refine(ratings, spender, settings, effects, factors, refine_share)
+        factors, unsure = refine(ratings, spender, settings, effects, factors, part)
         if progress is not None:
             progress("refinement", 1, 1)
-    return Taste(factors, unsure, parameters)
+    return Taste(factors, unsure, told | pointer.parameters)
+
+
+def _public(
+    ratings: Ratings,
+    spender: Spender,
+    settings: RefinedSettings,
+    effects: Effects,
+    features: _Floats,
+) -> tuple[_Floats, float]:
+    """Directions from public features, and how far they are believed; none if not at all."""
+    directions = feature_directions(effects, features, ratings.scale.range)
+    statistic = RatingAgreement(
+        settings.protect,
+        short_rows(directions, np.maximum(effects.counts, 0.0), LONGEST),
+        centring=settings.centring(ratings.scale),
+        levels=effects.levels,
+    )
+    belief = measure_belief(ratings, spender, statistic, effects)
+    return belief * directions[:, : directions.shape[1] if belief else 0], belief
 
 
 def _point_the_way(
@@ -87,21 +112,13 @@ def _point_the_way(
     strength: float,
     share: float,
     progress: Progress | None,
-) -> tuple[_Floats, dict[str, float]]:
-    """Factors from the covariance of the most popular items, 0 for all others."""
-    items = len(ratings.catalog)
-    head = head_of(effects, settings.head_size(strength, items))
+) -> Pointer:
+    head = head_of(effects, settings.head_size(strength, len(ratings.catalog)))
     statistic = statistic_of(ratings, settings, effects, head)
-    tell = None if progress is None else lambda done, total: progress("covariance", done, total)
-    moments = statistic.measure(ratings, weights=False, progress=tell)
-    triangle, noise = publish_triangle(spender, moments.cov, statistic, share)
-    counts = effects.known_counts[head]
-    spread = max(noise, sampling_spread(ratings, settings, effects, counts))
-    matrix = unpack(triangle, np.float32)
-    within = clean_auto(matrix, counts, spread, settings.rank, ratings.scale.range)
-    factors = np.zeros((items, within.shape[1]))
-    factors[head] = STRONGER * within
-    return factors, {"head_items": len(head), "covariance_noise": noise}
+    triangle, noise = measure_triangle(ratings, spender, statistic, share, progress)
+    counts = effects.known_counts
+    sampling = sampling_spread(ratings, settings, effects, counts[head])
+    return Pointer(head, unpack(triangle, np.float32), counts, noise, sampling)
 
 
 def _refine_ratings(
@@ -116,7 +133,7 @@ def _refine_ratings(
     counts = np.maximum(effects.counts, 0.0)
     statistic = RatingRefinement(
         short_rows(factors, counts, LONGEST),
-        RECORD_REACH if settings.reach is None else settings.reach,
+        reach_of(settings, factors),
         centring=centring,
         levels=effects.levels,
     )
@@ -143,16 +160,11 @@ def _refine_users(
         residuals,
         np.hstack([level, factors]),
         1 / (rounds.RATING_VARIANCE * width + effects.variances),
-        user_reach(factors) if settings.reach is None else settings.reach,
+        reach_of(settings, factors),
     )
-    usual = usual_scale(scale)
+    usual = rounds.usual_scale(scale)
     refined = release_users(ratings, spender, statistic, share, effects, usual=usual)
     return _learn(refined, factors, _SWELL, scale)
-
-
-def user_reach(factors: _Floats) -> float:
-    """Where a user's tastes are cut off: few are much longer."""
-    return 0.55 * math.sqrt(factors.shape[1])
 
 
 def _learn(

@@ -13,7 +13,10 @@ import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float64]
 
-_SMALLEST = 1e-6
+_BLOCK = 4096
+"""Items at a time: a matrix each is held in memory."""
+_SMALLEST, _UNSURE, _LARGEST = 1e-6, 0.05, 100.0
+"""How far from the usual scale Sigma can be; variances never believe in less than _UNSURE."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +43,8 @@ def learn_rows(
 
     The prior h_i ~ N(g guess_i + Theta^T [1, features_i], Sigma) is learnt from the same numbers: g
     and Theta by weighted least squares over items, Theta held back as far as its own noise asks
-    for, Sigma by moments minus the known noise.
+    for, Sigma by moments minus the known noise. In doubt, means believe in a smaller Sigma and
+    variances in a larger one.
 
     Args:
         given: What was released.
@@ -54,7 +58,8 @@ def learn_rows(
     observed = given.rows / design[:, None]
     columns = np.column_stack([np.ones(len(observed)), features])
     columns /= np.maximum(np.sqrt(np.mean(columns**2, axis=0)), 1e-12)
-    level = np.trace(given.noise) / k + given.sampling
+    # Without noise an item that nobody rated would otherwise be the best known.
+    level = np.trace(given.noise) / k + np.maximum(given.sampling, 1e-3 * given.sampling.mean())
     informative = design**2 * scale > 5e-4 * level
     Sigma = np.eye(k) * scale
     for _ in range(rounds):
@@ -62,8 +67,9 @@ def learn_rows(
         expected = _strength(guess, weights, observed) * guess
         expected = expected + columns @ _regression(columns, weights, observed - expected)
         trust = weights**2 * informative if informative.any() else weights**2
-        Sigma = _spread(observed - expected, trust, design, given, scale)
-    return _posterior(given, design, expected, Sigma)
+        Sigma, larger = _spread(observed - expected, trust, design, given, scale)
+    means, _ = _posterior(given, design, expected, Sigma)
+    return means, _posterior(given, design, expected, larger)[1]
 
 
 def _strength(guess: _Floats, weights: _Floats, observed: _Floats) -> float:
@@ -91,17 +97,19 @@ def _regression(columns: _Floats, weights: _Floats, observed: _Floats) -> _Float
 
 def _spread(
     errors: _Floats, trust: _Floats, design: _Floats, given: NoisyRows, scale: float
-) -> _Floats:
-    """The covariance of h around its prior mean: what the noise does not explain."""
+) -> tuple[_Floats, _Floats]:
+    """The covariance of h around its prior mean, what the noise does not explain: two guesses."""
     excess = (errors * trust[:, None]).T @ errors
     excess -= given.noise * float(np.sum(trust / design**2))
     excess -= np.eye(len(excess)) * float(np.sum(trust * given.sampling / design**2))
     values, vectors = np.linalg.eigh((excess + excess.T) / (2 * trust.sum()))
-    # A standard error off: where noise drowns the items, they are as their prior mean says.
+    # A standard error off: where noise drowns the items, they are taken for their prior mean, but
+    # not for known.
     level = np.trace(given.noise) / len(values) + given.sampling
     doubt = math.sqrt(2 * float(np.sum((trust * level / design**2) ** 2))) / float(trust.sum())
-    values = np.maximum(values - doubt, _SMALLEST * scale)
-    return np.asarray((vectors * values) @ vectors.T)
+    small = np.clip(values - doubt, _SMALLEST * scale, _LARGEST * scale)
+    large = np.clip(values + doubt, _UNSURE * scale, _LARGEST * scale)
+    return np.asarray((vectors * small) @ vectors.T), np.asarray((vectors * large) @ vectors.T)
 
 
 def _posterior(
@@ -111,13 +119,17 @@ def _posterior(
     values, axes = np.linalg.eigh(given.noise)
     # An item that nobody rated tells nothing, even where no noise was added.
     least = 1e-9 * max(float(given.sampling.max()), 1e-9)
-    variances = np.maximum(values, 0.0) + given.sampling[:, None] + least
-    gains = design[:, None] / variances
     prior = axes.T @ np.linalg.inv(Sigma) @ axes
-    precision = np.repeat(prior[None], len(design), axis=0)
-    diagonal = np.arange(len(prior))
-    precision[:, diagonal, diagonal] += gains * design[:, None]
-    V = np.linalg.inv(precision)
     off = (given.rows - design[:, None] * expected) @ axes
-    moved = np.einsum("iab,ib->ia", V, gains * off)
-    return expected + moved @ axes.T, np.einsum("iaa->i", V)
+    moved, traces = np.empty_like(off), np.empty(len(design))
+    diagonal = np.arange(len(prior))
+    for start in range(0, len(design), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        variances = np.maximum(values, 0.0) + given.sampling[part, None] + least
+        gains = design[part, None] / variances
+        precision = np.repeat(prior[None], len(gains), axis=0)
+        precision[:, diagonal, diagonal] += gains * design[part, None]
+        V = np.linalg.inv(precision)
+        moved[part] = np.einsum("iab,ib->ia", V, gains * off[part])
+        traces[part] = np.einsum("iaa->i", V)
+    return expected + moved @ axes.T, traces

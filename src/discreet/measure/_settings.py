@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import abc
 import enum
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
 
 from discreet.domain import InputError, Scale
 from discreet.measure._noise import Noise
@@ -18,6 +18,10 @@ MOST_HEAD = 25_000
 
 _NOTHING = 0.1
 """Below this strength not even popular items can be told from noise."""
+
+
+LEAST_SHARE = 0.02
+"""Of the budget: less would be noise alone. Shares of 0 are fine."""
 
 
 class Cleaning(enum.StrEnum):
@@ -38,6 +42,23 @@ class Method(enum.StrEnum):
     """Effects, free directions, a small covariance, one private refinement of all items."""
     COVARIANCE = "covariance"
     """Effects and covariance, after McSherry and Mironov."""
+
+
+_Choice = TypeVar("_Choice", bound=enum.StrEnum)
+
+
+def _choice(name: str, value: str, choices: type[_Choice]) -> _Choice:
+    if value not in list(choices):
+        raise InputError(f"{name} is one of {', '.join(choices)}, not '{value}'")
+    return choices(value)
+
+
+def _check_number(name: str, value: Any, least: float, most: float, *, whole: bool = False) -> None:
+    """Refuse what is no number between the two; whether it is does not depend on private data."""
+    kind = "a whole number" if whole else "a number"
+    fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if not fits or not least <= value <= most:
+        raise InputError(f"{name} is {kind} from {least:g} to {most:g}, not {value}")
 
 
 @dataclass(frozen=True)
@@ -72,27 +93,25 @@ class Settings:
     method: ClassVar[Method]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "protect", Unit(self.protect))
-        object.__setattr__(self, "noise", Noise(self.noise))
-        self.centring(Scale(1, 5))  # refuses a clamp or fictitious ratings that cannot be
-        if not (math.isfinite(self.offset) and self.offset >= 0):
-            raise InputError(f"offset must be 0 or more, not {self.offset:g}")
-        if not 0 <= self.rank <= 500:
-            raise InputError(f"rank must be from 0 to 500, not {self.rank}")
-        if self.head is not None and self.head < 2:
-            raise InputError(f"the covariance needs at least 2 items, not {self.head}")
-        if not 0 < self.effect_share <= 0.8:
-            raise InputError(f"effect_share is above 0 and at most 0.8, not {self.effect_share:g}")
-        share, level = self.taste_share, self.level_share
-        if level is not None and not 0 <= level <= 0.9 - self.effect_share:
-            raise InputError(f"level_share leaves nothing for the item effects: {level:g}")
-        if share is not None and not 0 <= share <= self._most_taste:
-            raise InputError(f"taste_share leaves nothing for the item effects: {share:g}")
+        object.__setattr__(self, "protect", _choice("protect", self.protect, Unit))
+        object.__setattr__(self, "noise", _choice("noise", self.noise, Noise))
+        _check_number("clamp", self.clamp, 0.02, 100)
+        _check_number("fictitious", self.fictitious, 1, 10_000, whole=True)
+        _check_number("offset", self.offset, 0, 1e6)
+        _check_number("rank", self.rank, 0, 500, whole=True)
+        _check_number("effect_share", self.effect_share, LEAST_SHARE, 0.8)
+        if self.head is not None:
+            _check_number("head", self.head, 2, MOST_HEAD, whole=True)
+        if self.level_share:
+            most = round(0.9 - self.effect_share, 12)
+            _check_number("level_share", self.level_share, LEAST_SHARE, most)
+        if self.taste_share:
+            _check_number("taste_share", self.taste_share, LEAST_SHARE, self._most_taste)
 
     @property
     def _most_taste(self) -> float:
         """So that the second round of effects has a tenth of the budget at least."""
-        return min(0.75, 0.9 - self.effect_share - (self.level_share or 0.0))
+        return round(min(0.75, 0.9 - self.effect_share - (self.level_share or 0.0)), 12)
 
     def centring(self, scale: Scale) -> HuberCentring:
         """The centring on this scale."""
@@ -138,9 +157,8 @@ class CovarianceSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "clean", Cleaning(self.clean))
-        if not 0 < self.weight_share < 1:
-            raise InputError(f"weight_share must be between 0 and 1, not {self.weight_share:g}")
+        object.__setattr__(self, "clean", _choice("clean", self.clean, Cleaning))
+        _check_number("weight_share", self.weight_share, 0.05, 0.95)
 
     def head_size(self, strength: float, items: int) -> int:
         """How many items the covariance covers: four times what can be learnt."""
@@ -170,10 +188,10 @@ class RefinedSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.refine_share <= 0.95:
-            raise InputError(f"refine_share is from 0 to 0.95, not {self.refine_share:g}")
-        if self.reach is not None and not 0 < self.reach < 1e6:
-            raise InputError(f"reach must be above 0, not {self.reach:g}")
+        if self.refine_share:
+            _check_number("refine_share", self.refine_share, 0.1, 0.95)
+        if self.reach is not None:
+            _check_number("reach", self.reach, 0.01, 1000)
 
     @property
     def refines(self) -> bool:
