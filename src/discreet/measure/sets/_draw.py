@@ -1,0 +1,224 @@
+"""Charge, then draw: sets of items from private scores."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.domain.errors import NotCharged
+from discreet.measure._publish import charge
+from discreet.measure.sets._attacks import AttackKind
+from discreet.privacy import SEEDED, Event, Guarantee, PureEvent, Randomness, Receipt, Unit
+from discreet.privacy.ledger import Ledger
+from discreet.privacy.mechanisms import (
+    GumbelTopK,
+    KSubset,
+    Moves,
+    grid_sensitivity,
+    to_grid,
+)
+
+Scoring = Callable[[int, int], npt.ArrayLike]
+"""Scores of the people from `first` to before `last`, a row each: made when they are wanted."""
+
+_MECHANISMS: dict[str, type[KSubset | GumbelTopK]] = {"k-subset": KSubset, "gumbel": GumbelTopK}
+_CELLS = 1 << 22
+"""Scores that are held at a time: 32 MiB."""
+_FINENESS = 20
+_LARGEST_SCORE = 2.0**52
+_LABELS = {Moves.ONE: "sets of items, one score moves", Moves.ALL: "sets of items"}
+
+
+@dataclass(frozen=True, eq=False)
+class PrivateSets:
+    """Items chosen for people, and what that cost.
+
+    Attributes:
+        items: Catalogue indices: k for one person, a row of k for each of several. A k-subset is
+            in rising order, which says nothing; a Gumbel list has the first choice first.
+        epsilon: What one list costs.
+        lists: How many lists were drawn.
+        moves: How many scores the guarantee lets one unit move.
+        guarantee: Of all lists together.
+    """
+
+    items: npt.NDArray[np.int64]
+    epsilon: float
+    lists: int
+    moves: Moves
+    guarantee: Guarantee
+
+    def against(self, kind: AttackKind | str) -> float | None:
+        """The epsilon of all lists together against a kind of attack; None if nothing bounds it.
+
+        For one rating (or person, as `guarantee.unit` says) in the data, and one entry of the
+        completed matrix. Attackers who see a single list face `epsilon` instead of all lists.
+        """
+        kind = AttackKind(kind)
+        if not self.guarantee.is_private:
+            return None
+        if kind is AttackKind.DYNAMIC:
+            return self.epsilon
+        if self.moves is Moves.ONE:
+            return None
+        return self.epsilon * (self.lists + (1 if kind is AttackKind.COMBINED else 0))
+
+
+def private_sets(
+    scores: npt.ArrayLike | Scoring,
+    k: int,
+    *,
+    protect: Unit | Literal["rating", "user"],
+    epsilon: float,
+    sensitivity: float,
+    moves: Moves | Literal["one", "all"],
+    mechanism: Literal["k-subset", "gumbel"] = "k-subset",
+    lists: int | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    randomness: Randomness | None = None,
+) -> PrivateSets:
+    """Choose k items for each person by private scores, any model's.
+
+    For scores that others' ratings went into without noise. Scores made at home from a release and
+    the person's own ratings need none of this. The candidates are all items that have a score:
+    give the whole public catalogue, what people have rated included, ask for some more than are
+    wanted, and drop own items at home (`discreet.predict.drop_own`). Who gets a list is public.
+
+    Args:
+        scores: A number for each item; a row of them for each person; or a function that makes the
+            rows of the people from `first` to before `last`, so that they never are in memory at
+            once.
+        k: How many items a list has.
+        protect: Whose record moves scores: `rating` or `user`.
+        epsilon: Of one list.
+        sensitivity: How far one record moves a score, in the scores' own measure; it must hold for
+            everybody's scores, those of the record's own person too. Predictions that are cut to a
+            scale move by no more than its width.
+        moves: `one` if a record moves one score of one person and no other, as an entry put into
+            the completed matrix after learning does. `all` if it moves any number of them, as
+            anything does that scores were fitted on. It decides the noise, and there is no default.
+        mechanism: `k-subset`, the exponential mechanism over all sets; or `gumbel`, item by item,
+            which also tells an order.
+        lists: How many people a function has scores for.
+        ledger: Charged before anything is drawn; without one the caller keeps count.
+        randomness: For experiments: a seeded source makes sets that say "not private".
+
+    Raises:
+        BudgetExceeded: The ledger has no room; nothing was drawn.
+        InputError: An argument cannot be used.
+    """
+    unit, moves = _contract(protect, moves)
+    step = _step(sensitivity)
+    if mechanism not in _MECHANISMS:
+        raise InputError(f"'{mechanism}' is no mechanism; there are {', '.join(_MECHANISMS)}")
+    chooser = _MECHANISMS[mechanism](k, epsilon, grid_sensitivity(sensitivity, step), moves)
+    scoring, rows, is_single = _scoring(scores, lists, k, step)
+    # A record moves one row's scores, or everybody's: PROOF.md.
+    total = chooser.event(unit, _LABELS[moves], 1 if moves is Moves.ONE else rows)
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
+    receipt = charge([total], f"{rows:,} {total.label}", book, randomness)
+    chosen = _draw(chooser, scoring, rows, step, _ListsPaid(receipt, total, rows))
+    reasons = () if receipt.is_private else (SEEDED,)
+    promise = Guarantee(unit, (total,), 0.0, _assumptions(moves, sensitivity), reasons)
+    return PrivateSets(chosen[0] if is_single else chosen, epsilon, rows, moves, promise)
+
+
+class _ListsPaid:
+    """One charge for so many lists, handed out block by block."""
+
+    def __init__(self, receipt: Receipt, total: PureEvent, lists: int) -> None:
+        self.is_private = receipt.is_private
+        self._randomness = receipt.redeem(total)
+        self.each = dataclasses.replace(total, count=1)
+        self._left = lists
+
+    def redeem(self, event: Event) -> Randomness:
+        """Use up as many lists as the event has.
+
+        Raises:
+            NotCharged: It is another kind of list, or there are too many.
+        """
+        if dataclasses.replace(event, count=1) != self.each or event.count > self._left:
+            raise NotCharged(f"'{event.label}' is more than the lists that were charged")
+        self._left -= event.count
+        return self._randomness
+
+
+def _contract(protect: Unit | str, moves: Moves | str) -> tuple[Unit, Moves]:
+    if protect not in list(Unit):
+        raise InputError(f"protect is {' or '.join(Unit)}, not '{protect}'")
+    if moves not in list(Moves):
+        raise InputError(f"moves is {' or '.join(Moves)}, not '{moves}'")
+    if protect == Unit.USER and moves == Moves.ONE:
+        raise InputError("a whole user moves more than one score: say moves='all'")
+    return Unit(protect), Moves(moves)
+
+
+def _step(sensitivity: float) -> float:
+    """The grid of scores: a power of two, about a millionth of the sensitivity."""
+    if not 1e-100 <= sensitivity <= 1e100:
+        raise InputError(f"sensitivity must be a positive number, not {sensitivity:g}")
+    return math.ldexp(0.5, math.frexp(sensitivity)[1] - _FINENESS)
+
+
+def _scoring(
+    scores: npt.ArrayLike | Scoring, lists: int | None, k: int, step: float
+) -> tuple[Scoring, int, bool]:
+    """Scores block by block, how many people there are, and whether it is a lone one."""
+    if callable(scores):
+        if lists is None or lists < 1:
+            raise InputError("a function that makes scores needs lists, how many people there are")
+        return scores, lists, False
+    table = np.asarray(scores)
+    if table.ndim not in (1, 2) or not table.size or table.dtype.kind not in "fiu":
+        raise InputError("scores are a row of numbers, or one for each person, and not empty")
+    rows = np.atleast_2d(table)
+    if lists not in (None, len(rows)):
+        raise InputError(f"there are scores for {len(rows):,} people, and lists says {lists:,}")
+    if k > rows.shape[1]:
+        raise InputError(f"{k} of {rows.shape[1]:,} items cannot be chosen")
+    if not max(-float(rows.min()), float(rows.max())) <= _LARGEST_SCORE * step:
+        raise InputError(_UNUSABLE)
+    return lambda first, last: rows[first:last], len(rows), table.ndim == 1
+
+
+_UNUSABLE = "a score is no finite number, or beyond 2^32 times the sensitivity"
+
+
+def _draw(
+    chooser: KSubset | GumbelTopK, scoring: Scoring, lists: int, step: float, paid: _ListsPaid
+) -> npt.NDArray[np.int64]:
+    chosen = np.empty((lists, chooser.k), np.int64)
+    first, size, items = 0, 1, None
+    while first < lists:
+        last = min(first + size, lists)
+        part = np.asarray(scoring(first, last), np.float64)
+        items = part.shape[-1] if items is None else items
+        if part.shape != (last - first, items):
+            raise InputError("scores have one row for each person, and every row the same items")
+        if not max(-part.min(), part.max()) <= _LARGEST_SCORE * step:
+            raise InputError(_UNUSABLE)
+        event = dataclasses.replace(paid.each, count=last - first)
+        chosen[first:last] = chooser.release(to_grid(part, step), event, paid)
+        first, size = last, max(1, _CELLS // items)
+    return chosen
+
+
+def _assumptions(moves: Moves, sensitivity: float) -> tuple[str, ...]:
+    reach = f"by at most {sensitivity:g}"
+    known = ("one account is one person", "it is no secret who gets a list")
+    if moves is Moves.ALL:
+        return (*known, f"no score, of anybody for anything, moves other than {reach}")
+    return (
+        *known,
+        f"a rating moves one score of one person and no other, {reach}",
+        "what scores were learnt from is no secret",
+    )

@@ -1,0 +1,27 @@
+"""Own items leave a drawn set on the person's own screen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.domain import Catalog, InputError, OwnRatings, Scale
+from discreet.predict._private_sets import drop_own
+
+
+def test_own_items_are_dropped_and_the_order_stays() -> None:
+    own = OwnRatings.of({"a": 5, "c": 1}, Catalog(list("abcdef")), Scale(1, 5))
+    assert drop_own([5, 2, 0, 4], own).tolist() == [5, 4]
+    assert drop_own(np.array([5, 2, 0, 4]), own, 1).tolist() == [5]
+    assert drop_own([5, 2, 0, 4], [5, 4], 10).tolist() == [2, 0]
+    assert drop_own([2, 0], own).tolist() == []
+    assert drop_own([1, 3], []).tolist() == [1, 3]
+
+
+def test_what_is_no_set_is_refused() -> None:
+    with pytest.raises(InputError, match="a drawn set: give one person's catalogue indices"):
+        drop_own([[1, 2], [3, 4]], [1])
+    with pytest.raises(InputError, match="own items: give"):
+        drop_own([1, 2], ["a"])
+    with pytest.raises(InputError, match="n is how many items to keep, not -1"):
+        drop_own([1, 2], [1], -1)
