@@ -1,6 +1,7 @@
 """What each part of the refined method is worth: RMSE without it, everything else as it is.
 
-python benchmarks/ablation.py --data FOLDER    (ml-1m; made-up ratings of its shape without)
+python benchmarks/ablation.py --data FOLDER [--features FOLDER/movies.dat]
+(ml-1m; made-up ratings of its shape without)
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from discreet.evaluate import people_of
 from discreet.measure import fit
 from discreet.predict import Release
 from discreet.privacy import SeededRandomness
-from discreet.ratings import Split, find_shape, make_ratings, read_ratings, split_random
+from discreet.ratings import (
+    Split,
+    find_shape,
+    make_ratings,
+    read_features,
+    read_ratings,
+    split_random,
+)
 
 BUDGETS = {"rating": (0.5, 1.0, 4.0, math.inf), "user": (1.0, 4.0, 10.0, math.inf)}
 PARTS: dict[str, dict[str, Any]] = {
@@ -33,6 +41,7 @@ PARTS: dict[str, dict[str, Any]] = {
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data")
+    parser.add_argument("--features", help="a public table by item: one more line, with it")
     parser.add_argument("--ratings", type=float, default=1e5)
     parser.add_argument("--draws", type=int, default=3)
     asked = parser.parse_args(argv)
@@ -44,7 +53,12 @@ def main(argv: list[str] | None = None) -> None:
     split = split_random(ratings, 0.1, seed=1)
     heads = [f"{unit} {e:g}" for unit, budgets in BUDGETS.items() for e in budgets]
     print(f"{'':40}" + "".join(f"{head:>13}" for head in heads))
-    for name, options in PARTS.items():
+    parts = dict(PARTS)
+    if asked.features:
+        parts["and public features"] = {
+            "features": read_features(asked.features, ratings.catalog).values
+        }
+    for name, options in parts.items():
         errors = [
             np.mean([_rmse(split, unit, e, draw, options) for draw in draws(e, asked.draws)])
             for unit, budgets in BUDGETS.items()

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from discreet.domain import PRESENCE, InputError, Scale
+from discreet.domain import InputError, Scale
 from discreet.evaluate import Judge, people_of, popularity, user_mean
 from discreet.measure import Method, Noise, RefinedSettings, fit
 from discreet.predict import Release
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
-from measure._neighbours import SCALES, ratings_of
+from measure._kinds import two_kinds
 
 
 @pytest.fixture(scope="module")
@@ -24,20 +24,7 @@ def split() -> Split:
 
 @pytest.fixture(scope="module")
 def clicks() -> Split:
-    """People of two kinds, each with a half of the items that they like twenty times as much."""
-    rng = np.random.default_rng(3)
-    items, users = 120, 3000
-    popular = 1 / np.arange(1, items + 1)
-    half = np.arange(items) % 2
-    kind = np.arange(users) % 2
-    odds = popular * np.where(half == kind[:, None], 20.0, 1.0)
-    keys = np.log(rng.random((users, items))) / odds
-    chosen = np.sort(np.argsort(-keys, axis=1)[:, :15], axis=1)
-    starts = np.arange(users + 1, dtype=np.int64) * 15
-    catalog = ratings_of([], items, SCALES["five stars"]).catalog
-    codes = PRESENCE.encode(np.ones(chosen.size))
-    made = Ratings(PRESENCE, catalog, starts, chosen.ravel().astype(np.int32), codes)
-    return split_random(made, 0.2, 1)
+    return two_kinds()
 
 
 def rmse(release: Release, split: Split) -> float:

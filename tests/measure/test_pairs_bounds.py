@@ -250,7 +250,7 @@ def test_climbing_finds_no_way_over_the_bounds(noise: Noise, kind: type, unit: U
             if share >= here:
                 x, here = tried, share
         best = max(best, here)
-    assert best > 0.6
+    assert best > 0.9
 
 
 @every_noise

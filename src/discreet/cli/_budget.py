@@ -39,9 +39,18 @@ class Method(enum.StrEnum):
 
     REFINED = "refined"
     COVARIANCE = "covariance"
+    SLOPE_ONE = "slope-one"
+    COSINE = "cosine"
+
+    @property
+    def of_pairs(self) -> bool:
+        """Whether its release holds matrices of item pairs."""
+        return self in (Method.SLOPE_ONE, Method.COSINE)
 
 
-MethodName = Annotated[Method, typer.Option(help="Our own, or McSherry and Mironov's.")]
+MethodName = Annotated[
+    Method, typer.Option(help="Our own; McSherry and Mironov's; or of item pairs, simple and good.")
+]
 
 
 def check(epsilon: float | None, delta: float | None, theta: float | None, noise: Noise) -> None:

@@ -26,7 +26,8 @@ Likes = Annotated[
     typer.Option(help="An own rating: 'Alien=5', or 'Alien' if it is presence; repeat for more."),
 ]
 PredictorName = Annotated[
-    str | None, typer.Option(help="posterior, svd or knn. [default: the method's own]")
+    str | None,
+    typer.Option(help="posterior, svd or knn of a release with factors. [default: its own]"),
 ]
 
 _ITEM_NAMES = ("id", "item", "item_id", "itemid", "movieid", "title", "name")

@@ -86,7 +86,8 @@ def fit(
     private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
     public = _inputs.read_features(features, private.catalog)
     width = public["features"].shape[1] if public else 0
-    _check_room(output, len(private.catalog), rank, dense, width)
+    pairs = dense or method.of_pairs
+    _check_room(output, len(private.catalog), rank, pairs, width)
     _warn(private, epsilon, delta, noise)
     options |= public
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
@@ -102,18 +103,20 @@ def _options(
 ) -> dict[str, Any]:
     """What `fit` is told of the method; refuses what belongs to the other one."""
     options: dict[str, Any] = {"method": method.value}
+    if features is not None and method is not Method.REFINED:
+        raise InputError("--features is for --method refined")
     if method is Method.COVARIANCE:
-        if features is not None:
-            raise InputError("--features is for --method refined")
         options |= {"clean": (clean or Cleaning.AUTO).value, "dense": dense}
     elif clean is not None or dense:
         raise InputError("--clean and --dense are for --method covariance")
+    if rank is not None and method.of_pairs:
+        raise InputError(f"--rank is for factors, which --method {method} has none of")
     return options if rank is None else options | {"rank": rank}
 
 
-def _check_room(output: Path, items: int, rank: int | None, dense: bool, features: int) -> None:
-    """Before anything is charged: rows of factors, and two triangles of the head's if asked for."""
-    head = min(items, _MOST_HEAD) if dense else 0
+def _check_room(output: Path, items: int, rank: int | None, pairs: bool, features: int) -> None:
+    """Before anything is charged: rows of factors, and two triangles of the head's if there are."""
+    head = min(items, _MOST_HEAD) if pairs else 0
     factors = _FREE + (20 if rank is None else rank) + features
     _outputs.check_room(output, 4 * items * (4 + factors) + 4 * head * (head + 1))
 
@@ -171,6 +174,13 @@ def _tell_of_effects(release: Release, dense: bool, features: int) -> None:
         _console.note(f"{features:,} columns of features were read and {became}")
 
 
+def _ranks_alike(release: Release) -> bool:
+    """Whether nothing was learnt of how people differ."""
+    if "factors" in release.arrays:
+        return bool(release.arrays["factors"].shape[1] == 0)
+    return "head" not in release.arrays
+
+
 def _show(
     release: Release, path: Path, theta: float | None, as_json: bool, *, booked: bool
 ) -> None:
@@ -179,7 +189,7 @@ def _show(
         return
     _console.say(str(path))
     _console.say(str(release.guarantee))
-    if release.arrays["factors"].shape[1] == 0:
+    if _ranks_alike(release):
         _console.say("The budget was too small to learn tastes: it ranks alike for everybody.")
     if not booked:
         _console.say("No ledger was named (--ledger): nobody counts what this release costs.")

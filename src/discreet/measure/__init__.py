@@ -4,21 +4,41 @@ from discreet.measure._fit import fit
 from discreet.measure._noise import Noise
 from discreet.measure._paper import fit_paper
 from discreet.measure._publish import PublicCounts, publish_item_counts
-from discreet.measure._settings import Cleaning, CovarianceSettings, Method, RefinedSettings
+from discreet.measure._settings import (
+    Cleaning,
+    CosineSettings,
+    CovarianceSettings,
+    Method,
+    RefinedSettings,
+    SlopeOneSettings,
+)
+from discreet.measure._transcript import Spoken, Transcript, record_fit
 from discreet.measure.item_counts import ItemCounts
+from discreet.measure.outputs import Answers, OutputFunction, OutputPlan
 from discreet.measure.probe_error import choose_best, publish_rmse
+from discreet.measure.sets import PROTECTION, AttackKind, PrivateSets, private_sets
 
 __all__ = [
+    "PROTECTION",
+    "Answers",
+    "AttackKind",
     "Cleaning",
+    "CosineSettings",
     "CovarianceSettings",
     "ItemCounts",
     "Method",
     "Noise",
+    "OutputFunction",
+    "OutputPlan",
+    "PrivateSets",
     "PublicCounts",
     "RefinedSettings",
+    "SlopeOneSettings",
     "choose_best",
     "fit",
     "fit_paper",
+    "private_sets",
     "publish_item_counts",
     "publish_rmse",
+    "record_fit",
 ]

@@ -40,7 +40,7 @@ def learn_covariance(
 ) -> Taste:
     items = len(ratings.catalog)
     if share == 0:
-        return Taste(np.zeros((items, 0)), np.zeros(items), {"head_items": 0})
+        return Taste.of_factors(np.zeros((items, 0)), np.zeros(items), {"head_items": 0})
     size = settings.head_size(strength, items)
     head = head_of(effects, size)
     statistic = statistic_of(ratings, settings, effects, head)
@@ -54,7 +54,7 @@ def learn_covariance(
     within = _factors(settings, cov, wgt, counts, spread, ratings.scale.range)
     factors = np.zeros((items, within.shape[1]))
     factors[head] = within
-    return Taste(factors, np.zeros(items), {"head_items": size, **parameters}, arrays)
+    return Taste.of_factors(factors, np.zeros(items), {"head_items": size, **parameters}, arrays)
 
 
 def _measure(

@@ -17,15 +17,19 @@ from discreet.measure._covariance_method import learn_covariance
 from discreet.measure._effects import Effects
 from discreet.measure._features import FEATURE_SHARE, MOST_FEATURES
 from discreet.measure._noise import Noise
-from discreet.measure._presence_method import RECORD_VARIANCE, learn_presence
+from discreet.measure._pair_methods import learn_cosine, learn_slope_one
+from discreet.measure._presence_method import RECORD_VARIANCE, count_presence, learn_presence
 from discreet.measure._publish import assumptions, charge
 from discreet.measure._refined_method import learn_refined
 from discreet.measure._settings import (
     SETTINGS,
+    CosineSettings,
     CovarianceSettings,
     Method,
+    PairSettings,
     RefinedSettings,
     Settings,
+    SlopeOneSettings,
 )
 from discreet.measure._taste import Progress, Taste
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Unit
@@ -58,7 +62,8 @@ def fit(
 
     Args:
         ratings: Private.
-        method: `refined`, which is meant if nothing is told, or `covariance`, the paper's.
+        method: `refined`, which is meant if nothing is told, or one of the papers': `covariance`,
+            `slope-one`, `cosine`.
         protect: `user`, which is meant if nothing is told, or `rating`.
         epsilon: The budget; 1 if neither it nor `theta` is told. Infinite adds no noise.
         delta: For Gaussian noise, 1e-6 if not told; Laplace noise has 0.
@@ -70,7 +75,7 @@ def fit(
         settings: The method's parameters; `options` change single ones by name.
         randomness: For experiments: a seeded source makes a release that says "not private".
         progress: Called with a stage's name, how much of it is done and how much there is.
-        options: Fields of `RefinedSettings` or `CovarianceSettings`.
+        options: Fields of the method's settings, `RefinedSettings` and so on.
 
     Raises:
         BudgetExceeded: The ledger has no room; nothing was measured.
@@ -86,8 +91,8 @@ def fit(
         )
     if len(ratings.catalog) < 2:
         raise InputError("a fit needs a catalogue of at least two items")
-    if ratings.scale.presence and not isinstance(chosen, RefinedSettings):
-        raise InputError("presence alone is for method 'refined'; 'covariance' needs ratings")
+    if ratings.scale.presence and not isinstance(chosen, RefinedSettings | CosineSettings):
+        raise InputError(f"presence alone is for methods refined and cosine, not {chosen.method}")
     _check_clamp(chosen, ratings)
     public = _features(features, len(ratings.catalog), chosen)
     budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
@@ -103,6 +108,8 @@ def _learn(
     features: npt.NDArray[np.float64] | None,
     progress: Progress | None,
 ) -> tuple[Effects, Taste]:
+    if isinstance(settings, PairSettings):
+        return _learn_pairs(ratings, spender, settings, progress)
     if ratings.scale.presence:
         assert isinstance(settings, RefinedSettings)
         return learn_presence(ratings, spender, settings, features, progress)
@@ -114,6 +121,21 @@ def _learn(
     assert isinstance(settings, RefinedSettings)
     taste = learn_refined(ratings, spender, settings, effects, strength, share, features, progress)
     return effects, taste
+
+
+def _learn_pairs(
+    ratings: Ratings, spender: Spender, settings: PairSettings, progress: Progress | None
+) -> tuple[Effects, Taste]:
+    """Effects, or popularity of presence, and what pairs of items say beyond them."""
+    learn = count_presence if ratings.scale.presence else _learn_effects
+    effects, strength, share = learn(ratings, spender, settings)
+    told = (effects, strength, share, progress)
+    if isinstance(settings, SlopeOneSettings):
+        arrays, parameters = learn_slope_one(ratings, spender, settings, *told)
+    else:
+        assert isinstance(settings, CosineSettings)
+        arrays, parameters = learn_cosine(ratings, spender, settings, *told)
+    return effects, Taste(arrays, parameters)
 
 
 def _settings(
@@ -195,7 +217,7 @@ def _open(
 
 
 def _learn_effects(
-    ratings: Ratings, spender: Spender, settings: Settings, kept: float
+    ratings: Ratings, spender: Spender, settings: Settings, kept: float = 0.0
 ) -> tuple[Effects, float, float]:
     """Two rounds of item effects; how much can be learnt, and the tastes' share.
 
@@ -249,8 +271,6 @@ def _release(
         "item_effects": effects.effects.astype(np.float32),
         "item_effect_variances": np.maximum(effects.variances, 0).astype(np.float32),
         "item_counts": known.astype(np.float32),
-        "factors": np.ascontiguousarray(taste.factors, dtype=np.float32),
-        "factor_variances": np.maximum(taste.variances, 0).astype(np.float32),
         **taste.arrays,
     }
     variances = (

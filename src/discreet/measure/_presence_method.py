@@ -25,7 +25,7 @@ from discreet.measure._refine import (
     release_records,
     release_users,
 )
-from discreet.measure._settings import RefinedSettings
+from discreet.measure._settings import RefinedSettings, Settings
 from discreet.measure._taste import Pointer, Progress, Taste, head_of, measure_triangle, uneven
 from discreet.measure.agreement import PresenceAgreement
 from discreet.measure.centring import ItemLevels
@@ -57,12 +57,8 @@ def learn_presence(
     progress: Progress | None = None,
 ) -> tuple[Effects, Taste]:
     """Popularity as log odds in place of item effects, and a row of tastes for each item."""
-    first, kept = settings.effect_share, 0.0 if features is None else FEATURE_SHARE
-    counted = _count(ratings, spender, settings, first)
-    amount = spender.budget.amount / (1 if settings.noise is Noise.GAUSSIAN else 4)
-    strength = counted.strength(amount)
-    share = settings.share_of_taste(strength)
-    counted = _count_again(ratings, spender, settings, 1 - first - kept - share, counted)
+    kept = 0.0 if features is None else FEATURE_SHARE
+    counted, strength, share = _count_twice(ratings, spender, settings, kept)
     public, told = np.zeros((len(ratings.catalog), 0)), dict[str, Any](head_items=0)
     if features is not None:
         public, belief = _public(ratings, spender, settings, counted, features)
@@ -70,8 +66,9 @@ def learn_presence(
     if share > 0:
         taste = _tastes(ratings, spender, settings, counted, strength, share, public, progress)
     else:
-        taste = Taste(_centred(public, counted) * _LONGER, np.zeros(len(public)), {})
-    odds = _log_odds(counted) - 0.5 * np.einsum("ij,ij->i", taste.factors, taste.factors)
+        taste = Taste.of_factors(_centred(public, counted) * _LONGER, np.zeros(len(public)), {})
+    rows = taste.arrays["factors"].astype(np.float64)
+    odds = _log_odds(counted) - 0.5 * np.einsum("ij,ij->i", rows, rows)
     told |= taste.parameters
     return (
         dataclasses.replace(counted, effects=odds),
@@ -79,7 +76,28 @@ def learn_presence(
     )
 
 
-def _count(ratings: Ratings, spender: Spender, settings: RefinedSettings, share: float) -> Effects:
+def count_presence(
+    ratings: Ratings, spender: Spender, settings: Settings
+) -> tuple[Effects, float, float]:
+    """Popularity as log odds; how much can be learnt, and the tastes' share."""
+    counted, strength, share = _count_twice(ratings, spender, settings, 0.0)
+    return dataclasses.replace(counted, effects=_log_odds(counted)), strength, share
+
+
+def _count_twice(
+    ratings: Ratings, spender: Spender, settings: Settings, kept: float
+) -> tuple[Effects, float, float]:
+    """With a first share, and again with what tastes and `kept` leave."""
+    first = settings.effect_share
+    counted = _count(ratings, spender, settings, first)
+    amount = spender.budget.amount / (1 if settings.noise is Noise.GAUSSIAN else 4)
+    strength = counted.strength(amount)
+    share = settings.share_of_taste(strength)
+    again = _count_again(ratings, spender, settings, 1 - first - kept - share, counted)
+    return again, strength, share
+
+
+def _count(ratings: Ratings, spender: Spender, settings: Settings, share: float) -> Effects:
     statistic = ItemCounts(settings.protect, settings.noise)
     n, spread = spender.release_floats(
         statistic.measure(ratings), statistic.sensitivity, statistic.grid,
@@ -92,7 +110,7 @@ def _count(ratings: Ratings, spender: Spender, settings: RefinedSettings, share:
 
 
 def _count_again(
-    ratings: Ratings, spender: Spender, settings: RefinedSettings, share: float, known: Effects
+    ratings: Ratings, spender: Spender, settings: Settings, share: float, known: Effects
 ) -> Effects:
     """With what tastes leave of the budget; the two counts weigh as their noise says."""
     statistic = ItemCounts(settings.protect, settings.noise)
@@ -154,14 +172,14 @@ def _tastes(
     if not refines:
         # Popularity is in the odds already; of the others only the direction is known.
         rows = _centred(np.hstack([public, found]), counted)
-        return Taste(rows * _LONGER, np.zeros(len(rows)), pointer.parameters)
+        return Taste.of_factors(rows * _LONGER, np.zeros(len(rows)), pointer.parameters)
     factors = _centred(np.hstack([*free, found]), counted)
     if not factors.shape[1]:
-        return Taste(factors, np.zeros(len(factors)), pointer.parameters)
+        return Taste.of_factors(factors, np.zeros(len(factors)), pointer.parameters)
     refine = _refine_users if settings.protect is Unit.USER else _refine_records
     refined = refine(ratings, spender, settings, counted, factors, part)
     means, variances = refined.learn(factors, scale=_USUAL, centred=True)
-    return Taste(_centred(means, counted), variances, pointer.parameters)
+    return Taste.of_factors(_centred(means, counted), variances, pointer.parameters)
 
 
 def _point_the_way(

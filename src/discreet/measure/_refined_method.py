@@ -69,7 +69,7 @@ def learn_refined(
         free = np.hstack([free, public])
     unsure = np.zeros(len(free))
     if share == 0:
-        return Taste(free, unsure, told)
+        return Taste.of_factors(free, unsure, told)
     # Among more directions than can be learnt, a refinement would be mostly noise.
     refines = settings.refines and free.shape[1] <= strength / 2
     part = settings.refine_share * share if refines else 0.0
@@ -82,7 +82,7 @@ def learn_refined(
         factors, unsure = refine(ratings, spender, settings, effects, factors, part)
         if progress is not None:
             progress("refinement", 1, 1)
-    return Taste(factors, unsure, told | pointer.parameters)
+    return Taste.of_factors(factors, unsure, told | pointer.parameters)
 
 
 def _public(

@@ -16,6 +16,9 @@ from discreet.privacy import Unit
 MOST_HEAD = 25_000
 """The most items of a covariance: its triangle takes 2.5 GB in integers."""
 
+MOST_PAIRS = 18_000
+"""The most items of which all pairs are published: two triangles."""
+
 _NOTHING = 0.1
 """Below this strength not even popular items can be told from noise."""
 
@@ -42,6 +45,10 @@ class Method(enum.StrEnum):
     """Effects, free directions, a small covariance, one private refinement of all items."""
     COVARIANCE = "covariance"
     """Effects and covariance, after McSherry and Mironov."""
+    SLOPE_ONE = "slope-one"
+    """Mean differences between the ratings of two items, after Park and Acharya."""
+    COSINE = "cosine"
+    """How often two items go together, after Park and Acharya; for presence too."""
 
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
@@ -162,9 +169,7 @@ class CovarianceSettings(Settings):
 
     def head_size(self, strength: float, items: int) -> int:
         """How many items the covariance covers: four times what can be learnt."""
-        if self.head is not None:
-            return min(self.head, items, MOST_HEAD)
-        return min(items, MOST_HEAD, max(50, round(4 * min(strength, items))))
+        return _four_times(self.head, strength, items)
 
 
 @dataclass(frozen=True)
@@ -204,6 +209,56 @@ class RefinedSettings(Settings):
         return min(self.head or round(min(max(150, 100 + strength), 1500)), items, MOST_HEAD)
 
 
-SETTINGS: dict[Method, type[Settings]] = {
-    settings.method: settings for settings in (RefinedSettings, CovarianceSettings)
-}
+@dataclass(frozen=True)
+class PairSettings(Settings):
+    """Releases of item pairs; a rank of 0 leaves the pairs out.
+
+    Attributes:
+        weight_share: The part of the pairs' share that their weights, or the items' squares, get.
+    """
+
+    weight_share: float = 0.3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_number("weight_share", self.weight_share, 0.05, 0.95)
+
+    def head_size(self, strength: float, items: int) -> int:
+        """How many items have pairs: four times what can be learnt."""
+        return min(_four_times(self.head, strength, items), MOST_PAIRS)
+
+
+@dataclass(frozen=True)
+class SlopeOneSettings(PairSettings):
+    """Mean differences between two items' ratings.
+
+    Attributes:
+        spread: Protecting users, the standard deviation of a person's ratings, as a part of the
+            scale's width, from which on the person counts less.
+    """
+
+    method = Method.SLOPE_ONE
+
+    spread: float = 0.3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_number("spread", self.spread, 0.01, 0.5)
+
+
+@dataclass(frozen=True)
+class CosineSettings(PairSettings):
+    """How often two items go together, for their popularity."""
+
+    method = Method.COSINE
+
+    weight_share: float = 0.1
+
+
+def _four_times(head: int | None, strength: float, items: int) -> int:
+    size = max(50, round(4 * min(strength, items))) if head is None else head
+    return min(size, items, MOST_HEAD)
+
+
+_ALL = (RefinedSettings, CovarianceSettings, SlopeOneSettings, CosineSettings)
+SETTINGS: dict[Method, type[Settings]] = {settings.method: settings for settings in _ALL}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from discreet.measure._settings import Settings
 from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
-from discreet.release import clean_auto
+from discreet.release import clean_auto, packed_bases
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done and how much there is."""
@@ -31,12 +31,23 @@ _STRONGER = 1.25
 
 @dataclass(frozen=True, eq=False)
 class Taste:
-    """What was learnt of tastes: a row of factors for each item, and what is left to know of it."""
+    """What was learnt of tastes, as a release holds it."""
 
-    factors: _Floats
-    variances: _Floats
+    arrays: dict[str, npt.NDArray[Any]]
     parameters: dict[str, Any]
-    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of_factors(
+        cls,
+        factors: _Floats,
+        variances: _Floats,
+        parameters: dict[str, Any],
+        arrays: dict[str, npt.NDArray[Any]] | None = None,
+    ) -> Taste:
+        """A row of factors for each item, and the trace of what is left to know of it."""
+        rows = np.ascontiguousarray(factors, dtype=np.float32)
+        unsure = np.maximum(variances, 0).astype(np.float32)
+        return cls({"factors": rows, "factor_variances": unsure, **(arrays or {})}, parameters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +136,7 @@ def publish_triangle(
 
 def diagonal_of(size: int) -> npt.NDArray[np.int64]:
     """Where the diagonal lies in a packed upper triangle."""
-    rows = np.arange(size, dtype=np.int64)
-    return rows * size - rows * (rows - 1) // 2
+    return packed_bases(size) + np.arange(size)
 
 
 def sampling_spread(

@@ -1,9 +1,12 @@
 """At home: a release and a person's own ratings become scores and recommendations."""
 
+from discreet.predict._cosine import CosinePredictor
 from discreet.predict._knn import KnnPredictor
 from discreet.predict._people import People
 from discreet.predict._predictor import Predictor
+from discreet.predict._private_sets import drop_own
 from discreet.predict._recommendation import Recommendation, Recommendations
+from discreet.predict._slope_one import SlopeOnePredictor
 from discreet.predict._svd import PosteriorPredictor, SvdPredictor
 from discreet.release import Release, load, register_predictors
 
@@ -13,8 +16,11 @@ for _method, _own, _other in (
     ("covariance", SvdPredictor, PosteriorPredictor),
 ):
     register_predictors(_method, {p.name: p for p in (_own, KnnPredictor, _other)})
+for _pairs in (SlopeOnePredictor, CosinePredictor):
+    register_predictors(_pairs.name, {_pairs.name: _pairs})
 
 __all__ = [
+    "CosinePredictor",
     "KnnPredictor",
     "People",
     "PosteriorPredictor",
@@ -22,6 +28,8 @@ __all__ = [
     "Recommendation",
     "Recommendations",
     "Release",
+    "SlopeOnePredictor",
     "SvdPredictor",
+    "drop_own",
     "load",
 ]

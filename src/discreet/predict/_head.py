@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from discreet.release import Release, packed_size
+from discreet.release import Release, packed_bases, packed_size
 
 Singles = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
@@ -45,8 +45,7 @@ class Head:
         head = release.arrays.get("head", np.empty(0, np.int32)).astype(np.int64)
         positions = np.full(len(release.catalog), -1)
         positions[head] = np.arange(len(head))
-        places = np.arange(len(head))
-        bases = places * (2 * len(head) - places - 1) // 2
+        bases = packed_bases(len(head))
         if ridge is None:
             ridge = _RIDGE * (release.scale.range / 4) ** 2
         averages = weights = np.empty(0, np.float32)

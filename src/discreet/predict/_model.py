@@ -1,4 +1,4 @@
-"""The model of a rating that a covariance release stands for.
+"""The model of a rating that a release stands for.
 
 r_j = G + M_j + b + F_j z + e_j, with the person's bias b ~ N(0, user_variance), tastes z ~ N(0, I)
 and e_j ~ N(0, rating_variance + what remains uncertain of M_j and F_j). Given a person's ratings,
@@ -40,13 +40,13 @@ class Model:
 
     @classmethod
     def of(cls, release: Release) -> Model:
-        """The model of a covariance release."""
+        """The model of a release; one of item pairs has no factors."""
         arrays, parameters = release.arrays, release.parameters
         uncertain = arrays["item_effect_variances"].astype(np.float64)
         return cls(
             baseline=parameters["global_mean"] + arrays["item_effects"].astype(np.float64),
-            noise=parameters["rating_variance"] + uncertain + arrays["factor_variances"],
-            factors=padded(arrays["factors"]),
+            noise=parameters["rating_variance"] + uncertain + arrays.get("factor_variances", 0.0),
+            factors=padded(arrays.get("factors", np.empty((len(uncertain), 0)))),
             bias_variance=float(parameters["user_variance"]),
             presence=release.scale.presence,
         )

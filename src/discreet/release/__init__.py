@@ -5,7 +5,7 @@ from discreet.release._codec import FORMAT, load
 from discreet.release._methods import METHODS, ArrayLayout, MethodLayout
 from discreet.release._registry import register_predictors
 from discreet.release._release import Release
-from discreet.release._triangles import pack, packed_side, packed_size, unpack
+from discreet.release._triangles import pack, packed_bases, packed_side, packed_size, unpack
 
 __all__ = [
     "FORMAT",
@@ -18,6 +18,7 @@ __all__ = [
     "clean_paper",
     "load",
     "pack",
+    "packed_bases",
     "packed_side",
     "packed_size",
     "register_predictors",

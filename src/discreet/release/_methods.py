@@ -60,26 +60,40 @@ class MethodLayout:
     together: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = ()
 
 
-_FACTORS = {
+_ITEMS = {
     "item_effects": ArrayLayout("float32", ("items",)),
     "item_effect_variances": ArrayLayout("float32", ("items",), at_least=0),
     "item_counts": ArrayLayout("float32", ("items",), at_least=0),
+}
+_FACTORS = _ITEMS | {
     "factors": ArrayLayout("float32", ("items", "factors")),
     "factor_variances": ArrayLayout("float32", ("items",), at_least=0),
 }
+_HEAD = ArrayLayout("int32", ("head",), at_least=0, below="items", optional=True)
+_PAIRS = ArrayLayout("float32", (_TRIANGLE + "head",), optional=True)
 _MODEL = {"global_mean": -math.inf, "user_variance": 0, "rating_variance": 1e-9}
 
 METHODS: dict[str, MethodLayout] = {
     "refined": MethodLayout(arrays=_FACTORS, parameters=_MODEL),
     "covariance": MethodLayout(
-        arrays=_FACTORS
-        | {
-            "head": ArrayLayout("int32", ("head",), at_least=0, below="items", optional=True),
-            "covariance": ArrayLayout("float32", (_TRIANGLE + "head",), optional=True),
-            "weights": ArrayLayout("float32", (_TRIANGLE + "head",), optional=True),
-        },
+        arrays=_FACTORS | {"head": _HEAD, "covariance": _PAIRS, "weights": _PAIRS},
         parameters=_MODEL,
         together=((("head", "covariance", "weights"), ("covariance_noise", "weights_noise")),),
+    ),
+    "slope-one": MethodLayout(
+        arrays=_ITEMS | {"head": _HEAD, "differences": _PAIRS, "pair_weights": _PAIRS},
+        parameters=_MODEL,
+        together=((("head", "differences", "pair_weights"), ("difference_noise", "pair_noise")),),
+    ),
+    "cosine": MethodLayout(
+        arrays=_ITEMS
+        | {
+            "head": _HEAD,
+            "products": _PAIRS,
+            "squares": ArrayLayout("float32", ("head",), optional=True),
+        },
+        parameters=_MODEL,
+        together=((("head", "products", "squares"), ("product_noise", "square_noise")),),
     ),
 }
 

@@ -22,6 +22,12 @@ def packed_side(size: int) -> int | None:
     return side if packed_size(side) == size else None
 
 
+def packed_bases(side: int) -> npt.NDArray[np.int64]:
+    """Where rows begin: with i <= j, entry (i, j) is at `bases[i] + j`."""
+    rows = np.arange(side, dtype=np.int64)
+    return rows * (2 * side - rows - 1) // 2
+
+
 def pack(matrix: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
     """The upper triangle of a symmetric matrix; what lies below the diagonal is not looked at."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:

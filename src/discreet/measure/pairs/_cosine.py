@@ -17,7 +17,7 @@ from discreet.measure.pairs._sums import Block, Ints, Progress, make_table
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
 
-_FINEST = 1 << 7
+_FINEST = 1 << 5
 """Steps from 0 to the largest rating, at most."""
 _SAFE = 1 - 2.0**-30
 

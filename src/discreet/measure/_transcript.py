@@ -1,0 +1,172 @@
+"""Everything that a fit releases on its way, for whoever wants to attack it.
+
+A release holds what was made of the noisy statistics; the statistics themselves are as public. Each
+of them is a sum over people of whole numbers that depend on that person and on earlier outputs
+alone: so one person's part in all of them is what a fit of that person alone would measure if it
+were given the same outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.measure._budget import Budget, Spender
+from discreet.measure._fit import _budget, _check_clamp, _learn, _release, _settings
+from discreet.measure._noise import Noise
+from discreet.measure._publish import charge
+from discreet.measure._settings import Method, Settings
+from discreet.privacy import Randomness, Receipt, Unit
+from discreet.ratings import Ratings
+from discreet.release import Release
+
+_Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spoken:
+    """One statistic as it was released.
+
+    Attributes:
+        label: What it is.
+        exact: Private: what it is without noise, in grid units.
+        noisy: What was released.
+        sensitivity: Which was booked.
+        spread: The standard deviation of the noise on each number.
+    """
+
+    label: str
+    exact: _Ints
+    noisy: _Ints
+    sensitivity: float
+    spread: float
+
+    def __repr__(self) -> str:
+        return f"Spoken({self.label}, private)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transcript:
+    """A fit with all of its outputs. Private, as it has the exact statistics too.
+
+    Attributes:
+        release: What was made of it.
+        budget: What was spent.
+        settings: What the fit was told.
+        spoken: Every statistic, in order.
+    """
+
+    release: Release
+    budget: Budget
+    settings: Settings
+    spoken: tuple[Spoken, ...]
+
+    def __repr__(self) -> str:
+        return f"Transcript(private, {len(self.spoken)} statistics)"
+
+    def contribution(self, ratings: Ratings) -> list[_Ints]:
+        """What these people's ratings add to each statistic, given everything released before it.
+
+        Args:
+            ratings: Of one person or of some, on the catalogue and the scale of the fit.
+        """
+        spender = _Replaying(self.budget, self.spoken)
+        try:
+            _learn(ratings, spender, self.settings, None, None)
+        except _HeardAll:
+            pass
+        assert len(spender.heard) == len(self.spoken)
+        return spender.heard
+
+
+def record_fit(
+    ratings: Ratings,
+    *,
+    method: Method | str | None = None,
+    protect: Unit | str | None = None,
+    epsilon: float = 1.0,
+    delta: float | None = None,
+    noise: Noise | str | None = None,
+    randomness: Randomness | None = None,
+    **options: Any,
+) -> Transcript:
+    """A fit as `fit` makes it, with a budget, and all of its outputs beside the release.
+
+    For experiments and attacks: nothing is booked with a ledger.
+
+    Args:
+        ratings: Private.
+        method: As for `fit`, like the rest.
+        protect: Whom.
+        epsilon: Finite.
+        delta: For Gaussian noise.
+        noise: Which.
+        randomness: Of the noise; the system if not told.
+        options: Fields of the method's settings.
+
+    Raises:
+        InputError: The method or the budget cannot be used.
+    """
+    if math.isinf(epsilon):
+        raise InputError("without noise there is nothing to attack: epsilon must be finite")
+    told = {"protect": protect, "noise": noise}
+    options |= {name: value for name, value in told.items() if value is not None}
+    settings = _settings(method, None, options)
+    _check_clamp(settings, ratings)
+    budget = _budget(settings.protect, settings.noise, epsilon, delta, None)
+    label = f"{settings.method} release"
+    receipt = charge([budget.event(label)], label, None, randomness)
+    spender = _Recording(budget, receipt, label)
+    effects, taste = _learn(ratings, spender, settings, None, None)
+    release = _release(ratings, spender, settings, effects, taste)
+    return Transcript(release, budget, settings, tuple(spender.spoken))
+
+
+class _Recording(Spender):
+    """Keeps what it releases."""
+
+    def __init__(self, budget: Budget, receipt: Receipt, label: str) -> None:
+        super().__init__(budget, receipt, label)
+        self.spoken: list[Spoken] = []
+
+    def release(
+        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
+    ) -> tuple[_Ints, float]:
+        before = exact.copy()
+        noisy, spread = super().release(exact, sensitivity, share, label)
+        self.spoken.append(Spoken(label, before, noisy.copy(), sensitivity, spread))
+        return noisy, spread
+
+
+class _HeardAll(Exception):
+    """The last statistic was measured; what would be made of it is of no interest."""
+
+
+class _Replaying(Spender):
+    """Releases what was released before, whatever the ratings are, and keeps what they add."""
+
+    def __init__(self, budget: Budget, spoken: tuple[Spoken, ...]) -> None:
+        # Draws nothing, so there is nothing to pay for.
+        self.budget = budget
+        self._purse = None
+        self._spoken = spoken
+        self.heard: list[_Ints] = []
+
+    def release(
+        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
+    ) -> tuple[_Ints, float]:
+        before = self._spoken[len(self.heard)]
+        assert (label, sensitivity, exact.shape) == (
+            before.label,
+            before.sensitivity,
+            before.exact.shape,
+        ), f"'{label}' depends on something that was not released"
+        self.heard.append(exact.copy())
+        if len(self.heard) == len(self._spoken):
+            raise _HeardAll
+        return before.noisy.copy(), before.spread

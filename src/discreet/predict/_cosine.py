@@ -1,0 +1,87 @@
+"""Cosine: items that go together, for ratings and for presence."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, logit
+
+from discreet.domain import OwnRatings
+from discreet.predict._pair_kernels import fill_cosines, product_parts
+from discreet.predict._pairs import PairPredictor
+from discreet.predict._people import People
+from discreet.predict._predictor import Floats
+from discreet.release import Release
+
+_DAMPING = 2.0
+_UNKNOWN = 1.0
+"""How many own items popularity counts for, of presence."""
+_FARTHEST = 1e-9
+
+
+class CosinePredictor(PairPredictor):
+    """Of ratings: G + M_i + b + sum s_ij y_j/(sum |s_ij| + 2), y without level and bias.
+
+    Of presence: the mean over own items of s_ij, with popularity as one more, as log odds: a chance
+    is shown. s_ij = P_ij/sqrt(max(Q_i, phi) max(Q_j, phi)), phi two standard errors
+    of the squares' noise, and 0 where P cannot be told from noise.
+    """
+
+    name: ClassVar[str] = "cosine"
+
+    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
+        super().__init__(release, popularity=popularity)
+        self._similarities = np.empty(0, np.float32)
+        if len(self._items):
+            parameters, arrays = release.parameters, release.arrays
+            squares = arrays["squares"].astype(np.float64)
+            floor = max(2 * parameters["square_noise"], 1e-3 * float(squares.mean()), 1e-9)
+            roots = np.sqrt(np.maximum(squares, floor))
+            products = arrays["products"].astype(np.float32, copy=False)
+            self._similarities = np.zeros_like(products)
+            noise = parameters["product_noise"]
+            fill_cosines(products, roots, noise, self._bases, self._similarities)
+
+    def _answers(
+        self,
+        people: People,
+        tasks: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
+        targets: npt.NDArray[np.int32],
+    ) -> Floats:
+        parts, sizes = np.zeros(len(rows)), np.zeros(len(rows))
+        bias, centred = self._bias(people)
+        values = people.values if self.release.scale.presence else centred
+        if len(self._items):
+            product_parts(
+                tasks, targets, people.starts, people.items, values, self._positions,
+                self._bases, self._similarities, parts, sizes,
+            )  # fmt: skip
+        base = self._model.baseline[targets]
+        if self.release.scale.presence:
+            return self._odds(base, parts, np.diff(people.starts)[rows])
+        return base + bias[rows] + parts / (sizes + _DAMPING)
+
+    def _odds(self, base: Floats, parts: Floats, own: npt.NDArray[np.integer]) -> Floats:
+        mean = (np.maximum(parts, 0.0) + _UNKNOWN * expit(base)) / (own + _UNKNOWN)
+        return np.asarray(logit(np.clip(mean, _FARTHEST, 1 - _FARTHEST)))
+
+    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+        """Of ratings as for `knn`; of presence, the odds' change shared out by similarity."""
+        like = np.zeros((len(items), len(own)))
+        if len(self._items):
+            like = self._between(self._similarities, own, items)
+        base = self._model.baseline[items]
+        if self.release.scale.presence:
+            counts = np.full(len(items), len(own))
+            moved = self._odds(base, like.sum(axis=1), counts) - self._odds(
+                base, np.zeros(len(items)), np.zeros(len(items), np.int64)
+            )
+            share = np.maximum(like, 0.0) + 1e-12
+            return np.asarray(moved[:, None] * share / share.sum(axis=1, keepdims=True))
+        weights = like / (np.abs(like).sum(axis=1, keepdims=True) + _DAMPING)
+        residuals = self._model.residuals(People.one(own))
+        shares = self._shares(own) * (1 - weights.sum(axis=1, keepdims=True))
+        return np.asarray((weights + shares) * residuals)

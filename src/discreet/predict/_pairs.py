@@ -1,0 +1,86 @@
+"""What predictors from item pairs share: the head, the person's bias, targets in bulk."""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import OwnRatings
+from discreet.predict._knn_bulk import biases, pair_tasks, score_tasks
+from discreet.predict._model import Model
+from discreet.predict._people import People
+from discreet.predict._predictor import Floats, Predictor
+from discreet.release import Release, packed_bases
+
+
+class PairPredictor(Predictor):
+    """The item's level, the person's bias, and what pairs with the own items say beyond.
+
+    Args:
+        release: Of a method of item pairs; without pairs, level and bias are left.
+        popularity: See `Predictor`.
+    """
+
+    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
+        super().__init__(release, popularity=popularity)
+        self._model = Model.of(release)
+        self._items = release.arrays.get("head", np.empty(0, np.int32)).astype(np.int64)
+        self._positions = np.full(len(release.catalog), -1)
+        self._positions[self._items] = np.arange(len(self._items))
+        self._bases = packed_bases(len(self._items))
+
+    @abc.abstractmethod
+    def _answers(
+        self,
+        people: People,
+        tasks: npt.NDArray[np.int64],
+        rows: npt.NDArray[np.int64],
+        targets: npt.NDArray[np.int32],
+    ) -> Floats:
+        """Scores in the order of the tasks; `rows` says whose each is."""
+
+    def _pairs(
+        self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
+    ) -> Floats:
+        order = np.argsort(rows, kind="stable")
+        found = np.empty(len(rows))
+        wanted = rows[order]
+        found[order] = self._answers(people, pair_tasks(wanted), wanted, items[order])
+        return found
+
+    def _scores(self, people: People) -> npt.NDArray[np.float32]:
+        every = np.arange(len(self.catalog), dtype=np.int32)
+        shape = (len(people), len(every))
+        rows = np.repeat(np.arange(shape[0]), shape[1])
+        targets = np.tile(every, shape[0])
+        found = self._answers(people, score_tasks(*shape), rows, targets)
+        return found.reshape(shape).astype(np.float32)
+
+    def _bias(self, people: People) -> tuple[Floats, Floats]:
+        """Each person's bias, and the ratings without baseline and bias."""
+        residuals = self._model.residuals(people)
+        precisions = 1 / self._model.noise[people.items]
+        prior = 1 / max(self._model.bias_variance, 1e-12)
+        means: Floats = biases(people.starts, residuals, precisions, prior)
+        return means, residuals - np.repeat(means, np.diff(people.starts))
+
+    def _shares(self, own: OwnRatings) -> Floats:
+        """How much each own residual weighs in the bias."""
+        precisions = 1 / self._model.noise[own.items]
+        prior = 1 / max(self._model.bias_variance, 1e-12)
+        return np.asarray(precisions / (prior + precisions.sum()))
+
+    def _between(
+        self, packed: npt.NDArray[np.float32], own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> Floats:
+        """A row for each item, a column for each own item: the packed entries, 0 outside."""
+        here, there = self._positions[items][:, None], self._positions[own.items][None, :]
+        inside = (here >= 0) & (there >= 0) & (here != there)
+        low, high = np.minimum(here, there), np.maximum(here, there)
+        found = np.zeros(inside.shape)
+        rows, columns = np.nonzero(inside)
+        places = self._bases[low[rows, columns]] + high[rows, columns]
+        found[rows, columns] = packed[places]
+        return found
