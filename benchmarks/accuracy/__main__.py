@@ -18,14 +18,25 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from benchmarks.accuracy import picture
 from benchmarks.accuracy.models import BOTH, MODELS, Asked, Kind
 from benchmarks.accuracy.rows import Row, heading, line, read, write
 
 from discreet.domain.errors import InputError, MissingPart
 from discreet.privacy import Unit
-from discreet.ratings import Ratings, Split, find_shape, make_ratings, read_ratings, split_random
+from discreet.ratings import (
+    Ratings,
+    Split,
+    find_shape,
+    make_ratings,
+    read_features,
+    read_ratings,
+    split_random,
+)
 
+Features = npt.NDArray[np.float32] | None
 TEST_SHARE, SPLIT_SEED = 0.1, 1
 
 
@@ -54,6 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", help="a file or folder of ratings, like ml-1m")
+    parser.add_argument("--features", help="a public table by item, for discreet-features")
     parser.add_argument("--ratings", type=float, default=1e5, help="how many are made up")
     parser.add_argument("--epsilons", nargs="+", type=float, default=[1.0, 4.0, 10.0])
     parser.add_argument("--units", nargs="+", choices=[*map(str, BOTH)], default=[*map(str, BOTH)])
@@ -74,12 +86,13 @@ def _measure(asked: argparse.Namespace) -> tuple[dict[str, Any], list[Row]]:
         raise InputError(f"a row needs at least 1 draw of the noise, not {asked.draws}")
     ratings, data = _ratings(asked.data, int(asked.ratings))
     split = split_random(ratings, TEST_SHARE, seed=SPLIT_SEED)
+    features = read_features(asked.features, ratings.catalog).values if asked.features else None
     told = {"data": data, "split": f"random, {TEST_SHARE:g} to test, seed {SPLIT_SEED}"}
     print(f"{data}: {len(split.train):,} ratings to train, {len(split.test):,} to test")
     print(heading(), flush=True)
     rows = []
     for name, kind in kinds.items():
-        for row in _rows(name, kind, split, asked):
+        for row in _rows(name, kind, split, features, asked):
             print(line(row), flush=True)
             rows.append(row)
     return told, rows
@@ -101,7 +114,7 @@ def _choose(names: list[str] | None) -> dict[str, Kind]:
             print(f"without {name}: {missing}")
             continue
         if kind.slow:
-            print(f"without {name}, which is slow: name it with --models")
+            print(f"without {name}: name it with --models")
             continue
         chosen[name] = kind
     return chosen
@@ -113,7 +126,9 @@ def _ratings(data: str | None, count: int) -> tuple[Ratings, str]:
     return read_ratings(data), Path(data).name
 
 
-def _rows(name: str, kind: Kind, split: Split, asked: argparse.Namespace) -> Iterator[Row]:
+def _rows(
+    name: str, kind: Kind, split: Split, features: Features, asked: argparse.Namespace
+) -> Iterator[Row]:
     if not kind.units:
         yield _row(name, kind, lambda seed: Asked(split, Unit.USER, 1.0, asked.delta, seed), 1)
         return
@@ -121,7 +136,7 @@ def _rows(name: str, kind: Kind, split: Split, asked: argparse.Namespace) -> Ite
         for epsilon in asked.epsilons:
 
             def draw(seed: int, unit: Unit = unit, epsilon: float = epsilon) -> Asked:
-                return Asked(split, unit, epsilon, asked.delta, seed)
+                return Asked(split, unit, epsilon, asked.delta, seed, features)
 
             yield _row(name, kind, draw, asked.draws)
 

@@ -17,6 +17,7 @@ from benchmarks.accuracy.rivals import (
     surprise_models,
 )
 
+from discreet.domain import InputError
 from discreet.evaluate import Judge, global_mean, item_mean, rmse, user_mean
 from discreet.measure import fit, fit_paper
 from discreet.privacy import SeededRandomness, Unit
@@ -27,13 +28,14 @@ BOTH = (Unit.RATING, Unit.USER)
 
 @dataclass(frozen=True)
 class Asked:
-    """A budget and a draw of the noise."""
+    """A budget and a draw of the noise; and public item features, if there are any."""
 
     split: Split
     unit: Unit
     epsilon: float
     delta: float
     seed: int
+    features: npt.NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Kind:
         score: Fit and judge.
         units: Whom it can protect; nobody if it is not private, and then it is fitted once.
         check: Raises `MissingPart` where something is not installed.
-        slow: Left out unless it is asked for by name.
+        slow: Or in need of more than ratings: left out unless it is asked for by name.
     """
 
     score: Callable[[Asked], Score]
@@ -74,6 +76,20 @@ def ours(asked: Asked, method: str) -> Score:
             randomness=SeededRandomness(asked.seed),
         ).predictor(),
     )
+
+
+def _with_features(asked: Asked) -> Score:
+    if asked.features is None:
+        raise InputError("discreet-features needs --features FILE")
+    release = fit(
+        asked.split.train,
+        protect=asked.unit,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        features=asked.features,
+        randomness=SeededRandomness(asked.seed),
+    )
+    return _lists_and_ratings(asked.split, release.predictor())
 
 
 def _without_noise(asked: Asked) -> Score:
@@ -123,7 +139,10 @@ _svd_plus_plus = partial(surprise_models.predict, implicit_too=True)
 
 MODELS: dict[str, Kind] = {
     "discreet": Kind(partial(ours, method="refined")),
+    "discreet-features": Kind(_with_features, slow=True),
     "discreet-covariance": Kind(partial(ours, method="covariance")),
+    "discreet-slope-one": Kind(partial(ours, method="slope-one"), slow=True),
+    "discreet-cosine": Kind(partial(ours, method="cosine"), slow=True),
     "paper": Kind(_paper),
     "private-als": Kind(partial(_rival, predict=private_als.predict)),
     "private-als-adaptive": Kind(partial(_rival, predict=_adaptive), units=(Unit.USER,)),

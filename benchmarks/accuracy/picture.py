@@ -14,6 +14,7 @@ from discreet.domain.errors import MissingPart
 # Okabe and Ito's colours, which people with any colour vision can tell apart; markers differ too.
 _CURVES = {
     "discreet": ("discreet", "#000000", "o"),
+    "discreet-features": ("discreet, public features", "#000000", "*"),
     "discreet-covariance": ("discreet, covariance", "#0072B2", "s"),
     "private-als-adaptive": ("private ALS, adaptive", "#D55E00", "^"),
     "private-als": ("private ALS", "#E69F00", "v"),
@@ -100,7 +101,7 @@ def _draw_curve(axes: Any, name: str, points: Sequence[Row]) -> list[tuple[float
     title, colour, marker = _CURVES.get(name, (name, "#444444", "."))
     epsilons, errors = [_epsilon(row) for row in points], [row.rmse or 0.0 for row in points]
     spreads = [row.rmse_sd for row in points]
-    width = 2.4 if name == "discreet" else 1.4
+    width = 2.4 if name in ("discreet", "discreet-features") else 1.4
     dashes = "--" if name == "input-noise" else "-"  # its guarantee is a weaker one
     axes.errorbar(
         epsilons, errors, yerr=spreads, color=colour, marker=marker, markersize=5, linewidth=width,

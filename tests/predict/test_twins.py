@@ -280,3 +280,11 @@ def test_crooked_people_are_refused(
 
 def test_people_do_not_show_in_reprs() -> None:
     assert repr(crowd(D, 3, 3)) == "People(private)"
+
+
+def test_more_neighbours_than_anybody_rated_take_no_more_room() -> None:
+    release, people = release_of_rank(3), crowd(D, people=4, most=9)
+    few, many = (KnnPredictor(release, neighbours=n) for n in (9, 10**6))
+    np.testing.assert_array_equal(few.scores(people, 0, 4), many.scores(people, 0, 4))
+    own = OwnRatings(np.array([1, 5], np.int32), np.array([4.0, 2.0]))
+    assert few.explain(own, 7) == many.explain(own, 7)

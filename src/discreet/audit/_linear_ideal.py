@@ -118,7 +118,7 @@ def risk_utility(
     exact = _exact(ratings, function, scenes)
     wanted = _marked(exact, scenes.own, top)
     return [
-        _judged(epsilon, *_noised(exact, function, epsilon, source), wanted, function, scenes)
+        _judged(epsilon, *noised_answers(exact, function, epsilon, source), wanted, function, scenes)
         for epsilon in epsilons
     ]
 
@@ -140,7 +140,7 @@ def _exact(ratings: Ratings, function: OutputFunction, scenes: Scenes) -> _Ints:
     return function.measure(ratings, people, np.arange(len(ratings.catalog)))[rows]
 
 
-def _noised(
+def noised_answers(
     exact: _Ints, function: OutputFunction, epsilon: float, source: Randomness
 ) -> tuple[_Ints, float]:
     """The answers as they are given out, and the noise's size."""

@@ -74,7 +74,8 @@ def fit(
         features: Public: a row for each item of the catalogue, of any meaning; `refined` only.
         settings: The method's parameters; `options` change single ones by name.
         randomness: For experiments: a seeded source makes a release that says "not private".
-        progress: Called with a stage's name, how much of it is done and how much there is.
+        progress: Called with a stage's name, how much of it is done and how much there is: numbers
+            of private records, for the curator's eyes alone.
         options: Fields of the method's settings, `RefinedSettings` and so on.
 
     Raises:

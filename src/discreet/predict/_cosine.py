@@ -52,7 +52,7 @@ class CosinePredictor(PairPredictor):
         targets: npt.NDArray[np.int32],
     ) -> Floats:
         parts, sizes = np.zeros(len(rows)), np.zeros(len(rows))
-        bias, centred = self._bias(people)
+        bias, centred = self._model.biases(people)
         values = people.values if self.release.scale.presence else centred
         if len(self._items):
             product_parts(
@@ -83,5 +83,5 @@ class CosinePredictor(PairPredictor):
             return np.asarray(moved[:, None] * share / share.sum(axis=1, keepdims=True))
         weights = like / (np.abs(like).sum(axis=1, keepdims=True) + _DAMPING)
         residuals = self._model.residuals(People.one(own))
-        shares = self._shares(own) * (1 - weights.sum(axis=1, keepdims=True))
+        shares = self._model.bias_shares(own) * (1 - weights.sum(axis=1, keepdims=True))
         return np.asarray((weights + shares) * residuals)

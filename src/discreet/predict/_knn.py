@@ -10,7 +10,6 @@ import numpy.typing as npt
 from discreet.domain import InputError, OwnRatings
 from discreet.predict._head import Head
 from discreet.predict._knn_bulk import (
-    biases,
     chunk_tasks,
     factor_parts,
     matrix_parts,
@@ -67,14 +66,6 @@ class KnnPredictor(Predictor):
         self._head = Head.of(release, ridge, shrink)
         self._factor_ridge = 0.0 if ridge is None else float(ridge)
 
-    def _bias(self, people: People) -> tuple[Floats, Floats]:
-        """Each person's bias, and the ratings without baseline and bias."""
-        residuals = self._model.residuals(people)
-        precisions = 1 / self._model.noise[people.items]
-        prior = 1 / max(self._model.bias_variance, 1e-12)
-        means: Floats = biases(people.starts, residuals, precisions, prior)
-        return means, residuals - np.repeat(means, np.diff(people.starts))
-
     def _parts(
         self,
         people: People,
@@ -85,23 +76,25 @@ class KnnPredictor(Predictor):
     ) -> Floats:
         """The neighbours' share of each score."""
         parts = np.zeros(size)
+        longest = int(np.diff(people.starts).max(initial=1))
+        neighbours = max(min(self._neighbours, longest), 1)  # room is made for the square of it
         head, common = self._head, (people.starts, people.items, centred, self._head.positions)
         if head.size:
             matrix_parts(
                 tasks, targets, *common, head.bases, head.averages, head.weights,
-                self._neighbours, head.ridge, parts,
+                neighbours, head.ridge, parts,
             )  # fmt: skip
         if head.size < len(self.catalog) and self._model.factors.shape[1]:
             factor_parts(
                 chunk_tasks(tasks), tasks, targets, *common, self._model.factors, self._model.noise,
-                self._neighbours, self._factor_ridge, parts,
+                neighbours, self._factor_ridge, parts,
             )  # fmt: skip
         return parts
 
     def _pairs(
         self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
     ) -> Floats:
-        bias, centred = self._bias(people)
+        bias, centred = self._model.biases(people)
         order = np.argsort(rows, kind="stable")
         sorted_rows = rows[order]
         parts = np.empty(len(rows))
@@ -110,7 +103,7 @@ class KnnPredictor(Predictor):
         return self._model.baseline[items] + bias[rows] + parts
 
     def _scores(self, people: People) -> npt.NDArray[np.float32]:
-        bias, centred = self._bias(people)
+        bias, centred = self._model.biases(people)
         targets = np.arange(len(self.catalog), dtype=np.int32)
         shape = (len(people), len(targets))
         tasks = score_tasks(*shape)
@@ -121,8 +114,7 @@ class KnnPredictor(Predictor):
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """With b = sum c_j x_j, b + sum w_j (x_j - b) is the sum of (c_j (1 - sum w) + w_j) x_j."""
-        precisions = 1 / self._model.noise[own.items]
-        share = precisions / (1 / max(self._model.bias_variance, 1e-12) + precisions.sum())
+        share = self._model.bias_shares(own)
         weights = np.zeros((len(items), len(own)))
         for row, item in zip(weights, items, strict=True):
             places, solved = self._weights_of(own, int(item))
@@ -134,16 +126,17 @@ class KnnPredictor(Predictor):
     def _weights_of(self, own: OwnRatings, item: int) -> tuple[npt.NDArray[np.int64], Floats]:
         """The neighbours of one item among the own ratings, and their weights."""
         head, target = self._head, int(self._head.positions[item])
+        neighbours = max(min(self._neighbours, len(own)), 1)
         if target >= 0:
             places = np.flatnonzero(head.positions[own.items] >= 0)
             positions = head.positions[own.items[places]]
-            scratch = make_scratch(len(own), self._neighbours)
+            scratch = make_scratch(len(own), neighbours)
             count = matrix_weights(
                 target, positions, head.bases, head.averages, head.weights, head.ridge, scratch
             )
             return places[scratch.chosen[:count]], scratch.a[:count]
         factors = self._model.factors
-        lanes = make_lanes(self._neighbours, factors.shape[1])
+        lanes = make_lanes(neighbours, factors.shape[1])
         prepared = prepare(factors, self._model.noise, own.items)
         fill_lane(prepared, item, factors, self._factor_ridge, lanes, 0)
         solve_lanes(lanes)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.domain import OwnRatings
+from discreet.predict._knn_bulk import biases
 from discreet.predict._people import People
 from discreet.release import Release
 
@@ -56,6 +58,22 @@ class Model:
         if self.presence:
             return people.values.copy()
         return people.values - self.baseline[people.items]
+
+    def biases(self, people: People) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """The posterior mean of each person's b alone, and x_j - b beside every rating."""
+        residuals = self.residuals(people)
+        told = (people.starts, residuals, 1 / self.noise[people.items], self._prior)
+        means: npt.NDArray[np.float64] = biases(*told)
+        return means, residuals - np.repeat(means, np.diff(people.starts))
+
+    def bias_shares(self, own: OwnRatings) -> npt.NDArray[np.float64]:
+        """How much each own residual weighs in b."""
+        precisions = 1 / self.noise[own.items]
+        return np.asarray(precisions / (self._prior + precisions.sum()))
+
+    @property
+    def _prior(self) -> float:
+        return 1 / max(self.bias_variance, 1e-12)
 
 
 def padded(columns: npt.NDArray[np.generic]) -> npt.NDArray[np.float32]:

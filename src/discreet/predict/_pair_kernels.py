@@ -120,7 +120,8 @@ def difference_scatter(
             found[i, 2] += count
             found[i, 3] += count * count
             found[i, 4] += count * count * count
-    return found.sum(axis=0)
+    total: Floats = found.sum(axis=0)
+    return total
 
 
 @numba.njit(cache=True, parallel=True)

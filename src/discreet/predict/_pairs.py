@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import OwnRatings
-from discreet.predict._knn_bulk import biases, pair_tasks, score_tasks
+from discreet.predict._knn_bulk import pair_tasks, score_tasks
 from discreet.predict._model import Model
 from discreet.predict._people import People
 from discreet.predict._predictor import Floats, Predictor
@@ -57,20 +57,6 @@ class PairPredictor(Predictor):
         targets = np.tile(every, shape[0])
         found = self._answers(people, score_tasks(*shape), rows, targets)
         return found.reshape(shape).astype(np.float32)
-
-    def _bias(self, people: People) -> tuple[Floats, Floats]:
-        """Each person's bias, and the ratings without baseline and bias."""
-        residuals = self._model.residuals(people)
-        precisions = 1 / self._model.noise[people.items]
-        prior = 1 / max(self._model.bias_variance, 1e-12)
-        means: Floats = biases(people.starts, residuals, precisions, prior)
-        return means, residuals - np.repeat(means, np.diff(people.starts))
-
-    def _shares(self, own: OwnRatings) -> Floats:
-        """How much each own residual weighs in the bias."""
-        precisions = 1 / self._model.noise[own.items]
-        prior = 1 / max(self._model.bias_variance, 1e-12)
-        return np.asarray(precisions / (prior + precisions.sum()))
 
     def _between(
         self, packed: npt.NDArray[np.float32], own: OwnRatings, items: npt.NDArray[np.int32]

@@ -65,7 +65,7 @@ class SlopeOnePredictor(PairPredictor):
         rows: npt.NDArray[np.int64],
         targets: npt.NDArray[np.int32],
     ) -> Floats:
-        bias, _ = self._bias(people)
+        bias, _ = self._model.biases(people)
         parts = np.zeros(len(rows))
         if len(self._items):
             difference_parts(
@@ -77,7 +77,7 @@ class SlopeOnePredictor(PairPredictor):
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """Its share of the bias, and of the mean over pairs."""
         residuals = self._model.residuals(People.one(own))
-        found: Floats = np.tile(self._shares(own) * residuals, (len(items), 1))
+        found: Floats = np.tile(self._model.bias_shares(own) * residuals, (len(items), 1))
         if len(self._items):
             weights = self._between(self._weights, own, items)
             moved = self._between(self._differences, own, items)

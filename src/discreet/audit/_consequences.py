@@ -1,0 +1,250 @@
+"""What an epsilon brings and costs, method by method: measured by real attacks on real outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t as student
+
+from discreet.audit._bands import CONFIDENCE, Band, success_band
+from discreet.audit._bench import Bench
+from discreet.audit._subjects import Subject, methods_for, subject_of
+from discreet.audit._victims import Guesses, guess
+from discreet.domain import InputError
+from discreet.privacy import Unit
+from discreet.ratings import Ratings
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, how much of it is done and how much there is."""
+
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """What one epsilon of one method brings and costs. Bands are of 95 %.
+
+    Attributes:
+        method: Its name.
+        epsilon: Of what `of` says, and of nothing more.
+        of: A user, a rating, a report on one item or one answer.
+        utility: One minus the distance between the held-out predictions with noise and those of the
+            same method without, in the same unit for every method: 0 is as far off as telling
+            everybody the same.
+        utility_band: Student's, over the draws of the noise.
+        risk: How often the ideal adversary finds out a rating, or of presence whether a record is
+            there: from everything the method publishes, and from all other records.
+        risk_band: Clopper and Pearson's, like those of the other risks.
+        likelihood: How often it would if it made nothing of the other ratings' distribution.
+        likelihood_band: Its band.
+        prior: How often that distribution is right alone: what the method is not to blame for.
+        prior_band: Its band.
+        majority: How often the most frequent value is right.
+        majority_band: Its band.
+        error: The RMSE of predictions on held-out ratings; None of presence.
+        attacks: How many were made.
+        draws: How many times the noise was drawn.
+        rounded: For single answers: how often the linear ideal adversary is right that rounds, even
+            outside the scale, as in the paper; it falls to 0.
+        rounded_band: Its band.
+        clipped: How often the one is right that knows where the scale ends.
+        clipped_band: Its band.
+    """
+
+    method: str
+    epsilon: float
+    of: str
+    utility: float
+    utility_band: Band
+    risk: float
+    risk_band: Band
+    likelihood: float
+    likelihood_band: Band
+    prior: float
+    prior_band: Band
+    majority: float
+    majority_band: Band
+    error: float | None
+    attacks: int
+    draws: int
+    rounded: float | None = None
+    rounded_band: Band | None = None
+    clipped: float | None = None
+    clipped_band: Band | None = None
+
+    def value(self, value_of_utility: float, cost_of_breach: float) -> float:
+        """What it is worth to somebody to whom utility and being found out count so much."""
+        return value_of_utility * self.utility - cost_of_breach * self.risk
+
+    def margin(self, value_of_utility: float, cost_of_breach: float) -> float:
+        """Half the width of the band of that value."""
+        widths = [(high - low) / 2 for low, high in (self.utility_band, self.risk_band)]
+        return math.hypot(value_of_utility * widths[0], cost_of_breach * widths[1])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data, without what the method has no figures for."""
+        return {name: each for name, each in asdict(self).items() if each is not None}
+
+
+def consequences(
+    ratings: Ratings,
+    methods: Iterable[str] | None = None,
+    epsilons: Iterable[float] = EPSILONS,
+    *,
+    protect: Unit | str = Unit.USER,
+    delta: float = 1e-6,
+    attacks: int = 120,
+    draws: int = 4,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> list[Consequence]:
+    """Fit, attack and compare, for each method and epsilon. For the curator's eyes only.
+
+    Args:
+        ratings: Private, or public or synthetic data.
+        methods: Of `METHODS`; all that make sense if absent.
+        epsilons: Finite.
+        protect: Whom releases protect. Reports and answers have their own units.
+        delta: Of releases.
+        attacks: How many for each method and epsilon, on the same victims.
+        draws: How many times the noise is drawn for them.
+        seed: Makes everything repeatable.
+        progress: Called with a stage's name, how much of it is done and how much there is.
+
+    Raises:
+        InputError: Something that was told, or these ratings, cannot be used.
+    """
+    budgets = sorted({float(epsilon) for epsilon in epsilons})
+    if not budgets or not all(math.isfinite(epsilon) and epsilon > 0 for epsilon in budgets):
+        raise InputError("epsilons are finite numbers above 0, at least one of them")
+    if protect not in list(Unit):
+        raise InputError(f"protect is one of {', '.join(Unit)}, not '{protect}'")
+    presence = ratings.scale.presence
+    names = list(dict.fromkeys(methods_for(presence) if methods is None else methods))
+    if not names:
+        raise InputError("there is nothing to compare: name at least one method")
+    bench = Bench(ratings, attacks=attacks, draws=draws, seed=seed)
+    told = {"protect": protect, "delta": delta}
+    subjects = {name: subject_of(bench, name, told) for name in names}
+    found: list[Consequence] = []
+    for name, subject in subjects.items():
+        reference = subject.without_noise()
+        for epsilon in budgets:
+            if progress is not None:
+                progress("attacks", len(found), len(names) * len(budgets))
+            found.append(_measure(bench, name, subject, reference, epsilon))
+    return found
+
+
+def _measure(
+    bench: Bench, name: str, subject: Subject, reference: Any, epsilon: float
+) -> Consequence:
+    bounds = np.linspace(0, len(bench.victims), bench.draws + 1).astype(int)
+    utilities, errors, guesses = [], [], []
+    for draw in range(bench.draws):
+        victims = bench.victims.part(int(bounds[draw]), int(bounds[draw + 1]))
+        source = bench.randomness(name, epsilon, draw)
+        predicted, likelihoods = subject.draw(epsilon, victims, source)
+        utilities.append(bench.utility(predicted, reference))
+        errors.append(bench.error(predicted))
+        guesses.append(guess(victims, likelihoods, bench.choices))
+    known = [error for error in errors if error is not None]
+    linear = subject.linear(epsilon)
+    paper: dict[str, Any] = {}
+    if linear is not None:
+        paper = {"rounded": linear.risk_rounded, "rounded_band": linear.risk_rounded_band}
+        paper |= {"clipped": linear.risk_clipped, "clipped_band": linear.risk_clipped_band}
+    return Consequence(
+        method=str(name),
+        epsilon=epsilon,
+        of=subject.of,
+        utility=float(np.mean(utilities)),
+        utility_band=_student_band(utilities),
+        error=float(np.mean(known)) if known else None,
+        attacks=len(bench.victims),
+        draws=bench.draws,
+        **_risks(guesses),
+        **paper,
+    )
+
+
+def _risks(guesses: Sequence[Guesses]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    kinds = {"risk": "posterior", "likelihood": "likelihood"}
+    kinds |= {"prior": "prior", "majority": "majority"}
+    for name, kind in kinds.items():
+        won = np.concatenate([getattr(each, kind) for each in guesses])
+        found |= {name: float(won.mean()), f"{name}_band": success_band(won)}
+    return found
+
+
+def _student_band(values: Sequence[float]) -> Band:
+    """Student's band for the mean of a few values from 0 to 1."""
+    factor = float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
+    mean = float(np.mean(values))
+    error = factor * float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return max(0.0, mean - error), min(1.0, mean + error)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The best epsilon of a method, and those that are as good within the accuracy of all this.
+
+    Attributes:
+        best: What is worth most.
+        value: How much.
+        margin: Half the width of its band.
+        as_good: All of the same method whose value lies in that band, by epsilon.
+        is_edge: Whether the best is the smallest or the largest epsilon that was tried.
+    """
+
+    best: Consequence
+    value: float
+    margin: float
+    as_good: tuple[Consequence, ...]
+    is_edge: bool
+
+    @property
+    def neighbourhood(self) -> tuple[float, float]:
+        """From which to which epsilon one might as well go, without a gap in between."""
+        epsilons = [each.epsilon for each in self.as_good]
+        return epsilons[0], epsilons[-1]
+
+
+def choose_epsilons(
+    rows: Sequence[Consequence], *, value_of_utility: float, cost_of_breach: float
+) -> list[Choice]:
+    """A choice for each method; the best of them all comes first.
+
+    An epsilon chosen on private data depends on it: choose on public or synthetic data.
+    """
+    if not rows:
+        raise InputError("there is nothing to choose from: no epsilon was tried")
+    for name, told in {"utility": value_of_utility, "a breach": cost_of_breach}.items():
+        if not (math.isfinite(told) and told >= 0):
+            raise InputError(f"what {name} is worth is a number from 0 on, not {told:g}")
+    weights = (value_of_utility, cost_of_breach)
+    methods: dict[str, list[Consequence]] = {}
+    for row in sorted(rows, key=lambda row: row.epsilon):
+        methods.setdefault(row.method, []).append(row)
+    choices = [_choose(curve, *weights) for curve in methods.values()]
+    return sorted(choices, key=lambda choice: -choice.value)
+
+
+def _choose(curve: list[Consequence], utility: float, breach: float) -> Choice:
+    """Among equals the smallest epsilon; neighbours count as far as no worse one lies between."""
+    values = [row.value(utility, breach) for row in curve]
+    at = int(np.argmax(values))
+    margin = curve[at].margin(utility, breach)
+    close = [value >= values[at] - margin for value in values]
+    first = last = at
+    while first > 0 and close[first - 1]:
+        first -= 1
+    while last + 1 < len(curve) and close[last + 1]:
+        last += 1
+    is_edge = len(curve) > 1 and at in (0, len(curve) - 1)
+    return Choice(curve[at], values[at], margin, tuple(curve[first : last + 1]), is_edge)
