@@ -14,13 +14,17 @@ from discreet.domain.errors import InputError
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends well.
 
     The block writes the temporary path. On success the content is flushed to disk and renamed over
     `path` in one step; on any exception, an interrupt included, `path` is as it was. A file that
     was there keeps its permissions, a new one gets those of the umask. A symbolic link stays, and
     what it points to is replaced.
+
+    Args:
+        path: The file.
+        private: Nobody but the owner may read it, at any moment, whatever was there before.
 
     Raises:
         InputError: The folder is missing, not writable or full, or `path` is no ordinary file.
@@ -36,7 +40,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield temporary
         _flush(temporary)
-        temporary.chmod(_permissions(target))
+        temporary.chmod(0o600 if private else _permissions(target))
         temporary.replace(target)
     except OSError as error:
         if _is_about_something_else(error, name):

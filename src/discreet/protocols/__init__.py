@@ -1,0 +1,1 @@
+"""Protocols in which the server never sees a true rating: messages, a client and a server each."""
