@@ -29,7 +29,7 @@ $(VENV)/demo-ready: $(VENV)/made pyproject.toml constraints.txt
 
 $(VENV)/test-ready: $(VENV)/made pyproject.toml constraints.txt
 	@echo "Installing discreet and its test tools into $(VENV) (a minute or two, once)"
-	@$(PIP) install -c constraints.txt -e '.[plots,dev]'
+	@$(PIP) install -c constraints.txt -e '.[plots,serve,dev]'
 	@touch $@ $(VENV)/demo-ready
 
 demo: $(VENV)/demo-ready

@@ -63,7 +63,7 @@ class Bench:
 
     def predictions(self, release: Release) -> _Floats:
         """What a release says about the held-out pairs."""
-        return release.predictor().predict_pairs(self.people, self.rows, self.items)
+        return np.asarray(release.predictor().predict_pairs(self.people, self.rows, self.items))
 
     def utility(self, private: _Floats, reference: _Floats) -> float:
         """One minus the distance between predictions, in widths; never below 0."""

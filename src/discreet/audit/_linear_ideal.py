@@ -117,9 +117,10 @@ def risk_utility(
         raise InputError(f"somebody has fewer than {top} unrated items; ask for a shorter list")
     exact = _exact(ratings, function, scenes)
     wanted = _marked(exact, scenes.own, top)
+    noised = (noised_answers(exact, function, epsilon, source) for epsilon in epsilons)
     return [
-        _judged(epsilon, *noised_answers(exact, function, epsilon, source), wanted, function, scenes)
-        for epsilon in epsilons
+        _judged(epsilon, *seen, wanted, function, scenes)
+        for epsilon, seen in zip(epsilons, noised, strict=True)
     ]
 
 

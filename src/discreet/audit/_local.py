@@ -67,10 +67,9 @@ class Reports:
 def true_reports(ratings: Ratings) -> Reports:
     """The same sums without noise."""
     items, x = ratings.items, ratings.values() - ratings.scale.mid
-    sums, counts, scatter = (
-        np.bincount(items, each, len(ratings.catalog)) for each in (x, np.ones(len(x)), x**2)
-    )
-    return Reports(sums, counts, scatter, np.empty((0, 0)))
+    columns = (x, np.ones(len(x)), x**2)
+    totals = np.array([np.bincount(items, each, len(ratings.catalog)) for each in columns])
+    return Reports(totals[0], totals[1], totals[2], np.empty((0, 0)))
 
 
 def send_reports(
@@ -176,7 +175,7 @@ class _Response:
         other = keep * math.exp(-self._mechanism.epsilon)
         # Levels lie evenly about the middle, so what the wrong answers add to a sum cancels.
         worth = (shown > 0) - other * (self._mechanism.symbols - 1)
-        return self._centred[shown] / (keep - other), worth / (keep - other)
+        return self._centred[shown] / (keep - other), np.asarray(worth / (keep - other))
 
     def likelihoods(self, seen: _Ints) -> _Floats:
         laws = [self._mechanism.probabilities(each) for each in range(1, len(self._centred))]

@@ -127,9 +127,9 @@ class AnswersSubject(Subject):
 
     def linear(self, epsilon: float) -> RiskUtility:
         bench = self._bench
-        source = bench.randomness("linear", epsilon, 0)
-        told = {"attacks": len(bench.victims), "top": 1, "randomness": source}
-        return risk_utility(bench.train, "slope-one", [epsilon], **told)[0]
+        source, attacks = bench.randomness("linear", epsilon, 0), len(bench.victims)
+        told = (bench.train, "slope-one", [epsilon])
+        return risk_utility(*told, attacks=attacks, top=1, randomness=source)[0]
 
     def _likelihoods(self, epsilon: float, victims: Victims, source: Randomness) -> _Floats:
         """A rating moves all answers alike: by a c-th of its own change, c the number of ratings.

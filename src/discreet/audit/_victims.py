@@ -50,7 +50,7 @@ class Victims:
     @property
     def options(self) -> int:
         """How many secrets are possible."""
-        return self.chances.shape[1]
+        return int(self.chances.shape[1])
 
     def part(self, first: int, last: int) -> Victims:
         """The victims from `first` to before `last`."""
@@ -150,7 +150,7 @@ def _with(own: Ratings, item: int) -> Ratings:
         others,
         starts=np.array([0, len(others) + 1]),
         items=np.insert(others.items, at, item),
-        codes=np.insert(others.codes, at, 1),
+        codes=np.ones(len(others) + 1, dtype=np.uint8),
         times=None,
     )
 

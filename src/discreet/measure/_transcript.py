@@ -8,6 +8,7 @@ were given the same outputs.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -76,10 +77,8 @@ class Transcript:
             ratings: Of one person or of some, on the catalogue and the scale of the fit.
         """
         spender = _Replaying(self.budget, self.spoken)
-        try:
+        with contextlib.suppress(_HeardAll):
             _learn(ratings, spender, self.settings, None, None)
-        except _HeardAll:
-            pass
         assert len(spender.heard) == len(self.spoken)
         return spender.heard
 
@@ -160,6 +159,7 @@ class _Replaying(Spender):
     def release(
         self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
     ) -> tuple[_Ints, float]:
+        del share  # of a budget that was spent before
         before = self._spoken[len(self.heard)]
         assert (label, sensitivity, exact.shape) == (
             before.label,
