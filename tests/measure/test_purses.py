@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath
+import numpy as np
 import pytest
 
 from discreet.measure import Noise
 from discreet.measure._budget import Budget, Spender
-from discreet.privacy import NotCharged, PureEvent, Receipt, Unit
+from discreet.privacy import (
+    Event,
+    GaussianEvent,
+    GeometricEvent,
+    NotCharged,
+    PureEvent,
+    Receipt,
+    SeededRandomness,
+    Unit,
+)
 
 
 def pure(epsilon: float, unit: Unit = Unit.USER) -> PureEvent:
@@ -49,3 +61,38 @@ def test_a_guarantee_rests_on_the_whole_charge_unless_all_of_it_was_drawn() -> N
     assert spender.promised == (total,)
     spender.release_number(3, 1.0, 1.0, 0.5, "the other half")
     assert [event.label for event in spender.promised] == ["half", "the other half"]
+
+
+@pytest.mark.parametrize("noise", Noise)
+@pytest.mark.parametrize("size", [1, 400])
+def test_where_noise_has_no_room_the_grid_is_made_coarser(noise: Noise, size: int) -> None:
+    """The booked sensitivity covers rounding, and the noise is still of the stated size."""
+    budget = Budget(Unit.USER, noise, 0.001, 0.0 if noise is Noise.LAPLACE else 1e-6)
+    event = budget.event("all")
+    receipt = Receipt([event], SeededRandomness(1))
+    spender = Spender(budget, receipt, "all")
+    rng = np.random.default_rng(2)
+    exact = rng.integers(-(2**60), 2**60, size)
+    told, sensitivity = exact.copy(), 2.0**38
+    noisy, spread = spender.release(exact.copy(), sensitivity, 0.01, "sums")
+    [booked] = spender.events
+    m = 2 ** round(math.log2(spread / _scale_of(booked)))
+    assert m > 1
+    # Neighbours as far apart as can be, in one entry and by a little in all others.
+    moved = told + rng.integers(0, 2, size)
+    moved[0] += int(sensitivity) - size
+    apart = np.abs(moved // m - told // m).astype(float)
+    length = apart.sum() if noise is Noise.LAPLACE else math.sqrt((apart**2).sum())
+    assert isinstance(booked, GaussianEvent | GeometricEvent)
+    assert length <= booked.sensitivity
+    assert np.abs(noisy.astype(float) - told).max() < 40 * spread
+    if size > 1:
+        assert np.std(noisy.astype(float) - told) == pytest.approx(spread, rel=0.2)
+
+
+def _scale_of(event: Event) -> float:
+    """The noise's standard deviation in grid units."""
+    if isinstance(event, GaussianEvent):
+        return float(event.sigma)
+    assert isinstance(event, GeometricEvent)
+    return math.sqrt(2) * event.scale

@@ -198,7 +198,7 @@ def test_the_table_says_the_same_as_the_totals() -> None:
         ({"scores": []}, "not empty"),
         ({"scores": [1.0, math.nan]}, "a score is no finite number"),
         ({"scores": [1.0, math.inf]}, "a score is no finite number"),
-        ({"scores": [1.0, 1e30]}, "beyond 2^32 times the sensitivity"),
+        ({"scores": [1.0, math.inf]}, "no finite number"),
         ({"scores": lambda first, last: [[1.0, 2.0]]}, "needs lists"),
     ],
 )
@@ -221,3 +221,11 @@ def test_moves_and_protect_have_no_default() -> None:
 def test_a_function_whose_rows_change_their_width_is_refused() -> None:
     with pytest.raises(InputError, match="every row the same items"):
         draw(lambda first, last: np.ones((last - first, 4 + first)), lists=3)
+
+
+def test_scores_beyond_all_measure_are_cut_and_not_refused() -> None:
+    """Whether a score is beyond 2^32 times the sensitivity is nobody's business."""
+    told = {"protect": "rating", "epsilon": 1.0, "sensitivity": 1.0, "moves": "all"}
+    for most in (2.0**32, 2.0**32 + 1, 1e300):
+        drawn = private_sets([0.0, 1.0, most], 1, randomness=SeededRandomness(1), **told)  # type: ignore[arg-type]
+        assert drawn.items.tolist() == [2]

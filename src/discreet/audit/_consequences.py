@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from discreet.audit._bands import CONFIDENCE, Band, success_band
+from discreet.audit._bands import CONFIDENCE, Band, excess_band, success_band
 from discreet.audit._bench import Bench
 from discreet.audit._subjects import Subject, methods_for, subject_of
 from discreet.audit._victims import Guesses, guess
@@ -43,6 +43,8 @@ class Consequence:
         likelihood_band: Its band.
         prior: How often that distribution is right alone: what the method is not to blame for.
         prior_band: Its band.
+        excess: How much more often than that: what the method itself gives away.
+        excess_band: From the attacks in which the two differ.
         majority: How often the most frequent value is right.
         majority_band: Its band.
         error: The RMSE of predictions on held-out ratings; None of presence.
@@ -53,6 +55,7 @@ class Consequence:
         rounded_band: Its band.
         clipped: How often the one is right that knows where the scale ends.
         clipped_band: Its band.
+        linear_majority: How often the most frequent value is right, for the same attacks.
     """
 
     method: str
@@ -66,6 +69,8 @@ class Consequence:
     likelihood_band: Band
     prior: float
     prior_band: Band
+    excess: float
+    excess_band: Band
     majority: float
     majority_band: Band
     error: float | None
@@ -75,14 +80,19 @@ class Consequence:
     rounded_band: Band | None = None
     clipped: float | None = None
     clipped_band: Band | None = None
+    linear_majority: float | None = None
 
     def value(self, value_of_utility: float, cost_of_breach: float) -> float:
         """What it is worth to somebody to whom utility and being found out count so much."""
         return value_of_utility * self.utility - cost_of_breach * self.risk
 
     def margin(self, value_of_utility: float, cost_of_breach: float) -> float:
-        """Half the width of the band of that value."""
-        widths = [(high - low) / 2 for low, high in (self.utility_band, self.risk_band)]
+        """Half the width of the band of that value, but for what guessing costs everywhere.
+
+        All methods are tried on the same victims, so how easy they are to guess moves all values
+        alike.
+        """
+        widths = [(high - low) / 2 for low, high in (self.utility_band, self.excess_band)]
         return math.hypot(value_of_utility * widths[0], cost_of_breach * widths[1])
 
     def as_json(self) -> dict[str, Any]:
@@ -97,7 +107,7 @@ def consequences(
     *,
     protect: Unit | str = Unit.USER,
     delta: float = 1e-6,
-    attacks: int = 120,
+    attacks: int = 80,
     draws: int = 4,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -118,9 +128,7 @@ def consequences(
     Raises:
         InputError: Something that was told, or these ratings, cannot be used.
     """
-    budgets = sorted({float(epsilon) for epsilon in epsilons})
-    if not budgets or not all(math.isfinite(epsilon) and epsilon > 0 for epsilon in budgets):
-        raise InputError("epsilons are finite numbers above 0, at least one of them")
+    budgets = _budgets(epsilons)
     if protect not in list(Unit):
         raise InputError(f"protect is one of {', '.join(Unit)}, not '{protect}'")
     presence = ratings.scale.presence
@@ -138,6 +146,13 @@ def consequences(
                 progress("attacks", len(found), len(names) * len(budgets))
             found.append(_measure(bench, name, subject, reference, epsilon))
     return found
+
+
+def _budgets(epsilons: Iterable[float]) -> list[float]:
+    budgets = sorted({float(epsilon) for epsilon in epsilons})
+    if not budgets or not all(math.isfinite(epsilon) and epsilon > 0 for epsilon in budgets):
+        raise InputError("epsilons are finite numbers above 0, at least one of them")
+    return budgets
 
 
 def _measure(
@@ -158,6 +173,7 @@ def _measure(
     if linear is not None:
         paper = {"rounded": linear.risk_rounded, "rounded_band": linear.risk_rounded_band}
         paper |= {"clipped": linear.risk_clipped, "clipped_band": linear.risk_clipped_band}
+        paper |= {"linear_majority": linear.majority}
     return Consequence(
         method=str(name),
         epsilon=epsilon,
@@ -179,7 +195,9 @@ def _risks(guesses: Sequence[Guesses]) -> dict[str, Any]:
     for name, kind in kinds.items():
         won = np.concatenate([getattr(each, kind) for each in guesses])
         found |= {name: float(won.mean()), f"{name}_band": success_band(won)}
-    return found
+    seen, blind = (np.concatenate([getattr(g, k) for g in guesses]) for k in ("posterior", "prior"))
+    excess = float(seen.mean() - blind.mean())
+    return found | {"excess": excess, "excess_band": excess_band(seen, blind)}
 
 
 def _student_band(values: Sequence[float]) -> Band:

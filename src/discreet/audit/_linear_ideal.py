@@ -117,10 +117,9 @@ def risk_utility(
         raise InputError(f"somebody has fewer than {top} unrated items; ask for a shorter list")
     exact = _exact(ratings, function, scenes)
     wanted = _marked(exact, scenes.own, top)
-    noised = (noised_answers(exact, function, epsilon, source) for epsilon in epsilons)
     return [
-        _judged(epsilon, *seen, wanted, function, scenes)
-        for epsilon, seen in zip(epsilons, noised, strict=True)
+        _judged(each, *noised_answers(exact, function, each, source), wanted, function, scenes)
+        for each in epsilons
     ]
 
 

@@ -128,8 +128,10 @@ class AnswersSubject(Subject):
     def linear(self, epsilon: float) -> RiskUtility:
         bench = self._bench
         source, attacks = bench.randomness("linear", epsilon, 0), len(bench.victims)
-        told = (bench.train, "slope-one", [epsilon])
-        return risk_utility(*told, attacks=attacks, top=1, randomness=source)[0]
+        (found,) = risk_utility(
+            bench.train, "slope-one", [epsilon], attacks=attacks, top=1, randomness=source
+        )
+        return found
 
     def _likelihoods(self, epsilon: float, victims: Victims, source: Randomness) -> _Floats:
         """A rating moves all answers alike: by a c-th of its own change, c the number of ratings.

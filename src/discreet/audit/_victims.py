@@ -31,7 +31,7 @@ class Victims:
         secrets: The truth: a level's number; of presence 1 if the record is there, otherwise 0.
         chances: How likely each possible secret is to somebody who knows all other records; a row
             for each victim, adding up to 1.
-        majority: The most frequent secret.
+        majority: The most frequent secret, over all records; of presence 0, as most are not there.
     """
 
     ratings: Ratings
@@ -111,7 +111,7 @@ def _of_presence(
     own = ratings.items[places].astype(np.int64)
     items = np.where(there, own, _lacking(ratings, people, choices))
     chances = np.full((len(people), 2), 0.5)
-    return Victims(ratings, people, items, there.astype(np.int64), chances, int(there.mean() > 0.5))
+    return Victims(ratings, people, items, there.astype(np.int64), chances, majority=0)
 
 
 def _lacking(ratings: Ratings, people: _Ints, choices: np.random.Generator) -> _Ints:

@@ -11,6 +11,7 @@ from discreet.cli import (
     INTERRUPTED,
     _console,
     _wording,
+    choose_epsilon,
     data,
     demo,
     evaluate,
@@ -36,6 +37,7 @@ app.command()(recommend.recommend)
 app.command()(predict.predict)
 app.command()(inspect.inspect)
 app.command()(evaluate.evaluate)
+app.command()(choose_epsilon.choose_epsilon)
 app.add_typer(data.app, name="data")
 app.add_typer(ledger.app, name="ledger")
 

@@ -34,6 +34,8 @@ __all__ = [
     "PublicCounts",
     "RefinedSettings",
     "SlopeOneSettings",
+    "Spoken",
+    "Transcript",
     "choose_best",
     "fit",
     "fit_paper",

@@ -21,6 +21,8 @@ def over_blocks(
 
     The work itself must release Python's lock to run side by side: numpy and nogil kernels do.
     """
+    if len(ratings) <= size:
+        return [work(block, 0) for block in ratings.blocks(size)]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         first, waiting = 0, []
         for block in ratings.blocks(size):

@@ -19,8 +19,8 @@ from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 _UP = 1 + 2.0**-33  # shares add up to 1 in floats; their sum must not pass the total
 
 _LEAST_MU, _LEAST_EPSILON = 1e-4, 1e-3
-_FINE = 2.0**40
-"""In grid units: noise of a single number is never so large that the grid has to be finer."""
+_FINE = 2.0**46
+"""In grid units: where noise is larger, the grid is made coarser."""
 
 _Floats = npt.NDArray[np.float64]
 
@@ -135,7 +135,7 @@ class Spender:
     def release(
         self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
     ) -> tuple[npt.NDArray[np.int64], float]:
-        """The integers with noise (added in place) and the noise's standard deviation.
+        """The integers with noise (the array itself is used up) and the noise's standard deviation.
 
         Args:
             exact: A private statistic, contiguous int64.
@@ -145,6 +145,26 @@ class Spender:
         """
         if self._purse is None:
             return exact, 0.0
+        m = self._coarser(sensitivity, share)
+        if m > 1:
+            rounded = exact.size if self.budget.noise is Noise.LAPLACE else math.sqrt(exact.size)
+            exact //= m
+            sensitivity = sensitivity / m + rounded
+        noisy, spread = self._draw(exact, sensitivity, share, label)
+        return (noisy, spread) if m == 1 else (noisy * m, spread * m)
+
+    def _coarser(self, sensitivity: float, share: float) -> int:
+        """A power of two, public, to divide integers by whose noise has no room in 64 bits.
+
+        floor(a/m) and floor(b/m) are at most |a - b|/m + 1 apart, entry by entry.
+        """
+        scale = sensitivity * self.spread_of(share) / _FINE
+        return 1 << math.ceil(math.log2(scale)) if scale > 1 else 1
+
+    def _draw(
+        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
+    ) -> tuple[npt.NDArray[np.int64], float]:
+        assert self._purse is not None
         if self.budget.noise is Noise.GAUSSIAN:
             mechanism = RoundedGaussian(sensitivity / (self.budget.amount * math.sqrt(share)) * _UP)
             event = mechanism.event(sensitivity, self.budget.unit, label)
@@ -165,15 +185,7 @@ class Spender:
     def release_number(
         self, exact: int, sensitivity: float, grid: float, share: float, label: str
     ) -> Noisy:
-        """One number.
-
-        Where its noise is large the grid is made coarser, by a public factor m: floor(a/m) and
-        floor(b/m) are at most |a - b|/m + 1 apart.
-        """
-        coarser = self.spread_of(share) * sensitivity / _FINE
-        if coarser > 1:
-            m = 1 << math.ceil(math.log2(coarser))
-            exact, sensitivity, grid = exact // m, sensitivity / m + 1, grid / m
+        """One number."""
         values = np.array([exact], dtype=np.int64)
         noisy, spread = self.release_floats(values, sensitivity, grid, share, label)
         return Noisy(float(noisy[0]), spread)

@@ -179,6 +179,8 @@ def _features(
         values = np.empty(0)
     if values.ndim != 2 or len(values) != items or not np.all(np.isfinite(values)):
         raise InputError(f"item features are finite numbers, a row for each of {items:,} items")
+    if np.abs(values).max(initial=0.0) > 1e9:
+        raise InputError("item features are numbers up to 1e9 in size; tell them in a larger unit")
     if values.shape[1] > MOST_FEATURES:
         raise InputError(f"{values.shape[1]:,} item features; at most {MOST_FEATURES} can be used")
     return values if values.shape[1] else None

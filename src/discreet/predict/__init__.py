@@ -1,5 +1,6 @@
 """At home: a release and a person's own ratings become scores and recommendations."""
 
+from discreet.predict._buckets import BucketPredictor
 from discreet.predict._cosine import CosinePredictor
 from discreet.predict._knn import KnnPredictor
 from discreet.predict._people import People
@@ -18,8 +19,10 @@ for _method, _own, _other in (
     register_predictors(_method, {p.name: p for p in (_own, KnnPredictor, _other)})
 for _pairs in (SlopeOnePredictor, CosinePredictor):
     register_predictors(_pairs.name, {_pairs.name: _pairs})
+register_predictors("open-clusters", {BucketPredictor.name: BucketPredictor})
 
 __all__ = [
+    "BucketPredictor",
     "CosinePredictor",
     "KnnPredictor",
     "People",

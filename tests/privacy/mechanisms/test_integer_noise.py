@@ -14,7 +14,6 @@ from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.privacy.noise import GaussianLaw, GeometricLaw, draw_noise
 
 MECHANISMS = [RoundedGaussian(2.0**12), TwoSidedGeometric(2.0**12)]
-LARGEST = 2**61
 
 
 @pytest.fixture(params=MECHANISMS, ids=str)
@@ -57,7 +56,7 @@ def test_the_noise_is_the_law_s_and_does_not_depend_on_the_values(
     for values in (
         np.zeros(70_000, np.int64),
         np.arange(70_000) * 10**9,
-        np.full(70_000, -LARGEST),
+        np.full(70_000, -(2**61)),
     ):
         assert np.array_equal(_release(mechanism, values, seed=3) - values, noise)
 
@@ -88,25 +87,21 @@ def test_anything_but_integers_is_refused(
         _release(mechanism, np.array(values, dtype=object))
 
 
-@pytest.mark.parametrize("value", [LARGEST + 1, -LARGEST - 1, 2**63 - 1, -(2**63)])
-def test_values_that_could_overflow_are_refused(
+@pytest.mark.parametrize("value", [2**61, 2**63 - 1, -(2**63)])
+def test_sums_are_modulo_2_to_the_64_and_nothing_is_refused_for_its_size(
     mechanism: RoundedGaussian | TwoSidedGeometric, value: int
 ) -> None:
-    with pytest.raises(InputError, match="exceeds 2") as caught:
-        _release(mechanism, np.array([0, value, 0]))
-    assert str(value) not in str(caught.value)
+    """A refusal, or a cut, would tell of a private value; a remainder is post-processing."""
+    small, large = (_release(mechanism, np.full(5000, v), seed=3) for v in (0, value))
+    assert [int(v) % 2**64 for v in large] == [(int(v) + value) % 2**64 for v in small]
 
 
-def test_the_largest_values_do_not_overflow(
-    mechanism: RoundedGaussian | TwoSidedGeometric,
-) -> None:
+def test_large_values_keep_their_noise(mechanism: RoundedGaussian | TwoSidedGeometric) -> None:
     wide = type(mechanism)(2.0**50)
-    values = np.array([LARGEST, -LARGEST] * 5000)
+    values = np.array([2**61, -(2**61)] * 5000)
     noise = (_release(wide, values) - values).astype(np.float64)
     # 2^61 + 2^56 fits, and 64 scales of noise have probability below e^-63.
     assert np.abs(noise).max() < 2.0**56
-    with pytest.raises(InputError):
-        _release(wide, np.array([2**63], dtype=np.uint64))
 
 
 def test_in_place_changes_the_array_itself(mechanism: RoundedGaussian | TwoSidedGeometric) -> None:

@@ -85,7 +85,7 @@ class CosinePairs:
             progress: Called with pairs done and pairs in all.
         """
         check_scale(ratings, self.scale)
-        table = make_table(ratings, self.head, self._quantised, self._most)
+        table = make_table(ratings, self.head, self._quantised)
         squares = np.zeros(table.size, np.int64)
         add_squares(table.visits.ends, table.entries, table.weights, squares)
         (products,) = table.sums(1, progress)

@@ -93,8 +93,7 @@ class DifferencePairs:
             progress: Called with pairs done and pairs in all.
         """
         check_scale(ratings, self.scale)
-        most = self._top * self._weights.whole
-        table = make_table(ratings, self.head, self._quantised, most)
+        table = make_table(ratings, self.head, self._quantised)
         differences, weights = table.sums(2, progress)
         return DifferenceMoments(table.size, differences, weights)
 

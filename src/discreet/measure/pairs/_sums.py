@@ -47,6 +47,9 @@ class Visits(NamedTuple):
     ends: Ints
     """int64[users]: where each user's run ends."""
 
+    def __repr__(self) -> str:
+        return "Visits(private)"
+
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
@@ -100,7 +103,6 @@ def make_table(
     ratings: Ratings,
     head: npt.NDArray[np.int32],
     quantise: Callable[[Ratings, npt.NDArray[np.int32]], Block],
-    most: int,
 ) -> PairTable:
     """Quantise everybody's ratings and lay them out.
 
@@ -108,15 +110,9 @@ def make_table(
         ratings: Everybody's.
         head: The items of the matrix.
         quantise: From a block of users and the place in the head of each rating, or -1.
-        most: What one user adds to one sum at most.
     """
     if len(head) and head[-1] >= len(ratings.catalog):
         raise InputError(f"the head has items beyond the catalogue's {len(ratings.catalog):,}")
-    if ratings.user_count * most >= 1 << 63:
-        raise InputError(
-            f"sums over more than {(1 << 63) // most:,} users may not fit into 64 bits with "
-            f"{len(head):,} items; choose fewer items"
-        )
     where = np.full(len(ratings.catalog), -1, dtype=np.int32)
     where[head] = np.arange(len(head), dtype=np.int32)
     inside = np.empty(len(ratings), dtype=np.int32)

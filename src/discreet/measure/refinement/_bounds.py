@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -52,19 +53,7 @@ class Movement:
         The largest over u = ||y||^2/(||y||^2 + least) and S, the L1 movement of the old ratings,
         both between 0 and 1: cell by cell, each term at its largest in the cell.
         """
-        edges = np.linspace(0, 1, _CELLS + 1)
-        low, high = edges[:-1], edges[1:]
-        nearest_half = np.clip(0.5, low, high)
-        hump = np.sqrt(nearest_half * (1 - nearest_half))
-        if self.fictitious is None:
-            moved, own = np.zeros(1), 0.0 * hump[:1]
-        else:
-            moved = high + self.slack
-            own = self.reach * (hump / math.sqrt(self.fictitious) + self.slack)
-        push = np.outer(np.sqrt(high), 1 + moved)
-        shrink = np.outer(hump, 1 + 2 * moved) * self.reach / (2 * math.sqrt(self.least))
-        old = float((push + shrink + own).max())
-        return math.hypot(old, self.reach) / self.reach
+        return _rows_bound(self)
 
     @property
     def of_moments(self) -> float:
@@ -75,3 +64,20 @@ class Movement:
         """The most that the rounding of doubles adds to any of these, before and after together."""
         size = items + k + 50 + math.sqrt(self.damping)
         return 2.0**-49 * size**2 * (1 + 1 / self.reach)
+
+
+@lru_cache(maxsize=64)
+def _rows_bound(movement: Movement) -> float:
+    edges = np.linspace(0, 1, _CELLS + 1)
+    low, high = edges[:-1], edges[1:]
+    nearest_half = np.clip(0.5, low, high)
+    hump = np.sqrt(nearest_half * (1 - nearest_half))
+    if movement.fictitious is None:
+        moved, own = np.zeros(1), 0.0 * hump[:1]
+    else:
+        moved = high + movement.slack
+        own = movement.reach * (hump / math.sqrt(movement.fictitious) + movement.slack)
+    push = np.outer(np.sqrt(high), 1 + moved)
+    shrink = np.outer(hump, 1 + 2 * moved) * movement.reach / (2 * math.sqrt(movement.least))
+    old = float((push + shrink + own).max())
+    return math.hypot(old, movement.reach) / movement.reach

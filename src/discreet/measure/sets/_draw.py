@@ -120,7 +120,7 @@ def private_sets(
     if mechanism not in _MECHANISMS:
         raise InputError(f"'{mechanism}' is no mechanism; there are {', '.join(_MECHANISMS)}")
     chooser = _MECHANISMS[mechanism](k, epsilon, grid_sensitivity(sensitivity, step), moves)
-    scoring, rows, is_single = _scoring(scores, lists, k, step)
+    scoring, rows, is_single = _scoring(scores, lists, k)
     # A record moves one row's scores, or everybody's: PROOF.md.
     total = chooser.event(unit, _LABELS[moves], 1 if moves is Moves.ONE else rows)
     book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
@@ -170,7 +170,7 @@ def _step(sensitivity: float) -> float:
 
 
 def _scoring(
-    scores: npt.ArrayLike | Scoring, lists: int | None, k: int, step: float
+    scores: npt.ArrayLike | Scoring, lists: int | None, k: int
 ) -> tuple[Scoring, int, bool]:
     """Scores block by block, how many people there are, and whether it is a lone one."""
     if callable(scores):
@@ -185,12 +185,12 @@ def _scoring(
         raise InputError(f"there are scores for {len(rows):,} people, and lists says {lists:,}")
     if k > rows.shape[1]:
         raise InputError(f"{k} of {rows.shape[1]:,} items cannot be chosen")
-    if not max(-float(rows.min()), float(rows.max())) <= _LARGEST_SCORE * step:
+    if not np.all(np.isfinite(rows)):
         raise InputError(_UNUSABLE)
     return lambda first, last: rows[first:last], len(rows), table.ndim == 1
 
 
-_UNUSABLE = "a score is no finite number, or beyond 2^32 times the sensitivity"
+_UNUSABLE = "a score is no finite number"
 
 
 def _draw(
@@ -204,8 +204,10 @@ def _draw(
         items = part.shape[-1] if items is None else items
         if part.shape != (last - first, items):
             raise InputError("scores have one row for each person, and every row the same items")
-        if not max(-part.min(), part.max()) <= _LARGEST_SCORE * step:
+        if not np.all(np.isfinite(part)):
             raise InputError(_UNUSABLE)
+        # Cutting moves no two scores further apart; a refusal would tell of them.
+        part = np.clip(part, -_LARGEST_SCORE * step, _LARGEST_SCORE * step)
         event = dataclasses.replace(paid.each, count=last - first)
         chosen[first:last] = chooser.release(to_grid(part, step), event, paid)
         first, size = last, max(1, _CELLS // items)

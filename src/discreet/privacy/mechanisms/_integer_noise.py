@@ -12,16 +12,17 @@ from discreet.privacy._events import Event
 from discreet.privacy._receipt import Leave
 from discreet.privacy.noise import Law, add_noise
 
-_LARGEST = 2**61
-
 
 def release_with_noise(
     values: npt.NDArray[Any], law: Law, event: Event, receipt: Leave, *, in_place: bool
 ) -> npt.NDArray[np.int64]:
     """Check everything, redeem the event, then draw: values plus noise, in the same shape.
 
+    Sums are modulo 2^64, and no value is looked at: a refusal would tell something of them, and a
+    remainder tells nothing that the sum does not.
+
     Raises:
-        InputError: The values are not integers, or too large for 64 bits once noise is added.
+        InputError: The values are not integers.
         NotCharged: The receipt does not cover the event.
     """
     if event.count != 1:
@@ -31,8 +32,6 @@ def release_with_noise(
     flags = values.flags
     if in_place and not (values.dtype == np.int64 and flags.c_contiguous and flags.writeable):
         raise InputError("noise is added in place to a contiguous, writeable int64 array only")
-    if values.size and (int(values.max()) > _LARGEST or int(values.min()) < -_LARGEST):
-        raise InputError("a private statistic exceeds 2^61 grid units; use a coarser grid")
-    noisy = values if in_place else np.array(values, dtype=np.int64, order="C")
+    noisy = values if in_place else values.astype(np.int64, order="C")
     add_noise(law, noisy.reshape(-1), receipt.redeem(event))
     return noisy

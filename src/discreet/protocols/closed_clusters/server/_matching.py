@@ -1,0 +1,226 @@
+"""Comparing tags as uploads come, in blocks, so that memory does not grow with their number."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from discreet.domain import InputError
+from discreet.protocols.closed_clusters.messages import (
+    PROTOCOL,
+    Collection,
+    Directory,
+    TagUpload,
+    agree,
+    key_info,
+    public_bytes,
+)
+from discreet.protocols.closed_clusters.server._clusters import Clusters, group
+from discreet.protocols.closed_clusters.server._waiting import Slots, Waiting, Words, same
+
+_KIND = f"{PROTOCOL} tags"
+_COPIES = 4  # of a block's tags that exist at one moment: as they came, stacked, turned, compared
+
+
+def read_upload(collection: Collection, content: Any) -> TagUpload:
+    """An upload from its JSON object or its bytes; `Matching.check` is the next step.
+
+    Raises:
+        InputError: It is not of the form, or of another epoch.
+    """
+    read = TagUpload.from_bytes if isinstance(content, bytes) else TagUpload.from_json
+    upload = read(content)
+    upload.check_epoch(collection)
+    return upload
+
+
+class Matching:
+    """The tags of one epoch: who agreed with whom.
+
+    Tags wait on disk until their counterpart comes, and are dropped then; what stays is eight bytes
+    for each pair that agreed. In memory is one block of uploads at a time.
+
+    Args:
+        collection: The announced parameters.
+        directory: The whole directory.
+        private: The server's X25519 private key, 32 bytes.
+        folder: Where tags wait; a temporary folder if absent.
+        memory: About how many bytes to use for a block.
+
+    Raises:
+        InputError: The directory is not the collection's, or not signed by its authority.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        directory: Directory,
+        private: bytes,
+        folder: str | os.PathLike[str] | None = None,
+        memory: int = 1 << 27,
+    ) -> None:
+        self.collection = collection
+        self._private = X25519PrivateKey.from_private_bytes(private)
+        if public_bytes(self._private) != collection.server:
+            raise InputError("the private key is not that of the announced server key")
+        self._memory, self._files = memory, 0
+        self._waiting: list[Waiting] = []
+        self._matches = [np.empty((0, 2), np.int32)]
+        self._stop = np.zeros(0, np.int64)
+        self._gone = np.zeros(0, np.bool_)
+        self.directory = directory
+        self.update(directory)
+        self._temporary = tempfile.TemporaryDirectory(prefix="tags-", dir=folder)
+
+    def __repr__(self) -> str:
+        return f"Matching(epoch {self.collection.epoch}, {len(self._stop):,} slots)"
+
+    def __enter__(self) -> Matching:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget the tags that wait."""
+        self._waiting = []
+        self._temporary.cleanup()
+
+    def update(self, directory: Directory) -> None:
+        """Take a newer directory of the same epoch: slots for who joined, nothing of who left.
+
+        Raises:
+            InputError: It is not a newer one of this epoch, or not signed by the authority.
+        """
+        directory.verify(self.collection.authority)
+        wanted = (self.collection.epoch, self.collection.hash_digest, self.collection.bits)
+        if (directory.epoch, directory.hash_digest, directory.bits) != wanted:
+            raise InputError("the directory is of another epoch or hash than the collection")
+        if directory.version < self.directory.version or directory.slots < len(self._stop):
+            raise InputError("the directory is older than the one in use")
+        self.directory = directory
+        self._stop = np.append(self._stop, np.zeros(directory.slots - len(self._stop), np.int64))
+        self._gone = np.zeros(directory.slots, np.bool_)
+        self._gone[directory.gone] = True
+        self._stop[self._gone] = 0
+        self._matches = [part[~self._gone[part].any(axis=1)] for part in self._matches]
+        self._prune()
+
+    def next_slot(self, slot: int) -> int:
+        """The slot at which the next tags of a member have to start."""
+        return int(self._stop[slot])
+
+    def check(self, upload: TagUpload) -> None:
+        """Whether an upload may be taken.
+
+        Raises:
+            InputError: It is of another epoch, of nobody in the directory, does not go on where
+                the sender's tags end, or was not made with the key of its slot.
+        """
+        upload.check_epoch(self.collection)
+        if upload.slot >= len(self._stop) or self._gone[upload.slot]:
+            raise InputError(f"{_KIND}: nobody is in slot {upload.slot:,}")
+        due = self.next_slot(upload.slot)
+        if upload.first != due or not upload.slot < upload.stop <= len(self._stop):
+            raise InputError(
+                f"{_KIND}: from slot {due:,} to at most {len(self._stop):,} were expected, the "
+                "sender's own slot among those that then have one"
+            )
+        owner = self.directory.keys[upload.slot].tobytes()
+        info = key_info(
+            "mac", owner, self.collection.server, self.collection.hash_digest, upload.epoch
+        )
+        right = upload.mac_under(agree(self._private, owner, info))
+        if not hmac.compare_digest(right, upload.mac):
+            raise InputError(f"{_KIND}: not sent by the owner of slot {upload.slot:,}")
+
+    def add(self, uploads: Iterable[TagUpload]) -> None:
+        """Take uploads, in any order, and compare them with what is there.
+
+        Raises:
+            InputError: `check` refuses one; those before it are taken.
+        """
+        block: dict[int, TagUpload] = {}
+        size = 0
+        try:
+            for upload in uploads:
+                if upload.slot in block or size + len(upload.tags) > self._memory // _COPIES:
+                    self._take(list(block.values()))
+                    block, size = {}, 0
+                self.check(upload)
+                block[upload.slot] = upload
+                size += len(upload.tags)
+        finally:
+            self._take(list(block.values()))
+
+    def clusters(self) -> Clusters:
+        """Who is together, as far as the tags that came say it."""
+        return group(np.concatenate(self._matches), self._stop)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """How much of the tags is kept, on disk."""
+        return sum(part.size for part in self._waiting)
+
+    def _take(self, block: list[TagUpload]) -> None:
+        if not block:
+            return
+        senders = np.array([upload.slot for upload in block], np.int64)
+        stops = np.array([upload.stop for upload in block], np.int64)
+        first = min(upload.first for upload in block)
+        tags = np.zeros((len(block), int(stops.max()) - first, 2), np.uint64)
+        for row, upload in zip(tags, block, strict=True):
+            row[upload.first - first : upload.stop - first] = upload.words()
+        block.clear()
+        found = [part.compare(senders, first, tags) for part in self._waiting]
+        found.append(_within(senders, first, tags))
+        pairs = np.concatenate(found)
+        pairs = pairs[~self._gone[pairs].any(axis=1)]
+        self._matches.append(np.sort(pairs, axis=1).astype(np.int32))
+        self._stop[senders] = stops
+        self._keep(senders, first, tags)
+        self._prune()
+
+    def _keep(self, senders: Slots, first: int, tags: Words) -> None:
+        slots = np.arange(first, first + tags.shape[1])
+        slots = slots[(self._stop[slots] <= senders.max()) & ~self._gone[slots]]
+        if len(slots):
+            path = Path(self._temporary.name) / f"{self._files}.tags"
+            self._files += 1
+            self._waiting.append(Waiting(path, senders, slots, tags[:, slots - first]))
+
+    def _prune(self) -> None:
+        self._waiting = [part for part in self._waiting if part.prune(self._stop, self._gone)]
+
+
+def _within(senders: Slots, first: int, tags: Words) -> Slots:
+    """The pairs inside one block that agree."""
+    inside = np.flatnonzero((senders >= first) & (senders < first + tags.shape[1]))
+    slots = senders[inside]
+    square = tags[inside[:, None], slots - first]
+    one, other = np.nonzero(np.triu(same(square, square.transpose(1, 0, 2)), 1))
+    return np.column_stack((slots[one], slots[other]))
+
+
+def build(
+    collection: Collection,
+    directory: Directory,
+    private: bytes,
+    uploads: Iterable[TagUpload],
+    memory: int = 1 << 27,
+) -> Clusters:
+    """The clusters of all uploads at once; see `Matching` for the arguments.
+
+    Raises:
+        InputError: The directory or an upload is refused.
+    """
+    with Matching(collection, directory, private, memory=memory) as matching:
+        matching.add(uploads)
+        return matching.clusters()

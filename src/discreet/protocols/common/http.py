@@ -1,0 +1,255 @@
+"""A person's side of the HTTP service: one connection, and the capability in the person's file.
+
+    service = ServiceClient("https://example.org", "me.state")
+    collection = Collection.from_json(service.collection(), service.catalog())
+    service.enroll()
+    service.report(LocalClient(collection, "me.state").report({"Alien": 5}).as_json())
+    service.fetch_release("movies.discreet")
+    service.delete()
+
+Ratings never come here: only messages that a protocol's client has made.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import json
+import os
+import urllib.parse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.protocols.common._download import Download
+from discreet.protocols.common._state import StateFile
+
+_MOST_BYTES = 1 << 28
+_KEY = "service"
+_TRIES = 3
+
+
+class ServiceClient:
+    """Speaks to one service.
+
+    Args:
+        server: Its URL, https://... or, on this very machine, http://...
+        state: The person's own file, which the protocol's client shares; without one nothing that
+            needs a capability can be done.
+        insecure: Take http:// to another machine: everybody on the way can then read and use the
+            capability.
+        timeout: Seconds to wait for an answer.
+
+    Raises:
+        InputError: The URL cannot be used.
+    """
+
+    def __init__(
+        self,
+        server: str,
+        state: str | os.PathLike[str] | None = None,
+        *,
+        insecure: bool = False,
+        timeout: float = 60.0,
+    ) -> None:
+        self.server = server.rstrip("/")
+        parts = urllib.parse.urlsplit(self.server)
+        host = parts.hostname
+        wrong = parts.query or parts.fragment or parts.username or parts.password
+        if parts.scheme not in ("http", "https") or host is None or wrong:
+            raise InputError("a server is a URL like https://example.org")
+        if parts.scheme == "http" and not insecure and not _is_here(host):
+            raise InputError(f"http:// to {host} is readable on the way; use https://")
+        self._prefix = parts.path
+        secure = parts.scheme == "https"
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        try:
+            self._connection = kind(host, parts.port, timeout=timeout)
+        except ValueError:
+            raise InputError("a server is a URL like https://example.org:8000") from None
+        self._path = None if state is None else Path(state)
+        self._collection: dict[str, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"ServiceClient({self.server})"
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def collection(self) -> dict[str, Any]:
+        """What the server collects: the announcement of a protocol's `Collection`."""
+        if self._collection is None:
+            self._collection = self._object("GET", "/v1/collection")
+        return self._collection
+
+    def catalog(self) -> Catalog:
+        """The items.
+
+        Raises:
+            InputError: The answer is no catalogue, or not the one that its digest says.
+        """
+        told = self._object("GET", "/v1/catalog")
+        try:
+            found = Catalog(told["ids"], told["titles"], CatalogOrigin(told["origin"]))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{self.server} sent no catalogue") from None
+        if found.digest() != told.get("digest"):
+            raise InputError(f"{self.server} sent a catalogue that is not what its digest says")
+        return found
+
+    def scale(self) -> Scale:
+        """The scale that ratings live on."""
+        return Scale.parse(str(self._object("GET", "/v1/catalog").get("scale")))
+
+    def enroll(self) -> None:
+        """Get a capability and keep it; nothing happens if there is one already."""
+        file = self._file()
+        if self._known(file.read()) is not None:
+            return
+        capability = self._object("POST", "/v1/enrolments").get("capability")
+        if not isinstance(capability, str):
+            raise InputError(f"{self.server} sent no capability")
+        with file.change() as state:
+            state[_KEY] = {"server": self.server, "capability": capability}
+
+    @property
+    def enrolled(self) -> bool:
+        """Whether the person's file has a capability for this server."""
+        return self._known(self._file().read()) is not None
+
+    def report(self, message: Mapping[str, Any]) -> None:
+        """Send a message in place of the last one; it is on the server's disk when this returns."""
+        self._ask("PUT", "/v1/report", json.dumps(message).encode(), self._capability())
+
+    def sent(self) -> dict[str, Any]:
+        """What the server has of this person."""
+        return self._object("GET", "/v1/report", secret=self._capability())
+
+    def withdraw(self) -> None:
+        """Delete what was sent; the capability stays."""
+        self._ask("DELETE", "/v1/report", secret=self._capability())
+
+    def delete(self) -> None:
+        """Delete what was sent and the capability, at the server first and then here.
+
+        What the protocol's client remembers stays: it keeps count of what was ever told.
+        """
+        self._ask("DELETE", "/v1/enrolment", secret=self._capability())
+        with self._file().change() as state:
+            state.pop(_KEY, None)
+
+    def fetch_release(self, path: str | os.PathLike[str]) -> bool:
+        """Bring a file up to the release that is served: False if it was so already.
+
+        A fetch that breaks off goes on where it was; the file changes whole or not at all.
+
+        Raises:
+            InputError: It cannot be fetched, or is not what its digest says, or cannot be written.
+        """
+        return Download(self, "/v1/release", Path(path), _TRIES).run()
+
+    def rebuild(self, token: str) -> dict[str, Any]:
+        """For the administrator: begin to build a release."""
+        return self._object("POST", "/v1/admin/rebuild", secret=token)
+
+    def statistics(self, token: str) -> dict[str, Any]:
+        """For the administrator: the numbers."""
+        return self._object("GET", "/v1/admin/statistics", secret=token)
+
+    def open(
+        self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
+    ) -> http.client.HTTPResponse:
+        """Send a request; the answer's body is still to be read.
+
+        Raises:
+            InputError: There is no answer.
+        """
+        told = ({"Content-Type": "application/json"} if body else {}) | dict(headers or {})
+        try:
+            return self._exchange(method, path, body, told)
+        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+            pass  # a kept connection that the server has closed; every request bears repeating
+        except (http.client.HTTPException, OSError) as error:
+            raise self._silent(error) from None
+        try:
+            return self._exchange(method, path, body, told)
+        except (http.client.HTTPException, OSError) as error:
+            raise self._silent(error) from None
+
+    def _exchange(
+        self, method: str, path: str, body: bytes, headers: dict[str, str]
+    ) -> http.client.HTTPResponse:
+        try:
+            self._connection.request(method, self._prefix + path, body, headers)
+            return self._connection.getresponse()
+        except (http.client.HTTPException, OSError):
+            self._connection.close()
+            raise
+
+    def _silent(self, error: Exception) -> InputError:
+        reason = getattr(error, "strerror", None) or type(error).__name__
+        return InputError(f"{self.server} does not answer: {reason}")
+
+    def _ask(self, method: str, path: str, body: bytes = b"", secret: str | None = None) -> bytes:
+        headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+        answer = self.open(method, path, body, headers)
+        try:
+            content = answer.read(_MOST_BYTES + 1)
+        except (http.client.HTTPException, OSError):
+            self._connection.close()
+            raise InputError(f"{self.server} broke off its answer") from None
+        if len(content) > _MOST_BYTES:
+            self._connection.close()
+            raise InputError(f"{self.server} sent more than {_MOST_BYTES:,} bytes")
+        if answer.status >= 300:
+            raise refusal(self.server, answer.status, content)
+        return content
+
+    def _object(self, method: str, path: str, *, secret: str | None = None) -> dict[str, Any]:
+        try:
+            told = json.loads(self._ask(method, path, secret=secret))
+        except (RecursionError, ValueError):
+            told = None
+        if not isinstance(told, dict):
+            raise InputError(f"{self.server} sent something else than a JSON object")
+        return told
+
+    def _file(self) -> StateFile:
+        if self._path is None:
+            raise InputError("a state file is needed, where the capability is kept")
+        return StateFile(self._path, str(self.collection().get("protocol")))
+
+    def _known(self, state: Mapping[str, Any]) -> str | None:
+        told = state.get(_KEY)
+        if told is None:
+            return None
+        if not isinstance(told, dict) or not isinstance(told.get("capability"), str):
+            raise InputError("its capability is damaged", path=self._path)
+        if told.get("server") != self.server:
+            raise InputError("is enrolled at another server; use a file a server", path=self._path)
+        return str(told["capability"])
+
+    def _capability(self) -> str:
+        found = self._known(self._file().read())
+        if found is None:
+            raise InputError("is not enrolled yet: discreet client enroll", path=self._path)
+        return found
+
+
+def refusal(server: str, status: int, content: bytes) -> InputError:
+    """The error for an answer that is no success, with the server's reason if it gave one."""
+    try:
+        reason = str(json.loads(content)["reason"])[:200]
+    except (KeyError, RecursionError, TypeError, ValueError):
+        reason = ""
+    plain = "".join(letter for letter in reason if letter.isprintable())
+    return InputError(f"{server} refused ({status})" + (f": {plain}" if plain else ""))
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,156 @@
+"""The client: draws a report once an epoch, keeps it, and keeps count of what it cost."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.domain import InputError, OwnRatings
+from discreet.privacy import Event, Randomness, SystemRandomness, Unit, event_from_dict
+from discreet.privacy.accounting import FilterAccountant
+from discreet.protocols.common import StateFile
+from discreet.protocols.local_reports.client._draw import draw_report
+from discreet.protocols.local_reports.client._lock import alone
+from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Report
+
+_SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a person's reports have cost so far, over all epochs and collections.
+
+    Attributes:
+        events: One for each report that was drawn.
+    """
+
+    events: tuple[Event, ...]
+
+    @property
+    def reports(self) -> int:
+        """How many reports were drawn; repeating one costs nothing."""
+        return len(self.events)
+
+    @property
+    def per_rating(self) -> float:
+        """Epsilon for one rating: epsilons add up."""
+        return FilterAccountant().epsilon(list(self.events), 0.0) if self.events else 0.0
+
+    @property
+    def per_user(self) -> float:
+        """Epsilon for everything that the person rated or not: n times as much, n the catalogue."""
+        seen = [event.seen_by(Unit.USER) for event in self.events]
+        bounded = [event for event in seen if event is not None]
+        return FilterAccountant().epsilon(bounded, 0.0) if bounded else 0.0
+
+    def __str__(self) -> str:
+        reports = f"{self.reports:,} report" + ("" if self.reports == 1 else "s")
+        return (
+            f"{reports} drawn: epsilon {self.per_rating:,.4g} for each rating, "
+            f"{self.per_user:,.6g} for all of them together"
+        )
+
+
+class LocalClient:
+    """One person's side of a collection.
+
+    Args:
+        collection: What the server announces. A server can announce epoch after epoch to get
+            fresh answers: look at `cost` before `report`, or set a limit.
+        state: The person's own file, or where it shall be.
+        limit: The most epsilon for each rating that all reports together may cost; a report that
+            would pass it is refused.
+        randomness: For tests and experiments; from the operating system if absent.
+    """
+
+    def __init__(
+        self,
+        collection: Collection,
+        state: StateFile | str | os.PathLike[str],
+        *,
+        limit: float | None = None,
+        randomness: Randomness | None = None,
+    ) -> None:
+        self.collection, self.limit = collection, limit
+        self._file = state if isinstance(state, StateFile) else StateFile(state, PROTOCOL)
+        self._randomness = randomness or SystemRandomness()
+
+    def __repr__(self) -> str:
+        return "LocalClient(private)"
+
+    @property
+    def spent(self) -> Spent:
+        """The running total."""
+        return _spent(self._file, self._file.read())
+
+    @property
+    def cost(self) -> float:
+        """What `report` would add to each rating's epsilon: 0 if the answer is there already."""
+        kept = self._kept(self._file.read())
+        return 0.0 if kept is not None else self.collection.epsilon
+
+    def report(self, own: Mapping[str, float] | OwnRatings) -> Report:
+        """The answers for this epoch: the first ever given, or new ones, on disk before they leave.
+
+        Within an epoch later ratings and changed ones change nothing.
+
+        Args:
+            own: The person's own ratings; names that the catalogue does not have are left out.
+
+        Raises:
+            InputError: A rating cannot be used, the epoch is over, the limit would be passed, or
+                the state cannot be read or written; nothing was drawn.
+        """
+        collection = self.collection
+        if not isinstance(own, OwnRatings):
+            own = OwnRatings.of(own, collection.catalog, collection.scale)
+        with alone(self._file.path):
+            state = self._file.read()
+            kept = self._kept(state)
+            if kept is not None:
+                return kept
+            self._check_limit(_spent(self._file, state))
+            drawn = draw_report(collection, own, self._randomness)
+            state["events"] = [*state.get("events", []), collection.event.to_dict()]
+            state["reports"] = state.get("reports", {}) | {collection.digest: drawn.as_json()}
+            self._file.write(state)
+        return drawn
+
+    def _kept(self, state: dict[str, Any]) -> Report | None:
+        """The answers that were given in this epoch."""
+        reports = state.get("reports", {})
+        if not isinstance(reports, dict):
+            raise InputError("the kept reports are damaged", path=self._file.path)
+        told = reports.get(self.collection.digest)
+        if told is None:
+            return None
+        epoch = told.get("epoch") if isinstance(told, dict) else None
+        if not isinstance(epoch, int):
+            raise InputError("a kept report is damaged", path=self._file.path)
+        if epoch > self.collection.epoch:
+            raise InputError(
+                f"epoch {self.collection.epoch:,} is over: this client has answered epoch "
+                f"{epoch:,}, and a second answer would cost again"
+            )
+        if epoch < self.collection.epoch:
+            return None
+        return Report.from_json(told, self.collection)
+
+    def _check_limit(self, spent: Spent) -> None:
+        if self.limit is None:
+            return
+        after = spent.per_rating + self.collection.epsilon
+        if after > self.limit * (1 + _SLACK):
+            raise InputError(
+                f"this report would take each rating's epsilon to {after:g}, past your limit of "
+                f"{self.limit:g}; nothing was sent"
+            )
+
+
+def _spent(file: StateFile, state: dict[str, Any]) -> Spent:
+    events = state.get("events", [])
+    if not isinstance(events, list):
+        raise InputError("the events are damaged", path=file.path)
+    return Spent(tuple(event_from_dict(event) for event in events))

@@ -1,0 +1,258 @@
+"""What a client has sent, which of it is true, and how later ratings join it.
+
+The server sees every version, so nothing about a change may tell the true from the made-up: a
+made-up rating stays for good; each batch of new ratings brings new fakes at the same ratio, each
+batch of changed ratings changed fakes; a true rating that is taken back stays as a fake.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.privacy import Randomness
+from discreet.privacy.noise import draw_below
+from discreet.protocols.open_clusters.client._fakes import (
+    Codes,
+    HashKeeper,
+    Items,
+    choose_places,
+    draw_codes,
+    redraw_codes,
+)
+from discreet.protocols.open_clusters.messages import Collection
+
+_NAMES = ("true_items", "true_codes", "fake_items", "fake_codes", "met", "suppressed")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How one person obfuscates: the collection's terms, or stricter ones.
+
+    Attributes:
+        fakes: How made-up ratings are drawn.
+        fake_percent: How many for every hundred true ratings that are sent, at least.
+        suppress_percent: How many of a hundred true ratings are not sent.
+        popularity: How popular each item is, for `popular` fakes: counts of a release.
+    """
+
+    fakes: str
+    fake_percent: int
+    suppress_percent: int
+    popularity: npt.NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, collection: Collection, **told: Any) -> Terms:
+        """The collection's, but for what is told.
+
+        Raises:
+            InputError: Something is weaker than the collection asks for, or unusable.
+        """
+        terms = cls(collection.fakes, collection.fake_percent, collection.suppress_percent)
+        terms = replace(terms, **{name: value for name, value in told.items() if value is not None})
+        for name in ("fake_percent", "suppress_percent"):
+            if getattr(terms, name) < getattr(collection, name):
+                raise InputError(f"{name} is at least the collection's {getattr(collection, name)}")
+        # The collection knows what is possible.
+        replace(
+            collection,
+            fakes=terms.fakes,
+            fake_percent=terms.fake_percent,
+            suppress_percent=terms.suppress_percent,
+        )
+        if terms.fakes == "popular":
+            known = terms.popularity
+            if known is None or known.shape != (len(collection.catalog),):
+                raise InputError("popular fakes need the popularity of every item of the catalogue")
+            if not (np.isfinite(known).all() and known.min() >= 0):
+                raise InputError("popularity is 0 or above for every item")
+        return terms
+
+    def fakes_for(self, true: int) -> int:
+        """How many made-up ratings go with so many true ones, rounded up."""
+        return -(-true * self.fake_percent // 100)
+
+
+def _no_items() -> Items:
+    return np.empty(0, np.int32)
+
+
+def _no_codes() -> Codes:
+    return np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class History:
+    """What was sent so far.
+
+    Attributes:
+        true_items: True ratings that were sent, rising, and `true_codes` beside them.
+        fake_items: Made-up ones, rising, and `fake_codes` beside them.
+        met: Made-up ones whose item the person has rated since; they keep what was made up.
+        suppressed: Rated, and never sent.
+    """
+
+    true_items: Items = field(default_factory=_no_items)
+    true_codes: Codes = field(default_factory=_no_codes)
+    fake_items: Items = field(default_factory=_no_items)
+    fake_codes: Codes = field(default_factory=_no_codes)
+    met: Items = field(default_factory=_no_items)
+    suppressed: Items = field(default_factory=_no_items)
+
+    def __repr__(self) -> str:
+        return "History(private)"
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> History:
+        """Read what `as_state` wrote."""
+        try:
+            columns: dict[str, Any] = {
+                name: np.array(state[name], np.uint8 if "codes" in name else np.int32)
+                for name in _NAMES
+            }
+            return cls(**columns)
+        except (KeyError, OverflowError, TypeError, ValueError):
+            raise InputError("the client's state has no usable history of uploads") from None
+
+    def as_state(self) -> dict[str, Any]:
+        """Plain data for the client's own file."""
+        return {name: getattr(self, name).tolist() for name in _NAMES}
+
+    @property
+    def sent(self) -> tuple[Items, Codes]:
+        """Everything that looks rated, in rising order."""
+        return _merge((self.true_items, self.fake_items), (self.true_codes, self.fake_codes))
+
+    def changes(self, items: Items, codes: Codes) -> int:
+        """How many ratings are new, changed or gone since."""
+        known = np.concatenate((self.true_items, self.met, self.suppressed))
+        new = np.count_nonzero(~np.isin(items, known))
+        gone = np.count_nonzero(~np.isin(self.true_items, items))
+        kept, now = _common(self.true_items, items)
+        return int(new + gone + np.count_nonzero(self.true_codes[kept] != codes[now]))
+
+    def advance(
+        self,
+        items: Items,
+        codes: Codes,
+        collection: Collection,
+        terms: Terms,
+        randomness: Randomness,
+    ) -> History:
+        """What to send once these are the person's ratings.
+
+        Args:
+            items: All items that the person has rated, rising.
+            codes: The ratings beside them.
+            collection: The public terms.
+            terms: The person's own.
+            randomness: Where suppression and fakes come from.
+        """
+        now = _Now(items, codes, collection, terms, randomness)
+        then = self._without_gone(items)._with_changed(now)
+        met = np.intersect1d(then.fake_items, items).astype(np.int32)
+        known = np.concatenate((then.true_items, then.fake_items, then.suppressed))
+        new = ~np.isin(items, known)
+        new_items, new_codes = items[new], codes[new]
+        hidden = draw_below(100, len(new_items), randomness) < terms.suppress_percent
+        true_items, true_codes = _merge(
+            (then.true_items, new_items[~hidden]), (then.true_codes, new_codes[~hidden])
+        )
+        then = replace(
+            then,
+            true_items=true_items,
+            true_codes=true_codes,
+            met=met,
+            suppressed=np.sort(np.concatenate((then.suppressed, new_items[hidden]))),
+        )
+        # By the batch, not by all there is: else the floor's fakes would do for later batches too,
+        # and every item that joins would be a true one.
+        added = np.count_nonzero(~hidden) + np.count_nonzero(~np.isin(met, self.met))
+        wanted = terms.fakes_for(int(added))
+        short = collection.least - len(then.true_items) - len(then.fake_items) - wanted
+        return then._with_fakes(wanted + max(short, 0), now)
+
+    def _without_gone(self, items: Items) -> History:
+        """True ratings that the person took back become fakes."""
+        gone = ~np.isin(self.true_items, items)
+        fake_items, fake_codes = _merge(
+            (self.fake_items, self.true_items[gone]), (self.fake_codes, self.true_codes[gone])
+        )
+        return replace(
+            self,
+            true_items=self.true_items[~gone],
+            true_codes=self.true_codes[~gone],
+            fake_items=fake_items,
+            fake_codes=fake_codes,
+        )
+
+    def _with_changed(self, now: _Now) -> History:
+        """True ratings as they are now, and as many fakes changed as go with the changes."""
+        here, there = _common(self.true_items, now.items)
+        fresh = self.true_codes.copy()
+        fresh[here] = now.codes[there]
+        changed = int(np.count_nonzero(fresh != self.true_codes))
+        fakes = self.fake_codes.copy()
+        if changed:
+            open_ = ~np.isin(self.fake_items, self.met)
+            which = choose_places(open_, now.terms.fakes_for(changed), None, now.randomness)
+            fakes[which] = redraw_codes(
+                now.terms.fakes, now.mean, now.collection.parts, fakes[which], now.randomness
+            )
+        return replace(self, true_codes=fresh, fake_codes=fakes)
+
+    def _with_fakes(self, count: int, now: _Now) -> History:
+        """So many more fakes, on items that are neither rated nor sent; fewer if none are left."""
+        free = np.ones(len(now.collection.catalog), np.bool_)
+        for taken in (now.items, self.true_items, self.fake_items, self.suppressed):
+            free[taken] = False
+        kind, parts = now.terms.fakes, now.collection.parts
+        popularity = now.terms.popularity if kind == "popular" else None
+        places = choose_places(free, count, popularity, now.randomness)
+        if kind == "same-hash" and len(places):
+            cluster_hash = now.collection.cluster_hash
+            wanted = cluster_hash.value(now.items, now.codes)
+            keeper = HashKeeper(cluster_hash, *self.sent, places, wanted)
+            drawn = keeper.choose(now.mean, parts, now.randomness)
+        else:
+            drawn = draw_codes(kind, now.mean, parts, (len(places),), now.randomness)
+        items, codes = _merge((self.fake_items, places), (self.fake_codes, drawn))
+        return replace(self, fake_items=items, fake_codes=codes)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Now:
+    """The person's ratings as they are, and how to obfuscate them."""
+
+    items: Items
+    codes: Codes
+    collection: Collection
+    terms: Terms
+    randomness: Randomness
+
+    @property
+    def mean(self) -> float:
+        return float(self.codes.mean()) if len(self.codes) else self.collection.parts / 2
+
+
+def share_true(true: int, fakes: int) -> float:
+    """N / (N + M): how sure anybody can be of a rating by counting alone."""
+    return true / (true + fakes) if true + fakes else math.nan
+
+
+def _merge(items: tuple[Items, Items], codes: tuple[Codes, Codes]) -> tuple[Items, Codes]:
+    both, beside = np.concatenate(items), np.concatenate(codes)
+    order = np.argsort(both, kind="stable")
+    return both[order], beside[order]
+
+
+def _common(one: Items, other: Items) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where the items that both have are in each."""
+    _, here, there = np.intersect1d(one, other, assume_unique=True, return_indices=True)
+    return here, there

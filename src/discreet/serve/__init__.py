@@ -1,0 +1,22 @@
+"""The HTTP service: publishes a release, and collects what people send to make the next one.
+
+Needs the parts that `pip install 'discreet[serve]'` brings.
+"""
+
+from discreet.serve._app import make_app
+from discreet.serve._collectors import KINDS, Collector
+from discreet.serve._rates import Rate
+from discreet.serve._run import run
+from discreet.serve._settings import Settings, check_token
+from discreet.serve._store import database_url
+
+__all__ = [
+    "KINDS",
+    "Collector",
+    "Rate",
+    "Settings",
+    "check_token",
+    "database_url",
+    "make_app",
+    "run",
+]

@@ -1,0 +1,53 @@
+"""The process that builds: an order on standard input, one line of JSON on standard output."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any
+
+from discreet.domain import Catalog, CatalogOrigin, DiscreetError
+from discreet.serve._collectors import Collector
+from discreet.serve._store import Store
+
+_NICENESS = 10
+
+
+def build(order: dict[str, Any]) -> dict[str, Any]:
+    """Build what was ordered: how many reports went in, and how long it took."""
+    ids, titles, origin = order["catalog"]
+    catalog = Catalog(ids, titles, CatalogOrigin(origin))
+    collector = Collector.from_json(order["kind"], order["collection"], catalog)
+    begun = time.monotonic()
+    counted = 0
+
+    def contents() -> Any:
+        nonlocal counted
+        for content in store.contents(collector.digest):
+            counted += 1
+            yield content
+
+    store = Store(order["database"])
+    try:
+        collector.build(contents()).save(order["output"])
+    finally:
+        store.close()
+    return {"reports": counted, "building_seconds": round(time.monotonic() - begun, 3)}
+
+
+def main() -> None:
+    """Do it, behind those who serve."""
+    os.nice(_NICENESS)
+    try:
+        told = build(json.load(sys.stdin))
+    except DiscreetError as error:
+        told = {"reason": str(error)}
+    except Exception as error:  # noqa: BLE001  (its message may hold what people sent)
+        told = {"reason": f"the build failed: {type(error).__name__}"}
+    json.dump(told, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

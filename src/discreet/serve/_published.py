@@ -1,0 +1,165 @@
+"""What is published: a release, byte for byte, and its catalogue; as they are and compressed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.domain import Catalog, InputError, Scale
+from discreet.release import Release, load
+
+_CHUNK = 256 << 10
+_COMPRESSED_UP_TO = 64 << 20
+_WORTH_IT = 0.95
+_GZIP_LEVEL = 6
+
+
+class FileContent:
+    """A file's bytes; they stay what they were even if the file's name is given to another.
+
+    Raises:
+        InputError: It cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
+        found = os.fstat(self._file.fileno())
+        self.size, self.place = found.st_size, (found.st_dev, found.st_ino)
+
+    def read(self, begin: int, length: int) -> bytes:
+        """Bytes from `begin` on."""
+        return os.pread(self._file.fileno(), length, begin)
+
+
+class MemoryContent:
+    """Bytes in memory."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self.size = content, len(content)
+
+    def read(self, begin: int, length: int) -> bytes:
+        """Bytes from `begin` on."""
+        return self._content[begin : begin + length]
+
+
+Content = FileContent | MemoryContent
+
+
+@dataclass(frozen=True, eq=False)
+class Representation:
+    """One thing to fetch.
+
+    Attributes:
+        media_type: What its bytes are.
+        digest: SHA-256 of the bytes as they are, in hexadecimal.
+        plain: The bytes as they are.
+        compressed: The same through gzip, where that makes them fewer.
+    """
+
+    media_type: str
+    digest: str
+    plain: Content
+    compressed: Content | None
+
+    @classmethod
+    def of(cls, content: Content, media_type: str) -> Representation:
+        """Read it once: its digest, and gzip up to 64 MiB."""
+        sha = hashlib.sha256()
+        for chunk in chunks(content):
+            sha.update(chunk)
+        compressed: Content | None = None
+        if content.size <= _COMPRESSED_UP_TO:
+            # No time in its header: the same bytes always compress to the same.
+            packed = gzip.compress(content.read(0, content.size), _GZIP_LEVEL, mtime=0)
+            if len(packed) <= _WORTH_IT * content.size:
+                compressed = MemoryContent(packed)
+        return cls(media_type, sha.hexdigest(), content, compressed)
+
+    @classmethod
+    def of_json(cls, content: Any) -> Representation:
+        """A JSON document."""
+        text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return cls.of(MemoryContent(text.encode()), "application/json")
+
+
+def chunks(content: Content, begin: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The bytes from `begin` up to `end`, some at a time.
+
+    Raises:
+        OSError: A file was cut short under our hands.
+    """
+    end = content.size if end is None else end
+    while begin < end:
+        chunk = content.read(begin, min(_CHUNK, end - begin))
+        if not chunk:
+            raise OSError("the release's file was cut short while it was read")
+        begin += len(chunk)
+        yield chunk
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """A release as it is served.
+
+    Attributes:
+        release: The file.
+        catalog: Its items, as JSON.
+        about: What it is and promises, as JSON.
+    """
+
+    release: Representation
+    catalog: Representation
+    about: Representation
+
+    @classmethod
+    def open(cls, path: Path) -> Published:
+        """Check a release file whole and make it ready to be served.
+
+        Raises:
+            InputError: It is no release, or damaged.
+        """
+        while True:
+            content = FileContent(path)
+            release = load(path, verify=True)
+            found = path.stat()
+            # Else the file was replaced between the two looks at it.
+            if content.place == (found.st_dev, found.st_ino):
+                break
+        file = Representation.of(content, "application/octet-stream")
+        about = Representation.of_json(_about(release, file))
+        return cls(file, catalog_document(release.catalog, release.scale), about)
+
+
+def catalog_document(catalog: Catalog, scale: Scale) -> Representation:
+    """The items in their order, and the scale; titles only where they are not the ids."""
+    document = {
+        "digest": catalog.digest(),
+        "origin": str(catalog.origin),
+        "scale": scale.spelling,
+        "ids": catalog.ids,
+        "titles": None if catalog.titles == catalog.ids else catalog.titles,
+    }
+    return Representation.of_json(document)
+
+
+def _about(release: Release, file: Representation) -> dict[str, Any]:
+    return {
+        "method": release.method,
+        "items": len(release.catalog),
+        "catalog": release.catalog.digest(),
+        "scale": release.scale.spelling,
+        "bytes": file.plain.size,
+        "sha256": file.digest,
+        "promise": str(release.guarantee),
+        "guarantee": release.guarantee.to_dict(),
+        "parameters": dict(release.parameters),
+    }

@@ -1,0 +1,132 @@
+"""Reading requests: who asks, and a body that is never larger than it may be."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import math
+from typing import Any, NoReturn
+
+from starlette.requests import ClientDisconnect, Request
+
+from discreet.domain import InputError
+from discreet.protocols.common import capability_digest
+
+_BEARER = "bearer "
+_CHALLENGE = {"www-authenticate": "Bearer"}
+
+
+class Refused(Exception):
+    """A request that is answered with a reason and changes nothing.
+
+    Args:
+        status: 4xx or 503.
+        reason: One line; it never repeats what was sent.
+        headers: What the answer also says.
+    """
+
+    def __init__(self, status: int, reason: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.headers = status, reason, headers or {}
+
+
+def capability_of(request: Request) -> bytes:
+    """The digest of the capability that the request's Authorization header carries.
+
+    Raises:
+        Refused: 401; there is none, or it has not the shape of one.
+    """
+    try:
+        return capability_digest(_bearer(request))
+    except InputError as error:
+        raise Refused(401, error.reason, _CHALLENGE) from None
+
+
+def unknown_capability() -> Refused:
+    """The answer to a capability that nobody was given, or that was taken back."""
+    return Refused(401, "this capability is not enrolled here", _CHALLENGE)
+
+
+def check_admin(request: Request, token: str | None) -> None:
+    """Let only the administrator pass.
+
+    Raises:
+        Refused: 401, or 403 if there is no administrator.
+    """
+    if token is None:
+        raise Refused(403, "this service was started without an administrator's token")
+    # Digests have one length, so comparing them tells nothing of the token, not even its length.
+    told, known = (hashlib.sha256(t.encode()).digest() for t in (_bearer(request), token))
+    if not hmac.compare_digest(told, known):
+        raise Refused(401, "this is not the administrator's token", _CHALLENGE)
+
+
+def _bearer(request: Request) -> str:
+    told = request.headers.get("authorization", "")
+    if not told.lower().startswith(_BEARER):
+        raise Refused(401, "an Authorization header is needed: Bearer and a secret", _CHALLENGE)
+    return told[len(_BEARER) :].strip()
+
+
+async def read_body(request: Request, most: int, seconds: float) -> bytes:
+    """The whole body.
+
+    Raises:
+        Refused: 413 as soon as it is too large, 408 if it does not come in time, 415 if it is
+            compressed, 400 if it breaks off.
+    """
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "send the body as it is, without a content encoding")
+    length = request.headers.get("content-length", "")
+    if length.isdecimal() and (len(length) > 15 or int(length) > most):
+        _too_large(most)
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():
+                size += len(part)
+                if size > most:
+                    _too_large(most)
+                parts.append(part)
+    except TimeoutError:
+        raise Refused(408, "the body took too long to arrive", {"connection": "close"}) from None
+    except ClientDisconnect:
+        raise Refused(400, "the body broke off") from None
+    return b"".join(parts)
+
+
+def _too_large(most: int) -> NoReturn:
+    # The rest of the body is not read, so the connection cannot be used again.
+    raise Refused(413, f"the body may have {most:,} bytes at most", {"connection": "close"})
+
+
+def parse_json(body: bytes) -> Any:
+    """What a JSON document holds.
+
+    Raises:
+        Refused: 400; it is none, or names a field twice, or has a number that is not finite.
+    """
+    try:
+        # Decoded here: given bytes, the parser would take UTF-16 as well.
+        return json.loads(
+            body.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
+        )
+    except (RecursionError, ValueError):  # wrong UTF-8 is a ValueError too
+        pass
+    raise Refused(400, "the body should be JSON: UTF-8, finite numbers, no name twice")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError
+    return number

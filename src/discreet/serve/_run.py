@@ -1,0 +1,97 @@
+"""Running the application with uvicorn, until it is told to end."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+
+import uvicorn
+
+from discreet.domain import InputError
+from discreet.serve._app import make_app
+from discreet.serve._settings import Settings
+
+_GRACE_SECONDS = 10
+_BACKLOG = 2048
+_TURN_SECONDS = 0.0005
+_MOST_CONNECTIONS = 2000
+
+
+def run(
+    settings: Settings,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    *,
+    proxies: str | None = None,
+    ready: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Serve until SIGTERM or SIGINT; requests under way are finished, and what was sent is stored.
+
+    Args:
+        settings: What to serve.
+        host: The address to listen at.
+        port: The port; 0 for any free one.
+        proxies: The addresses of proxies, whose X-Forwarded-For names whom rate limits are for.
+        ready: Told the URL as soon as connections are taken.
+
+    Raises:
+        InputError: The release or the database cannot be used, or the address is taken.
+    """
+    app = make_app(settings)
+    listening = _listen(host, port)
+    # The thread that writes and the event loop take turns; five milliseconds are a long turn.
+    sys.setswitchinterval(_TURN_SECONDS)
+    server = uvicorn.Server(_config(app, proxies))
+    if threading.current_thread() is threading.main_thread():
+        # uvicorn raises the signal again when it is done; to end well is not to die of it.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)
+    at = f"[{host}]" if ":" in host else host
+    ready(f"http://{at}:{listening.getsockname()[1]}")
+    try:
+        server.run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+def _config(app: object, proxies: str | None) -> uvicorn.Config:
+    # Nothing is logged of a request: neither address nor path nor headers.
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    return uvicorn.Config(
+        app,  # type: ignore[arg-type]
+        access_log=False,
+        log_config=None,
+        ws="none",
+        lifespan="on",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        limit_concurrency=_MOST_CONNECTIONS,
+        proxy_headers=proxies is not None,
+        forwarded_allow_ips=proxies,
+    )
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        # Named as TCP: asyncio turns Nagle's delay (40 ms an answer) off only where it is.
+        listening = socket.socket(*found[0][:3])
+    except (OSError, OverflowError) as error:
+        raise _cannot_listen(host, port, error) from None
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(found[0][4])
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        raise _cannot_listen(host, port, error) from None
+    return listening
+
+
+def _cannot_listen(host: str, port: int, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(f"cannot listen at {host}, port {port}: {reason}")

@@ -1,0 +1,142 @@
+"""The parts of a running service, which the routes share."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import queue
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+
+from discreet.domain import InputError
+from discreet.serve._builder import Builder
+from discreet.serve._metrics import Metrics
+from discreet.serve._published import Published, Representation, catalog_document
+from discreet.serve._rates import Buckets
+from discreet.serve._requests import Refused
+from discreet.serve._settings import Settings
+from discreet.serve._store import Change, Store
+
+_log = logging.getLogger("discreet.serve")
+_BUSY = "too much is waiting to be stored; try again"
+_DOWN = "what was sent cannot be stored now; nothing was; try again"
+
+
+class Service:
+    """What is published, what is collected, and who may ask how often.
+
+    Args:
+        settings: How to run.
+
+    Raises:
+        InputError: The release or the database cannot be used, or they do not belong together.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.metrics = settings, Metrics()
+        self.published = Published.open(settings.release) if settings.release.is_file() else None
+        self.addresses = Buckets(settings.per_address)
+        self.capabilities = Buckets(settings.per_capability)
+        self.enrolments = Buckets(settings.enrolments)
+        self.builder = Builder(settings, self.metrics, self._publish)
+        self.collector = settings.collector
+        self.store: Store | None = None
+        self.collection: Representation | None = None
+        if self.collector is not None and settings.database is not None:
+            # Asked for with every upload, and the same every time.
+            self.digest, self.largest = self.collector.digest, self.collector.largest
+            self._catalog = catalog_document(
+                self.collector.catalog, self.collector.collection.scale
+            )
+            self.collection = Representation.of_json(self.collector.document)
+            self.store = Store(settings.database)
+            self.store.add_collection(self.digest, self.collector.document)
+
+    @property
+    def catalog(self) -> Representation:
+        """The catalogue: of what is collected, or else of the release."""
+        if self.store is not None:
+            return self._catalog
+        assert self.published is not None
+        return self.published.catalog
+
+    def collecting(self) -> Store:
+        """The store.
+
+        Raises:
+            Refused: 404; this service does not collect.
+        """
+        if self.store is None:
+            raise Refused(404, "this service publishes a release and collects nothing")
+        return self.store
+
+    def limit(self, what: str, buckets: Buckets, key: Hashable) -> None:
+        """Take one from a bucket.
+
+        Raises:
+            Refused: 429; it is empty.
+        """
+        wait = buckets.wait(key)
+        if wait:
+            self.metrics.limited[what] += 1
+            headers = {"retry-after": str(wait)}
+            raise Refused(429, f"too many requests: limited per {what}", headers)
+
+    def checked(self, upload: Any) -> bytes:
+        """An upload that fits the collection, as it is stored.
+
+        Raises:
+            Refused: 422; it does not fit, and why.
+        """
+        assert self.collector is not None
+        try:
+            self.collector.check(upload)
+        except InputError as error:
+            raise Refused(422, error.reason) from None
+        return json.dumps(upload, separators=(",", ":")).encode()
+
+    async def write(self, changes: Sequence[Change]) -> list[bool]:
+        """Changes that are on disk when this returns: whether each capability is enrolled.
+
+        Raises:
+            Refused: 503; they are not stored.
+        """
+        try:
+            return await asyncio.wrap_future(self.collecting().submit(changes))
+        except queue.Full:
+            raise Refused(503, _BUSY, {"retry-after": "1"}) from None
+        except SQLAlchemyError as error:
+            _log.error("the database refused a transaction: %s", type(error).__name__)
+            raise Refused(503, _DOWN, {"retry-after": "5"}) from None
+
+    async def ask(self, question: Any, *about: Any) -> Any:
+        """What the store answers, without holding up others.
+
+        Raises:
+            Refused: 503; the database does not answer.
+        """
+        try:
+            return await run_in_threadpool(question, *about)
+        except SQLAlchemyError as error:
+            _log.error("the database did not answer: %s", type(error).__name__)
+            raise Refused(503, "the database does not answer", {"retry-after": "5"}) from None
+
+    async def is_ready(self) -> bool:
+        """Whether requests would be answered well."""
+        if self.store is None:
+            return self.published is not None
+        return self.store.writer.healthy and await run_in_threadpool(self.store.ping)
+
+    async def close(self) -> None:
+        """Stop building; write whatever still waits."""
+        await self.builder.stop()
+        if self.store is not None:
+            await run_in_threadpool(self.store.close)
+
+    def _publish(self, published: Published) -> None:
+        # One assignment: every request sees the old release or the new one, whole.
+        self.published = published

@@ -1,0 +1,64 @@
+"""How a service is to run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from discreet.domain import InputError
+from discreet.serve._collectors import Collector
+from discreet.serve._rates import Rate
+
+_SHORTEST_TOKEN = 16
+_MOST_A_BATCH = 1000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that `make_app` needs.
+
+    Args:
+        release: The release's file. If there is none yet, collecting makes it.
+        collector: The protocol to collect by, and its public parameters; None: only publish.
+        database: An SQLite file or a PostgreSQL URL, where what is collected is kept.
+        admin_token: What an administrator's calls carry; None: there are no such calls.
+        per_address: Requests of one address.
+        per_capability: Requests with one capability.
+        enrolments: Enrolments from one address.
+        batch: The most reports in one request.
+        body_seconds: How long a request's body may take to arrive.
+    """
+
+    release: Path
+    collector: Collector | None = None
+    database: str | None = field(default=None, repr=False)
+    admin_token: str | None = field(default=None, repr=False)
+    per_address: Rate = field(default=Rate(600, 200), kw_only=True)
+    per_capability: Rate = field(default=Rate(30, 20), kw_only=True)
+    enrolments: Rate = field(default=Rate(30, 30), kw_only=True)
+    batch: int = field(default=100, kw_only=True)
+    body_seconds: float = field(default=30.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if (self.collector is None) != (self.database is None):
+            raise InputError("collecting needs both a protocol and a database")
+        if self.collector is None and not self.release.is_file():
+            raise InputError("there is no release here to publish", path=self.release)
+        if not 1 <= self.batch <= _MOST_A_BATCH:
+            raise InputError(f"a batch is 1 to {_MOST_A_BATCH:,} reports")
+        check_token(self.admin_token)
+
+
+def check_token(token: str | None) -> None:
+    """Refuse a token that could be guessed or that no header can carry.
+
+    Raises:
+        InputError: It is too short, or has other than visible ASCII; it is not repeated.
+    """
+    if token is None:
+        return
+    if len(token) < _SHORTEST_TOKEN or not all("!" <= letter <= "~" for letter in token):
+        raise InputError(
+            f"an administrator's token is {_SHORTEST_TOKEN} or more visible ASCII characters; "
+            "openssl rand -hex 32 makes one"
+        )

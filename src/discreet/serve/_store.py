@@ -1,0 +1,192 @@
+"""The database: what people sent, kept so that nothing acknowledged is ever lost.
+
+SQLite in WAL mode with synchronous=FULL, or PostgreSQL: a commit that returned is on disk. All
+writes go through one thread, which puts whatever waits into one transaction (group commit), so
+that a thousand uploads a second need not be a thousand flushes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, func, insert, make_url, select, text
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from discreet.domain import InputError
+from discreet.serve._tables import VERSION, about, collections, metadata, people, reports
+from discreet.serve._writer import Change, Enrol, Forget, GroupWriter, Put, Withdraw
+
+__all__ = ["Change", "Enrol", "Forget", "Put", "Store", "Withdraw", "database_url"]
+
+_PAGE = 200
+_READERS = 4
+
+
+def database_url(told: str) -> URL:
+    """A database's URL; a plain path is an SQLite file.
+
+    Raises:
+        InputError: It is neither SQLite in a file nor PostgreSQL. What was told is not repeated:
+            it may hold a password.
+    """
+    try:
+        url = make_url(told) if "://" in told else URL.create("sqlite", database=told)
+    except ArgumentError:
+        reason = "the database is a file, or a URL like postgresql://user@host/name"
+        raise InputError(reason) from None
+    if url.drivername in ("postgresql", "postgres"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise InputError("the database is an SQLite file or postgresql://user@host/name, no other")
+    if url.drivername == "sqlite" and url.database in (None, "", ":memory:"):
+        raise InputError("an SQLite database needs a file: memory forgets what was acknowledged")
+    return url
+
+
+class Store:
+    """Enrolments and reports.
+
+    Args:
+        url: See `database_url`.
+
+    Raises:
+        InputError: The database cannot be opened, or holds something else.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._engine = _engine(database_url(url))
+        try:
+            metadata.create_all(self._engine)
+            self._check_version()
+        except SQLAlchemyError as error:
+            self._engine.dispose()
+            reason = type(error).__name__
+            raise InputError(f"the database cannot be opened: {reason}") from None
+        self._writer = GroupWriter(self._engine)
+
+    @property
+    def writer(self) -> GroupWriter:
+        """What writes; it counts its batches."""
+        return self._writer
+
+    def submit(self, changes: Sequence[Change]) -> Future[list[bool]]:
+        """Write some changes; the future is done when they are on disk.
+
+        Returns:
+            Whether each change's capability is enrolled; what came with an unknown one is not
+            stored.
+
+        Raises:
+            queue.Full: Too much waits already; nothing was taken.
+        """
+        return self._writer.submit(changes)
+
+    def add_collection(self, digest: str, content: dict[str, Any]) -> None:
+        """Note the public parameters that reports will name; again and again is fine."""
+        with self._engine.begin() as connection:
+            known = select(collections.c.digest).where(collections.c.digest == digest)
+            if connection.execute(known).first() is None:
+                row = {"digest": digest, "content": json.dumps(content)}
+                connection.execute(insert(collections), row)
+
+    def is_enrolled(self, digest: bytes) -> bool:
+        """Whether a capability with this digest was given out and not taken back."""
+        with self._engine.connect() as connection:
+            found = connection.execute(select(people.c.person).where(people.c.digest == digest))
+            return found.first() is not None
+
+    def read(self, digest: bytes) -> bytes | None:
+        """What was last sent with a capability, as it is stored."""
+        asked = select(reports.c.content).join(people).where(people.c.digest == digest)
+        with self._engine.connect() as connection:
+            content = connection.execute(asked).scalar()
+        return None if content is None else bytes(content)
+
+    def contents(self, collection: str) -> Iterator[bytes]:
+        """Everything that was sent under a collection, page by page: memory stays bounded."""
+        after = -1
+        while True:
+            asked = (
+                select(reports.c.person, reports.c.content)
+                .where(reports.c.person > after, reports.c.collection == collection)
+                .order_by(reports.c.person)
+                .limit(_PAGE)
+            )
+            with self._engine.connect() as connection:
+                page = connection.execute(asked).all()
+            if not page:
+                return
+            yield from (bytes(content) for _, content in page)
+            after = page[-1].person
+
+    def figures(self, collection: str) -> dict[str, int]:
+        """How many are enrolled, how many reports there are, how many of this collection."""
+        sent = select(func.count()).select_from(reports)
+        asked = {
+            "enrolled": select(func.count()).select_from(people),
+            "reports": sent,
+            "reports_of_collection": sent.where(reports.c.collection == collection),
+        }
+        with self._engine.connect() as connection:
+            return {name: connection.execute(q).scalar_one() for name, q in asked.items()}
+
+    def ping(self) -> bool:
+        """Whether the database answers."""
+        try:
+            with self._engine.connect() as connection:
+                return connection.execute(text("SELECT 1")).scalar() == 1
+        except SQLAlchemyError:
+            return False
+
+    def close(self) -> None:
+        """Write whatever still waits, and let go of the database."""
+        self._writer.close()
+        self._engine.dispose()
+
+    def _check_version(self) -> None:
+        asked = select(about.c.value).where(about.c.name == "version")
+        with self._engine.begin() as connection:
+            found = connection.execute(asked).scalar()
+            if found is None:
+                connection.execute(insert(about), {"name": "version", "value": str(VERSION)})
+            elif found != str(VERSION):
+                raise InputError(f"the database has tables of version {found}, not {VERSION}")
+
+
+def _engine(url: URL) -> Engine:
+    # Parameters never appear in errors: they are what people sent.
+    options: dict[str, Any] = {"hide_parameters": True, "pool_size": _READERS, "max_overflow": 2}
+    if url.drivername != "sqlite":
+        return create_engine(url, pool_pre_ping=True, **options)
+    _make_private(Path(str(url.database)))
+    engine = create_engine(url, **options)
+    event.listen(engine, "connect", _prepare_sqlite)
+    return engine
+
+
+def _make_private(path: Path) -> None:
+    """The file, if it is new, so that its owner alone reads it; SQLite's others take after it."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise InputError(f"cannot be opened: {error.strerror or error}", path=path) from None
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    cursor = connection.cursor()
+    for pragma in (
+        "busy_timeout = 30000",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        # What is deleted or replaced is overwritten, not only forgotten.
+        "secure_delete = ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()

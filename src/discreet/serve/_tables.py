@@ -1,0 +1,72 @@
+"""What the database holds: digests of capabilities, and what was sent with each. Nothing else.
+
+No name, no address, no time: a row says that somebody enrolled, and what they last sent.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    event,
+)
+
+VERSION = 1
+"""Of these tables."""
+
+metadata = MetaData()
+_Number = BigInteger().with_variant(Integer(), "sqlite")
+
+about = Table(
+    "about",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+collections = Table(
+    "collections",
+    metadata,
+    Column("digest", String(128), primary_key=True),
+    Column("content", Text, nullable=False),
+)
+"""The public parameters under which something was ever sent, as JSON."""
+
+people = Table(
+    "people",
+    metadata,
+    Column("person", _Number, primary_key=True),
+    Column("digest", LargeBinary(32), nullable=False, unique=True),
+)
+
+reports = Table(
+    "reports",
+    metadata,
+    Column(
+        "person",
+        _Number,
+        ForeignKey(people.c.person, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("collection", ForeignKey(collections.c.digest), nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+# Noise does not compress: PostgreSQL need not try.
+event.listen(
+    reports,
+    "after_create",
+    lambda _table, connection, **_: (
+        connection.exec_driver_sql("ALTER TABLE reports ALTER COLUMN content SET STORAGE EXTERNAL")
+        if connection.dialect.name == "postgresql"
+        else None
+    ),
+)

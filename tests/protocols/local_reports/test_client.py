@@ -1,0 +1,164 @@
+"""The first answer is frozen, epochs cost again, and a crash never makes two answers of one."""
+
+from __future__ import annotations
+
+import json
+import stat
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.domain import InputError
+from discreet.protocols.common import StateFile
+from discreet.protocols.local_reports.client import LocalClient
+from discreet.protocols.local_reports.messages import PROTOCOL, Report
+from protocols.local_reports._making import MECHANISMS, make_collection
+
+_RATINGS = {"i0": 5.0, "i7": 2.0}
+
+
+def same(one: Report, other: Report) -> bool:
+    return one.as_json() == other.as_json()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_the_first_answer_of_an_epoch_is_frozen(tmp_path: Path, mechanism: str) -> None:
+    collection = make_collection(300, mechanism)
+    first = LocalClient(collection, tmp_path / "state").report(_RATINGS)
+    changed = {"i0": 1.0, "i7": 2.0, "i8": 4.0}
+    for ratings in (_RATINGS, changed, {}):
+        assert same(LocalClient(collection, tmp_path / "state").report(ratings), first)
+
+
+def test_a_new_epoch_is_drawn_anew_and_costs_again(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    clients = [LocalClient(make_collection(300, epoch=e), state) for e in (1, 2, 5)]
+    assert clients[0].cost == 1.0
+    reports = [client.report(_RATINGS) for client in clients]
+    assert clients[0].collection.digest == clients[2].collection.digest
+    assert [report.epoch for report in reports] == [1, 2, 5]
+    assert len({report.reported for report in reports}) == 3
+    assert clients[2].cost == 0.0
+    assert same(clients[2].report({}), reports[2])
+    with pytest.raises(InputError, match="epoch 2 is over"):
+        clients[1].report(_RATINGS)
+
+
+def test_the_running_total_is_kept_over_epochs_and_collections(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    assert LocalClient(make_collection(40), state).spent.per_rating == 0
+    for epoch in (1, 2):
+        LocalClient(make_collection(40, epoch=epoch), state).report(_RATINGS)
+    other = LocalClient(make_collection(50, "randomized-response", 0.5), state)
+    other.report(_RATINGS)
+    spent = other.spent
+    assert spent.reports == 3
+    assert spent.per_rating == pytest.approx(2.5)
+    assert spent.per_user == pytest.approx(2 * 40 + 50 * 0.5)
+    assert str(spent) == (
+        "3 reports drawn: epsilon 2.5 for each rating, 105 for all of them together"
+    )
+    # The answers of the first collection are still there: going back and forth costs nothing.
+    back = LocalClient(make_collection(40, epoch=2), state)
+    assert back.cost == 0.0
+    back.report({})
+    assert back.spent.reports == 3
+
+
+def test_a_limit_is_not_passed(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    LocalClient(make_collection(40), state, limit=1.0).report(_RATINGS)
+    before = state.read_bytes()
+    greedy = LocalClient(make_collection(40, epoch=2), state, limit=1.5)
+    with pytest.raises(InputError, match=r"epsilon to 2, past your limit of 1.5"):
+        greedy.report(_RATINGS)
+    assert state.read_bytes() == before
+    assert LocalClient(make_collection(40), state, limit=1.0).report({}).epoch == 1
+
+
+def test_an_answer_once_drawn_is_never_redrawn(tmp_path: Path) -> None:
+    """The process dies after the state was written and before the report left the house."""
+    collection, state = make_collection(300), tmp_path / "state"
+
+    class Dying(StateFile):
+        def write(self, state: dict[str, Any]) -> None:
+            super().write(state)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LocalClient(collection, Dying(state, PROTOCOL)).report(_RATINGS)
+    kept = json.loads(state.read_text())["state"]["reports"][collection.digest]
+    again = LocalClient(collection, state)
+    assert again.cost == 0.0
+    assert again.report({"i1": 3.0}).as_json() == kept
+    assert again.spent.reports == 1
+
+
+def test_what_was_not_written_was_not_spent(tmp_path: Path) -> None:
+    """The disk is full: nothing was told to anybody, so nothing was spent."""
+    collection, state = make_collection(300), tmp_path / "state"
+    LocalClient(collection, state).report(_RATINGS)
+    before = state.read_bytes()
+
+    class Full(StateFile):
+        def write(self, state: dict[str, Any]) -> None:
+            raise InputError("cannot be written: no space", path=self.path)
+
+    following = make_collection(300, epoch=2)
+    with pytest.raises(InputError, match="no space"):
+        LocalClient(following, Full(state, PROTOCOL)).report(_RATINGS)
+    assert state.read_bytes() == before
+    assert LocalClient(following, state).spent.reports == 1
+
+
+def test_clients_at_the_same_time_give_one_answer(tmp_path: Path) -> None:
+    collection, state = make_collection(300), tmp_path / "state"
+    with ThreadPoolExecutor(8) as pool:
+        reports = list(
+            pool.map(lambda _: LocalClient(collection, state).report(_RATINGS), range(16))
+        )
+    assert all(same(report, reports[0]) for report in reports)
+    assert LocalClient(collection, state).spent.reports == 1
+
+
+def test_the_state_is_private_and_holds_no_rating(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    client = LocalClient(make_collection(30), state)
+    client.report(_RATINGS)
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600
+    assert "i7" not in state.read_text()
+    assert repr(client) == "LocalClient(private)"
+
+
+def test_unknown_names_are_left_out_and_wrong_ratings_refused(tmp_path: Path) -> None:
+    client = LocalClient(make_collection(30), tmp_path / "state")
+    with pytest.raises(InputError, match="not on the scale"):
+        client.report({"i1": 9.0})
+    assert client.spent.reports == 0
+    assert client.report({"nowhere": 3.0}).epoch == 1
+
+
+@pytest.mark.parametrize(
+    ("damage", "complaint"),
+    [
+        ({"reports": 3}, "the kept reports are damaged"),
+        ({"events": {}}, "the events are damaged"),
+        ({"events": [{"kind": "dice"}]}, "not a kind of spend"),
+    ],
+)
+def test_a_damaged_state_is_refused(tmp_path: Path, damage: dict[str, Any], complaint: str) -> None:
+    state = tmp_path / "state"
+    client = LocalClient(make_collection(30), state)
+    client.report(_RATINGS)
+    StateFile(state, PROTOCOL).write(StateFile(state, PROTOCOL).read() | damage)
+    following = LocalClient(make_collection(30, epoch=2), state)
+    with pytest.raises(InputError, match=complaint):
+        following.report(_RATINGS)
+
+
+def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
+    client = LocalClient(make_collection(3), tmp_path / "nowhere" / "state")
+    with pytest.raises(InputError, match="cannot be locked"):
+        client.report({})
