@@ -70,6 +70,11 @@ class Bench:
         distance = float(np.sqrt(np.mean((private - reference) ** 2)))
         return max(0.0, 1 - distance / self.width)
 
+    def explained(self, predicted: _Floats) -> float:
+        """Which part of the variance of held-out ratings is foreseen; 1 of presence."""
+        error = self.error(predicted)
+        return 1.0 if error is None else max(1 - error**2 / float(self._truth.var()), 0.0)
+
     def error(self, predicted: _Floats) -> float | None:
         """The RMSE on the held-out ratings; None of presence, which nobody rates."""
         if self.train.scale.presence:

@@ -32,9 +32,9 @@ class Consequence:
         method: Its name.
         epsilon: Of what `of` says, and of nothing more.
         of: A user, a rating, a report on one item or one answer.
-        utility: One minus the distance between the held-out predictions with noise and those of the
-            same method without, in the same unit for every method: 0 is as far off as telling
-            everybody the same.
+        utility: How good the method is without noise, compared with the best of those tried, times
+            one minus the distance between the held-out predictions with noise and without, in the
+            same unit for every method: 0 is as far off as telling everybody the same.
         utility_band: Student's, over the draws of the noise.
         risk: How often the ideal adversary finds out a rating, or of presence whether a record is
             there: from everything the method publishes, and from all other records.
@@ -138,13 +138,16 @@ def consequences(
     bench = Bench(ratings, attacks=attacks, draws=draws, seed=seed)
     told = {"protect": protect, "delta": delta}
     subjects = {name: subject_of(bench, name, told) for name in names}
+    references = {name: subject.without_noise() for name, subject in subjects.items()}
+    explained = {name: bench.explained(each) for name, each in references.items()}
+    most = max(*explained.values(), 1e-9)
     found: list[Consequence] = []
     for name, subject in subjects.items():
-        reference = subject.without_noise()
         for epsilon in budgets:
             if progress is not None:
                 progress("attacks", len(found), len(names) * len(budgets))
-            found.append(_measure(bench, name, subject, reference, epsilon))
+            quality = explained[name] / most
+            found.append(_measure(bench, name, subject, references[name], quality, epsilon))
     return found
 
 
@@ -156,7 +159,7 @@ def _budgets(epsilons: Iterable[float]) -> list[float]:
 
 
 def _measure(
-    bench: Bench, name: str, subject: Subject, reference: Any, epsilon: float
+    bench: Bench, name: str, subject: Subject, reference: Any, quality: float, epsilon: float
 ) -> Consequence:
     bounds = np.linspace(0, len(bench.victims), bench.draws + 1).astype(int)
     utilities, errors, guesses = [], [], []
@@ -164,7 +167,7 @@ def _measure(
         victims = bench.victims.part(int(bounds[draw]), int(bounds[draw + 1]))
         source = bench.randomness(name, epsilon, draw)
         predicted, likelihoods = subject.draw(epsilon, victims, source)
-        utilities.append(bench.utility(predicted, reference))
+        utilities.append(quality * bench.utility(predicted, reference))
         errors.append(bench.error(predicted))
         guesses.append(guess(victims, likelihoods, bench.choices))
     known = [error for error in errors if error is not None]

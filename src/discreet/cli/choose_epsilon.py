@@ -223,7 +223,7 @@ def _show(
     _console.say(
         "\n* worth most with this method; + as good within 95 % confidence.\n"
         "Epsilon: " + ", ".join(_units(choices)) + ".\n"
-        "Utility: 1 is what the same method predicts without noise, 0 the same for everybody.\n"
+        "Utility: 1 is what the best of these methods predicts without noise, 0 the same for all.\n"
         "Risk: how often an adversary is right who knows all other records and sees everything\n"
         f"that the method gives out. Guessing alone: {best.prior:.2f} by the other ratings, "
         f"{best.majority:.2f} by majority."

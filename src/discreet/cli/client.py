@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli import _console, _own_ratings
 from discreet.cli import recommend as recommending
-from discreet.domain import InputError
+from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:
     from discreet.protocols.common.http import ServiceClient
@@ -104,6 +104,12 @@ def _service(server: str, state: Path, insecure: bool) -> ServiceClient:
     return ServiceClient(server, state, insecure=insecure)
 
 
+def _own(ratings: Path, collection: Any) -> OwnRatings:
+    own = OwnRatings.of(_own_ratings.read(ratings, None), collection.catalog, collection.scale)
+    _own_ratings.report_unknown(own.unknown, collection.catalog)
+    return own
+
+
 def _local(
     service: ServiceClient, state: Path, ratings: Path, limit: float | None
 ) -> tuple[dict[str, Any], list[str]]:
@@ -113,7 +119,7 @@ def _local(
     collection = Collection.from_json(service.collection(), service.catalog())
     client = LocalClient(collection, state, limit=limit)
     repeated = client.cost == 0
-    message = client.report(_own_ratings.read(ratings, None))
+    message = client.report(_own(ratings, collection))
     said = ["the answers of this epoch are frozen: the same ones were sent again"] * repeated
     return message.as_json(), [*said, str(client.spent)]
 
@@ -126,8 +132,9 @@ def _open(
 
     if limit is not None:
         raise InputError("--limit is for local reports: open clusters have no epsilon")
-    client = OpenClient(Collection.from_json(service.collection(), service.catalog()), state)
-    message = client.report(_own_ratings.read(ratings, None))
+    collection = Collection.from_json(service.collection(), service.catalog())
+    client = OpenClient(collection, state)
+    message = client.report(_own(ratings, collection))
     return message.as_json(), client.standing().sentences()
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli import _console
-from discreet.domain import Catalog, InputError, MissingPart, Scale
+from discreet.domain import Catalog, InputError, Scale
+from discreet.domain.errors import MissingPart
 
 if TYPE_CHECKING:
     from discreet.serve import Collector, Settings
@@ -66,8 +67,8 @@ def serve(
 ) -> None:
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
-    Of a request nothing is logged: no address, no capability, no path. Secrets are read from files
-    or variables and never from the command line, which everybody on the machine can read.
+    Of a request nothing is logged: no address, no capability, no path. A database's password is
+    better told by the variable: everybody on the machine can read a command line.
     """
     try:
         from discreet.serve import Rate, Settings, run

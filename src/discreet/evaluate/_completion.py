@@ -8,7 +8,7 @@ which scales. Z, predictions and errors are in ratings above the middle of the s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numba
@@ -19,7 +19,7 @@ from discreet.domain import InputError, OwnRatings
 from discreet.predict import People
 from discreet.privacy import Randomness
 from discreet.protocols.local_reports.client import draw_report
-from discreet.protocols.local_reports.messages import Collection, Mechanism
+from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
 
 Floats = npt.NDArray[np.float64]
 
@@ -58,21 +58,26 @@ class Reported:
         return Reported(starts, self.rows[order], self.values[order], width)
 
 
-def report_all(collection: Collection, people: People, randomness: Randomness) -> Reported:
-    """What the server sees if these people report: an experiment, nothing is remembered."""
-    items, values, counts = [], [], []
+def send_reports(
+    collection: Collection, people: People, randomness: Randomness
+) -> Iterator[Report]:
+    """Everybody's report, one after the other: an experiment, nothing is remembered."""
     for person in range(len(people)):
-        begin, end = people.starts[person], people.starts[person + 1]
-        own = OwnRatings(people.items[begin:end], people.values[begin:end])
-        told = draw_report(collection, own, randomness)
-        items.append(told.items)
-        values.append(collection.centred(told.values).astype(np.float32))
-        counts.append(len(told.values))
-    starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-    unit = np.float32(collection.unit)
-    return Reported(
-        starts, np.concatenate(items), np.concatenate(values) * unit, len(collection.catalog)
-    )
+        part = slice(people.starts[person], people.starts[person + 1])
+        own = OwnRatings(people.items[part], people.values[part])
+        yield draw_report(collection, own, randomness)
+
+
+def as_matrix(collection: Collection, reports: Iterable[Report]) -> Reported:
+    """Z as the server sees it."""
+    items, values = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    for report in reports:
+        items.append(report.items)
+        values.append(collection.centred(report.values))
+    counts = [len(each) for each in items]
+    told = np.concatenate(values).astype(np.float32) * np.float32(collection.unit)
+    starts = np.cumsum(counts, dtype=np.int64)
+    return Reported(starts, np.concatenate(items), told, len(collection.catalog))
 
 
 def measured_rho(true: Floats, reported: Reported) -> float:
@@ -165,11 +170,12 @@ def factorise(
         rounds: How often both sides are solved for.
         seed: Of the start.
     """
-    mean = float(reported.values.mean(dtype=np.float64)) if len(reported.values) else 0.0
+    mean = float(reported.values.sum(dtype=np.float64)) / max(len(reported.values), 1)
     centred = (reported.values - np.float32(mean)).astype(np.float32)
     by_person = Reported(reported.starts, reported.items, centred, reported.width)
     by_item = by_person.turned()
-    penalty = ridge * float(np.mean(centred**2, dtype=np.float64)) + 1e-9
+    scatter = float(np.sum(centred**2, dtype=np.float64)) / max(len(centred), 1)
+    penalty = ridge * scatter + 1e-9
     rng = np.random.default_rng(seed)
     items = 0.1 * rng.standard_normal((reported.width, rank))
     people = np.zeros((len(reported.starts) - 1, rank))

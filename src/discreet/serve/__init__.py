@@ -6,7 +6,7 @@ Needs the parts that `pip install 'discreet[serve]'` brings.
 from discreet.serve._app import make_app
 from discreet.serve._collectors import KINDS, Collector
 from discreet.serve._rates import Rate
-from discreet.serve._run import run
+from discreet.serve._run import Server, run
 from discreet.serve._settings import Settings, check_token
 from discreet.serve._store import database_url
 
@@ -14,6 +14,7 @@ __all__ = [
     "KINDS",
     "Collector",
     "Rate",
+    "Server",
     "Settings",
     "check_token",
     "database_url",

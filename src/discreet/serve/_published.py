@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 import os
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,15 +30,17 @@ class FileContent:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = path.open("rb")
+            self._descriptor = os.open(path, os.O_RDONLY)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
-        found = os.fstat(self._file.fileno())
+        # Closed when nobody reads it any more: answers under way may outlive their release.
+        weakref.finalize(self, os.close, self._descriptor)
+        found = os.fstat(self._descriptor)
         self.size, self.place = found.st_size, (found.st_dev, found.st_ino)
 
     def read(self, begin: int, length: int) -> bytes:
         """Bytes from `begin` on."""
-        return os.pread(self._file.fileno(), length, begin)
+        return os.pread(self._descriptor, length, begin)
 
 
 class MemoryContent:

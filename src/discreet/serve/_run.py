@@ -6,7 +6,6 @@ import logging
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
 
 import uvicorn
@@ -21,6 +20,44 @@ _TURN_SECONDS = 0.0005
 _MOST_CONNECTIONS = 2000
 
 
+class Server:
+    """A service that listens from the moment it is made, and answers while `run` runs.
+
+    Args:
+        settings: What to serve.
+        host: The address to listen at.
+        port: The port; 0 for any free one.
+        proxies: The addresses of proxies, whose X-Forwarded-For names whom rate limits are for.
+
+    Raises:
+        InputError: The release or the database cannot be used, or the address is taken.
+    """
+
+    def __init__(
+        self, settings: Settings, host: str, port: int, *, proxies: str | None = None
+    ) -> None:
+        self._socket = _listen(host, port)
+        try:
+            self.app = make_app(settings)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._server = uvicorn.Server(_config(self.app, proxies))
+        at = f"[{host}]" if ":" in host else host
+        self.url = f"http://{at}:{self._socket.getsockname()[1]}"
+
+    def run(self) -> None:
+        """Serve until `stop`; requests under way are finished, and what was sent is stored."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()
+
+    def stop(self) -> None:
+        """Take no more requests; from any thread."""
+        self._server.should_exit = True
+
+
 def run(
     settings: Settings,
     host: str = "127.0.0.1",
@@ -29,33 +66,26 @@ def run(
     proxies: str | None = None,
     ready: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; requests under way are finished, and what was sent is stored.
+    """Serve until SIGTERM or SIGINT; see `Server`.
 
     Args:
         settings: What to serve.
         host: The address to listen at.
         port: The port; 0 for any free one.
-        proxies: The addresses of proxies, whose X-Forwarded-For names whom rate limits are for.
+        proxies: See `Server`.
         ready: Told the URL as soon as connections are taken.
 
     Raises:
-        InputError: The release or the database cannot be used, or the address is taken.
+        InputError: See `Server`.
     """
-    app = make_app(settings)
-    listening = _listen(host, port)
+    server = Server(settings, host, port, proxies=proxies)
     # The thread that writes and the event loop take turns; five milliseconds are a long turn.
     sys.setswitchinterval(_TURN_SECONDS)
-    server = uvicorn.Server(_config(app, proxies))
-    if threading.current_thread() is threading.main_thread():
-        # uvicorn raises the signal again when it is done; to end well is not to die of it.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: None)
-    at = f"[{host}]" if ":" in host else host
-    ready(f"http://{at}:{listening.getsockname()[1]}")
-    try:
-        server.run(sockets=[listening])
-    finally:
-        listening.close()
+    # uvicorn raises the signal again when it is done; to end well is not to die of it.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.stop())
+    ready(server.url)
+    server.run()
 
 
 def _config(app: object, proxies: str | None) -> uvicorn.Config:

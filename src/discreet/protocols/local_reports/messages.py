@@ -26,8 +26,8 @@ MOST_EPOCHS = 1 << 31
 
 _LEAST_EPSILON, _MOST_EPSILON = 10, 50_000
 _CONTINUOUS_REACH = 100
-_FURTHEST = 64
-"""Noise beyond so many scales (a chance of e^-64) is cut, so that messages have a known range."""
+_FURTHEST = 20
+"""Noise beyond so many scales (a chance of e^-20) is cut: nobody has more say than that."""
 
 _HEAD = ("protocol", "version", "type")
 _COLLECTION = (

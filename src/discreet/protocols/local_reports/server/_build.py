@@ -52,7 +52,7 @@ def build(
     with Spool(collection) as spool:
         totals = spool.fill(uploads)
         if totals.reports < _FEWEST:
-            raise InputError(f"{totals.reports} reports; a release needs at least {_FEWEST}")
+            raise InputError(f"a release needs at least {_FEWEST} reports, not {totals.reports}")
         effects = learn_effects(collection, law, totals)
         tastes = learn_tastes(collection, law, effects, spool)
     return _release(collection, totals, effects, tastes, not_private)

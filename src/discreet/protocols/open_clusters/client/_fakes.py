@@ -64,7 +64,7 @@ def redraw_codes(kind: str, mean: float, parts: int, old: Codes, randomness: Ran
     return np.where(drawn == old, old + step, drawn).astype(np.uint8)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HashKeeper:
     """Chooses codes of new fakes so that everything that is sent has a wanted hash.
 
@@ -118,21 +118,21 @@ class HashKeeper:
 
     def _repair(self, codes: Codes, product: _Floats, total: float, parts: int) -> Codes:
         """Move one fake by one level at a time, always the one that helps most."""
-        codes, m = codes.copy(), len(codes)
+        moved, m = codes.astype(np.int64), len(codes)
         columns = self.cluster_hash.vectors[:, self.places].astype(np.float64).T
         steps = np.concatenate((columns, -columns)), np.repeat([1.0, -1.0], m)
         now = float(self._wrong(product[None], np.array([total]))[0])
         for _ in range(parts * m):
             wrong = self._wrong(product + steps[0], total + steps[1])
-            wrong[np.concatenate((codes == parts, codes == 0))] = np.inf
+            wrong[np.concatenate((moved == parts, moved == 0))] = np.inf
             best = int(np.argmin(wrong))
             if wrong[best] >= now:
                 break
             now, product, total = wrong[best], product + steps[0][best], total + steps[1][best]
-            codes[best % m] += np.uint8(1) if best < m else np.uint8(255)
+            moved[best % m] += 1 if best < m else -1
             if now == 0:
                 break
-        return codes
+        return moved.astype(np.uint8)
 
 
 def _uniforms(count: int, randomness: Randomness) -> _Floats:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.domain import InputError
 from discreet.protocols.open_clusters.messages import RATINGS, Collection, Upload
 
 Ints = npt.NDArray[np.int64]
@@ -15,12 +16,12 @@ Ints = npt.NDArray[np.int64]
 GRID = 4_096
 """Standardised ratings are rounded to this part of the distance between two codes."""
 
-_BLOCK = 1 << 22
+_BLOCK = 1 << 21
 """Ratings that are held beside the sums."""
 _MANY = 1 << 16
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Totals:
     """What uploads add up to.
 
@@ -61,7 +62,13 @@ class Totals:
         return totals
 
     def add(self, uploads: Sequence[Upload]) -> None:
-        """Add one block of uploads."""
+        """Add one block of uploads.
+
+        Raises:
+            InputError: One of them was made for other terms.
+        """
+        if any(upload.collection != self.collection.digest for upload in uploads):
+            raise InputError("an upload was made for other terms than this collection's")
         hashes = np.array([upload.hash for upload in uploads], np.int64)
         kinds = np.array([RATINGS.index(upload.ratings) for upload in uploads])
         lengths = np.array([len(upload.items) for upload in uploads])

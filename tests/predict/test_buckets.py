@@ -1,0 +1,204 @@
+"""Buckets: own mean and averages by hand, back-off, explanations, and releases that do not fit."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.domain import Catalog, InputError, OwnRatings, Scale
+from discreet.domain.cluster_hash import ClusterHash, to_grid
+from discreet.predict import BucketPredictor, People
+from discreet.privacy import Guarantee, Unit
+from discreet.release import Release
+from predict._worlds import crowd, person
+
+SCALE = Scale(1, 5)
+NONE = Guarantee(Unit.RATING, (), 0.0, not_private=("it is made up for a test",))
+
+
+def make(
+    buckets: dict[int, dict[int, tuple[float, int]]],
+    *,
+    d: int = 8,
+    bits: int = 2,
+    thin: float = 0.0,
+    effects: Any = 0.0,
+    fakes: float = 0.0,
+    fake_mean: float = 0.0,
+    arrays: dict[str, np.ndarray] | None = None,
+    **told: Any,
+) -> Release:
+    """A release with these sums and counts by bucket and item."""
+    entries = [(b, i, *one) for b, its in sorted(buckets.items()) for i, one in sorted(its.items())]
+    columns = list(zip(*entries, strict=True)) if entries else [(), (), (), ()]
+    per_bucket = np.bincount(np.array(columns[0], np.int64), minlength=1 << bits)
+    content = {
+        "item_effects": np.broadcast_to(np.float32(effects), (d,)).copy(),
+        "item_counts": np.ones(d, np.float32),
+        "bucket_sizes": np.full(1 << bits, 9, np.int32),
+        "bucket_raters": np.full(1 << bits, 9, np.int32),
+        "bucket_fakes": np.full(1 << bits, fakes, np.float32),
+        "bucket_fake_means": np.full(1 << bits, fake_mean, np.float32),
+        "bucket_ends": np.cumsum(per_bucket).astype(np.int64),
+        "bucket_items": np.array(columns[1], np.int32),
+        "bucket_sums": np.array(columns[2], np.float32),
+        "bucket_counts": np.array(columns[3], np.int32),
+    }
+    parameters = {
+        "global_mean": 3.5, "bits": bits, "thin": thin, "fake_percent": 100, "popular_share": 0.0,
+    }  # fmt: skip
+    catalog = Catalog([str(i) for i in range(d)], [f"title {i}" for i in range(d)])
+    return Release(
+        "open-clusters", SCALE, catalog, NONE, parameters | told, content | (arrays or {})
+    )
+
+
+def somebody(release: Release, bucket: int, seed: int = 0) -> OwnRatings:
+    """Own ratings of four items that have this hash."""
+    d = len(release.catalog)
+    hash_ = ClusterHash(release.catalog, int(release.parameters["bits"]))
+    rng = np.random.default_rng(seed)
+    while True:
+        items = np.sort(rng.choice(d, 4, replace=False)).astype(np.int32)
+        values = rng.integers(1, 6, 4).astype(np.float64)
+        codes = to_grid(SCALE, values)
+        if len(set(codes)) > 1 and hash_.value(items, codes) == bucket:
+            return OwnRatings(items, values)
+
+
+def test_own_mean_and_the_buckets_average() -> None:
+    release = make({2: {0: (3.0, 4), 1: (-1.0, 1)}}, effects=0.25)
+    model = release.predictor()
+    assert isinstance(model, BucketPredictor) and model.name == "buckets"
+    own = somebody(release, 2)
+    assert model.bucket(own) == 2
+    found = model.scores(People.one(own), 0, 1)[0] - own.values.mean()
+    np.testing.assert_allclose(found, [0.75, -1.0] + [0.25] * 6, atol=1e-6)
+    cut = model.predict(own)
+    np.testing.assert_allclose(cut, np.clip(found + own.values.mean(), 1, 5), atol=1e-6)
+
+
+def test_a_thin_bucket_falls_back_on_neighbours_and_then_on_everybody() -> None:
+    # Buckets 2 and 1 differ from bucket 3 by one bit, bucket 0 by two.
+    release = make(
+        {0: {0: (50.0, 50), 5: (50.0, 50)}, 1: {0: (2.0, 2)}, 2: {0: (0.0, 2), 1: (1.0, 2)},
+         3: {0: (-1.0, 2), 1: (2.0, 1)}},
+        effects=0.125,
+    )  # fmt: skip
+    plain = release.predictor().averages(3)
+    np.testing.assert_allclose(plain[:2], [-0.5, 2.0])  # the bucket's own
+    np.testing.assert_allclose(release.predictor().averages(0)[1], 0.5)  # none: neighbours'
+    np.testing.assert_allclose(plain[5], 0.125)  # none there either: everybody's
+    held = release.predictor(thin=4.0).averages(3)
+    near = (2.0 + 4 * 0.125) / (4 + 4)
+    np.testing.assert_allclose(held[0], (-1.0 + 4 * near) / (2 + 4))
+    np.testing.assert_allclose(held[5], 0.125)
+    assert make({}, thin=4.0).predictor().averages(1).tolist() == [0.0] * 8
+
+
+def test_what_fakes_are_expected_to_add_is_taken_off() -> None:
+    release = make({1: {0: (6.0, 9), 1: (1.0, 2)}}, fakes=3.0, thin=2.0, effects=0.5)
+    found = release.predictor().averages(1)
+    near = (0 + 2 * 0.5) / 2
+    np.testing.assert_allclose(found[0], (6 + 2 * near) / (6 + 2))
+    np.testing.assert_allclose(found[1], (1 + 2 * near) / (0 + 2))
+    # Three fakes at -0.4 put -1.2 there; the true ones are each 0.4 too high for it.
+    shifted = make({1: {0: (6.0, 9)}}, fakes=3.0, fake_mean=-0.4).predictor().averages(1)
+    np.testing.assert_allclose(shifted[0], (6 + 1.2 - 6 * 0.4) / 6, rtol=1e-6)
+    popular = make({1: {0: (6.0, 9)}}, popular_share=2 / 3).predictor().averages(1)
+    np.testing.assert_allclose(popular[0], 6 / 3)
+
+
+def test_somebody_whose_ratings_say_nothing_gets_everybodys_average() -> None:
+    release = make({b: {0: (9.0, 9)} for b in range(4)}, effects=0.25)
+    model = release.predictor()
+    np.testing.assert_allclose(model.predict({}), 3.75)
+    same = model.read({"title 1": 2, "title 4": 2})
+    assert model.bucket(same) is None
+    np.testing.assert_allclose(model.predict(same), 2.25)
+
+
+def test_many_people_get_what_each_gets_alone() -> None:
+    rng = np.random.default_rng(1)
+    table = {b: {int(i): (float(rng.normal()), int(rng.integers(1, 9)))
+                 for i in np.flatnonzero(rng.random(30) < 0.5)} for b in range(8)}  # fmt: skip
+    release = make(table, d=30, bits=3, thin=3.0, effects=0.1, fakes=0.5)
+    model = release.predictor()
+    people = crowd(30, 50, 12)
+    scores = model.scores(people, 0, 50)
+    rows, items = np.repeat(np.arange(50), 30)[::-1], np.tile(np.arange(30), 50)[::-1]
+    pairs = model.predict_pairs(people, rows, items)
+    for row in range(50):
+        alone = model.scores(People.one(OwnRatings(*person(people, row))), 0, 1)[0]
+        np.testing.assert_array_equal(scores[row], alone)
+        np.testing.assert_allclose(pairs[rows == row][::-1], np.clip(alone, 1, 5), atol=1e-6)
+
+
+def test_explanations_add_up_to_the_personal_part() -> None:
+    release = make({b: {0: (b - 1.0, 2), 3: (1.5, 3)} for b in range(4)}, thin=1.0, effects=0.3)
+    model = release.predictor()
+    nobody = model.scores(People.one(model.read({})), 0, 1)[0]
+    for bucket in range(4):
+        own = somebody(release, bucket, seed=bucket)
+        score = model.scores(People.one(own), 0, 1)[0]
+        for item in (0, 3, 6):
+            told = model.explain(own, item)
+            assert len(told) == 4
+            assert sum(by for _, by in told) == pytest.approx(score[item] - nobody[item], abs=1e-5)
+    best = model.recommend(own, 2, explain=True)
+    assert len(best) == 2 and best[0].item not in own.items
+
+
+@pytest.mark.parametrize(
+    ("told", "complaint"),
+    [
+        ({"bits": 3, "arrays": {"bucket_ends": np.zeros(4, np.int64)}}, "length"),
+        ({"popular_share": 1.0}, "popular_share"),
+        ({"arrays": {"bucket_ends": np.array([2, 0, 2, 2])}}, "do not fit"),
+        ({"arrays": {"bucket_ends": np.array([0, 0, 0, 0])}}, "do not fit"),
+        ({"arrays": {"bucket_items": np.array([1, 8], np.int32)}}, "do not fit"),
+        ({"hash": "minhash"}, "orthogonal, lsh"),
+    ],
+)
+def test_releases_that_do_not_fit_are_refused(told: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(InputError, match=complaint):
+        make({1: {0: (1.0, 1), 1: (1.0, 1)}}, **told).predictor()
+
+
+@pytest.mark.parametrize("bits", [3, 1.5, 40, 1e300])
+def test_bits_that_do_not_fit_the_buckets_are_refused(bits: float) -> None:
+    release = make({1: {0: (1.0, 1)}})
+    wrong = Release(
+        release.method, SCALE, release.catalog, NONE, dict(release.parameters) | {"bits": bits},
+        dict(release.arrays),
+    )  # fmt: skip
+    with pytest.raises(InputError, match="do not fit a hash"):
+        wrong.predictor()
+
+
+def test_thin_has_to_make_sense() -> None:
+    for wrong in (-1.0, np.nan, np.inf):
+        with pytest.raises(InputError, match="thin is 0 or above"):
+            make({}).predictor(thin=wrong)
+
+
+def test_a_large_catalogue_is_scored_without_a_loop_over_items() -> None:
+    d, bits = 17_770, 8
+    rng = np.random.default_rng(3)
+    each = 3_000
+    items = np.sort(rng.integers(0, d, (256, each)), axis=1).astype(np.int32).ravel()
+    arrays = {
+        "bucket_ends": np.cumsum(np.full(256, each)),
+        "bucket_items": items,
+        "bucket_sums": rng.normal(size=len(items)).astype(np.float32),
+        "bucket_counts": np.ones(len(items), np.int32),
+    }
+    model = make({}, d=d, bits=bits, thin=80.0, arrays=arrays).predictor()
+    people = crowd(d, 100, 300)
+    model.scores(people, 0, 1)
+    begin = time.perf_counter()
+    assert np.isfinite(model.scores(people, 0, 100)).all()
+    assert time.perf_counter() - begin < 2  # 0.04 s on an idle core

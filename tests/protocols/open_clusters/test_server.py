@@ -1,0 +1,212 @@
+"""The server: averages by bucket told by hand, what is held back, and what a release admits."""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import discreet.predict  # noqa: F401
+from discreet.domain import InputError
+from discreet.protocols.open_clusters.messages import Collection, Upload
+from discreet.protocols.open_clusters.server import _totals as totals_module
+from discreet.protocols.open_clusters.server import build, report
+from discreet.protocols.open_clusters.server._totals import Totals
+from discreet.release import load
+from protocols.open_clusters._terms import obfuscated, revealed, terms
+from release._making import assert_same, random_release
+
+
+def upload(collection: Collection, value: int, ratings: dict[int, int]) -> Upload:
+    """Revealed ratings in any bucket: what the server does with a hash, not whether it fits."""
+    items = np.array(sorted(ratings), np.int32)
+    codes = np.array([ratings[i] for i in items.tolist()], np.uint8)
+    return Upload(collection.digest, value, "revealed", items, codes)
+
+
+def small() -> tuple[Collection, list[Upload]]:
+    told = terms(6, bits=2, least=0)
+    return told, [
+        upload(told, 0, {0: 4, 1: 2}),  # mean 3: +1 -1
+        upload(told, 0, {0: 3, 1: 0, 2: 0}),  # mean 1: +2 -1 -1
+        upload(told, 3, {0: 0, 5: 4}),  # mean 2: -2 +2
+    ]
+
+
+def test_sums_and_counts_by_hand() -> None:
+    release = build(*small(), least_people=1)
+    arrays = release.arrays
+    assert release.method == "open-clusters"
+    assert arrays["bucket_sizes"].tolist() == [2, 0, 0, 1]
+    assert arrays["bucket_ends"].tolist() == [3, 3, 3, 5]
+    assert arrays["bucket_items"].tolist() == [0, 1, 2, 0, 5]
+    assert arrays["bucket_counts"].tolist() == [2, 2, 1, 1, 1]
+    np.testing.assert_allclose(arrays["bucket_sums"], [3, -2, -1, -2, 2], atol=1e-3)
+    np.testing.assert_allclose(
+        arrays["item_effects"], [1 / 8, -2 / 7, -1 / 6, 0, 0, 2 / 6], atol=1e-4
+    )
+    assert arrays["item_counts"].tolist() == [3, 2, 1, 0, 0, 1]
+    assert release.parameters["global_mean"] == pytest.approx(1 + (3 + 1 + 2) / 3)
+    assert not arrays["bucket_fakes"].any()  # nobody sent any
+
+
+def test_order_and_blocks_of_uploads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = terms(300, bits=3)
+    uploads = [obfuscated(told, 40 + seed, seed) for seed in range(40)]
+    whole = build(told, iter(uploads), least_people=1)
+    monkeypatch.setattr(totals_module, "_BLOCK", 300)
+    assert_same(whole, build(told, iter(uploads[::-1]), least_people=1))
+
+
+def test_uploads_for_other_terms_are_refused() -> None:
+    told, uploads = small()
+    with pytest.raises(InputError, match="for other terms"):
+        build(terms(6, bits=2, least=0, epoch=1), uploads, least_people=1)
+
+
+def test_a_release_goes_to_a_file_and_back(tmp_path: Path) -> None:
+    told = terms(300, bits=3, beacon="ä")
+    release = build(told, [obfuscated(told, 50, seed) for seed in range(30)])
+    release.save(tmp_path / "r")
+    again = load(tmp_path / "r", verify=True)
+    assert_same(release, again)
+    own = {"title 4": 5.0, "title 9": 2.0, "title 77": 3.0}
+    assert again.predictor().predict(own).tolist() == release.predictor().predict(own).tolist()
+
+
+def test_the_guarantee_says_that_it_is_none() -> None:
+    told, uploads = small()
+    guarantee = build(told, uploads, least_people=1).guarantee
+    assert not guarantee.is_private and guarantee.epsilon == np.inf
+    said = str(guarantee)
+    assert said.startswith("no guarantee\nNot private: ")
+    assert "plausible deniability and not differential privacy" in said
+    assert "randomized" not in said
+    told = terms(6, bits=2, least=0, bit_epsilon_thousandths=500)
+    guarantee = build(told, [upload(told, 1, {0: 1})], least_people=1).guarantee
+    assert "covers the hash alone, with an epsilon of 1 for one rating" in str(guarantee)
+    assert not guarantee.is_private and guarantee.events[0].label == "hash bits"
+
+
+def test_small_buckets_are_published_by_size_alone() -> None:
+    told = terms(6, bits=2, least=0)
+    crowd = [upload(told, 0, {0: 4, 1: 0}) for _ in range(5)]
+    alone = [upload(told, 3, {4: 4, 5: 0})]
+    shown = build(told, crowd + alone)
+    assert shown.arrays["bucket_sizes"].tolist() == [5, 0, 0, 1]
+    assert shown.arrays["bucket_ends"].tolist() == [2, 2, 2, 2]
+    # One person's ratings would be everybody's less the crowd's.
+    assert shown.arrays["item_counts"].tolist() == [5, 5, 0, 0, 0, 0]
+    assert report(shown).withheld == 1
+    scattered = [upload(told, value, {4: 4, 5: 0}) for value in (1, 1, 2, 2, 3)]
+    shown = build(told, crowd + scattered)
+    assert shown.arrays["bucket_ends"].tolist() == [2, 2, 2, 2]
+    assert shown.arrays["item_counts"].tolist() == [5, 5, 0, 0, 5, 5]
+
+
+def test_the_hash_alone_counts_in_sizes() -> None:
+    told, uploads = small()
+    bare = Upload(told.digest, 2, "none", np.empty(0, np.int32), np.empty(0, np.uint8))
+    release = build(told, [*uploads, bare, bare], least_people=1)
+    assert release.arrays["bucket_sizes"].tolist() == [2, 0, 2, 1]
+    assert release.arrays["bucket_raters"].tolist() == [2, 0, 0, 1]
+    assert release.parameters["uploads"] == {"obfuscated": 0, "revealed": 3, "none": 2}
+    assert release.parameters["global_mean"] == pytest.approx(3.0)
+    with pytest.raises(InputError, match="no upload has ratings"):
+        build(told, [bare])
+    with pytest.raises(InputError, match="no upload has ratings"):
+        build(told, [])
+    with pytest.raises(InputError, match="too few to publish"):
+        build(told, uploads)
+
+
+@pytest.mark.parametrize("told", [{"thin": -1}, {"thin": np.nan}, {"least_people": 0}])
+def test_arguments_that_make_no_sense_are_refused(told: dict[str, float]) -> None:
+    with pytest.raises(InputError, match="thin is 0 or above"):
+        build(*small(), **told)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("kind", "mean"), [("around-mean", 0.0), ("uniform", -0.3)])
+def test_what_fakes_add_is_expected_as_it_is(kind: str, mean: float) -> None:
+    told = terms(500, bits=1, fakes=kind, fake_percent=100)
+    uploads = [obfuscated(told, 100, seed) for seed in range(300)]
+    release = build(told, uploads)
+    fakes, means = release.arrays["bucket_fakes"], release.arrays["bucket_fake_means"]
+    # 300 people send 100 fakes each over 500 items.
+    assert fakes.sum() == pytest.approx(60, rel=1e-6)
+    assert means.tolist() == pytest.approx([mean, mean], abs=0.05)
+    plain = build(told, uploads, allow_for_fakes=False)
+    assert not plain.arrays["bucket_fakes"].any() and not plain.arrays["bucket_fake_means"].any()
+
+
+def test_popular_fakes_are_a_share_of_every_count() -> None:
+    told = terms(500, bits=1, fakes="popular", fake_percent=300)
+    popularity = np.arange(500.0)
+    uploads = [obfuscated(told, 100, seed, popularity=popularity) for seed in range(6)]
+    assert build(told, uploads).parameters["popular_share"] == pytest.approx(0.75)
+    true = [revealed(told, u.items, u.codes) for u in uploads]
+    assert build(told, uploads + true).parameters["popular_share"] == pytest.approx(0.375)
+
+
+def test_statistics_by_hand() -> None:
+    told = terms(10, bits=1, least=0)
+    people = [{0: 4, 1: 0}, {0: 3, 2: 1}, {0: 3, 1: 1}, {1: 2, 3: 2}]
+    uploads = [upload(told, 0, one) for one in people] + [upload(told, 1, {9: 4})]
+    found = report(build(told, uploads, least_people=1))
+    assert (found.people, found.revealed, found.obfuscated, found.hash_only) == (5, 5, 0, 0)
+    assert (found.smallest, found.largest, found.mean_size, found.size_variance) == (
+        1,
+        4,
+        2.5,
+        2.25,
+    )
+    assert (found.buckets, found.empty, found.withheld) == (2, 0, 0)
+    # Bucket 0: c of items 0 and 1 is 3/1, of 2 and 3 it is 1/3. In bucket 1 everybody has item 9.
+    assert found.c_largest == (pytest.approx(3.0), None)
+    assert sum(found.c_histogram) == 20 and found.c_histogram[0] == 6 + 9
+    assert found.c_histogram[3] == 2 and found.c_histogram[-1] == 3
+    assert found.c_largest_histogram[-1] == 2 == sum(found.c_largest_histogram)
+    assert found.c_typical[0] == 6 and sum(found.c_typical) == 10
+    assert found.share_true == 0.5
+    assert found.as_json()["words"][0] == (
+        "This is plausible deniability and not differential privacy."
+    )
+    assert "nobody there can deny" in found.sentences()[-1]
+    some = report(build(told, uploads[:4], least_people=1))
+    assert "in 75% of its bucket's uploads" in some.sentences()[-1]
+
+
+def test_statistics_of_another_method_are_refused() -> None:
+    with pytest.raises(InputError, match="open-clusters"):
+        report(random_release())
+
+
+def many(collection: Collection, people: int, each: int) -> Iterator[Upload]:
+    rng = np.random.default_rng(0)
+    d = len(collection.catalog)
+    for _ in range(people):
+        items = np.flatnonzero(rng.random(d) < each / d).astype(np.int32)
+        codes = rng.integers(0, 5, len(items)).astype(np.uint8)
+        value = int(rng.integers(2**collection.bits))
+        yield Upload(collection.digest, value, "obfuscated", items, codes)
+
+
+def test_uploads_are_added_fast_and_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = terms(2_000)
+    uploads = list(many(told, 4_000, 200))
+    begin = time.perf_counter()
+    totals = Totals.of(told, uploads)
+    assert time.perf_counter() - begin < 3  # 800,000 ratings; 0.2 s on an idle core
+    assert totals.counts.sum() == sum(len(one.items) for one in uploads)
+    del uploads
+    monkeypatch.setattr(totals_module, "_BLOCK", 1 << 14)
+    few = terms(100, bits=1)
+    tracemalloc.start()
+    Totals.of(few, many(few, 5_000, 50))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6e6  # all uploads together take twice that

@@ -1,0 +1,126 @@
+"""A service on a real socket, and the least that it takes to talk to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.domain import Catalog, OwnRatings, Scale
+from discreet.privacy import SystemRandomness
+from discreet.protocols.local_reports.client import draw_report
+from discreet.protocols.local_reports.server import Collection
+from discreet.serve import Collector, Rate, Server, Settings
+
+ITEMS = 60
+TOKEN = "an administrator's token".replace(" ", "-")
+UNLIMITED = Rate(0, 1)
+FREE = {"per_address": UNLIMITED, "per_capability": UNLIMITED, "enrolments": UNLIMITED}
+
+
+def make_catalog(items: int = ITEMS) -> Catalog:
+    return Catalog([f"i{n}" for n in range(items)], [f"Title {n} é" for n in range(items)])
+
+
+def make_collection(epoch: int = 1) -> Collection:
+    return Collection(make_catalog(), Scale(1, 5), "modified-laplace", 2.0, epoch)
+
+
+def make_settings(folder: Path, db: str | None = None, **told: Any) -> Settings:
+    """Collects local reports into SQLite, without rate limits, unless told otherwise."""
+    collector = Collector("local", told.pop("collection", None) or make_collection())
+    told = FREE | {"admin_token": TOKEN} | told
+    return Settings(folder / "made.discreet", collector, db or str(folder / "reports.db"), **told)
+
+
+def make_report(seed: int = 0, collection: Collection | None = None) -> dict[str, Any]:
+    collection = collection or make_collection()
+    rng = np.random.default_rng(seed)
+    items = np.sort(rng.choice(len(collection.catalog), 20, replace=False)).astype(np.int32)
+    own = OwnRatings(items, rng.integers(1, 6, 20).astype(np.float64))
+    return draw_report(collection, own, SystemRandomness()).as_json()
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def reason(self) -> str:
+        told = self.json()
+        assert set(told) == {"reason"}, told
+        return str(told["reason"])
+
+
+class Talk:
+    """One keep-alive connection."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+
+    def ask(
+        self, method: str, path: str, body: Any = None, secret: str | None = None, **headers: str
+    ) -> Answer:
+        told = {name.replace("_", "-"): value for name, value in headers.items()}
+        if secret is not None:
+            told["Authorization"] = f"Bearer {secret}"
+        sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        self._connection.request(method, path, sent, told)
+        answer = self._connection.getresponse()
+        named = {name.lower(): value for name, value in answer.getheaders()}
+        return Answer(answer.status, named, answer.read())
+
+    def enrol(self) -> str:
+        answer = self.ask("POST", "/v1/enrolments")
+        assert answer.status == 201, answer
+        return str(answer.json()["capability"])
+
+    def send(self, capability: str, report: Any) -> Answer:
+        return self.ask("PUT", "/v1/report", report, capability)
+
+    def statistics(self) -> dict[str, Any]:
+        answer = self.ask("GET", "/v1/admin/statistics", secret=TOKEN)
+        assert answer.status == 200, answer
+        return dict(answer.json())
+
+    def rebuild(self) -> dict[str, Any]:
+        """Build a release and wait for it."""
+        assert self.ask("POST", "/v1/admin/rebuild", secret=TOKEN).status == 202
+        for _ in range(600):
+            build = self.statistics()["build"]
+            if build["state"] != "running":
+                return dict(build)
+            time.sleep(0.05)
+        raise AssertionError("the build does not end")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@contextmanager
+def running(settings: Settings) -> Iterator[Talk]:
+    """The service in a thread of this process."""
+    server = Server(settings, "127.0.0.1", 0)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    talk = Talk(server.url)
+    try:
+        yield talk
+    finally:
+        talk.close()
+        server.stop()
+        thread.join()
