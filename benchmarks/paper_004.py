@@ -189,23 +189,11 @@ def predict(name: str, folder: Path, draws: int) -> list[Prediction]:
             release, raw, answers, factors = found.mean(axis=0)
             spread = float(found[:, 0].std(ddof=1)) if draws > 1 else 0.0
             per_user = epsilon * len(train.catalog)
-            rows.append(
-                Prediction(
-                    name,
-                    str(mechanism),
-                    epsilon,
-                    per_user,
-                    draws,
-                    release,
-                    spread,
-                    raw,
-                    *baselines,
-                    plain,
-                    unprotected,
-                    answers,
-                    factors,
-                )  # fmt: skip
-            )
+            row = Prediction(
+                name, str(mechanism), epsilon, per_user, draws, release, spread, raw,
+                *baselines, plain, unprotected, answers, factors,
+            )  # fmt: skip
+            rows.append(row)
             print(
                 f"  {mechanism}, epsilon {epsilon:>4g} a rating ({per_user:,.0f} a person): "
                 f"release {release:.4f}, ALS on Z {raw:.4f}; {answers:,.0f} answers a report, "

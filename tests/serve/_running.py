@@ -100,6 +100,10 @@ class Talk:
     def rebuild(self) -> dict[str, Any]:
         """Build a release and wait for it."""
         assert self.ask("POST", "/v1/admin/rebuild", secret=TOKEN).status == 202
+        return self.built()
+
+    def built(self) -> dict[str, Any]:
+        """How the build that is under way ends."""
         for _ in range(600):
             build = self.statistics()["build"]
             if build["state"] != "running":

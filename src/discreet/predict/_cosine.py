@@ -44,27 +44,31 @@ class CosinePredictor(PairPredictor):
             noise = parameters["product_noise"]
             fill_cosines(products, roots, noise, self._bases, self._similarities)
 
-    def _answers(
+    def _parts(
         self,
         people: People,
         tasks: npt.NDArray[np.int64],
-        rows: npt.NDArray[np.int64],
         targets: npt.NDArray[np.int32],
+        size: int,
     ) -> Floats:
-        parts, sizes = np.zeros(len(rows)), np.zeros(len(rows))
-        bias, centred = self._model.biases(people)
-        values = people.values if self.release.scale.presence else centred
+        """The sum of similarity times value, and the sum of |similarity|."""
+        parts = np.zeros((size, 2))
         if len(self._items):
+            values = people.values
+            if not self.release.scale.presence:
+                _, values = self._model.biases(people)
             product_parts(
                 tasks, targets, people.starts, people.items, values, self._positions,
-                self._bases, self._similarities, parts, sizes,
+                self._bases, self._similarities, parts,
             )  # fmt: skip
-        base = self._model.baseline[targets]
-        if self.release.scale.presence:
-            return self._odds(base, parts, np.diff(people.starts)[rows])
-        return base + bias[rows] + parts / (sizes + _DAMPING)
+        return parts
 
-    def _odds(self, base: Floats, parts: Floats, own: npt.NDArray[np.integer]) -> Floats:
+    def _combine(self, base: Floats, bias: Floats, own: Floats, parts: Floats) -> Floats:
+        if self.release.scale.presence:
+            return self._odds(base, parts[..., 0], own)
+        return base + bias + parts[..., 0] / (parts[..., 1] + _DAMPING)
+
+    def _odds(self, base: Floats, parts: Floats, own: Floats) -> Floats:
         mean = (np.maximum(parts, 0.0) + _UNKNOWN * expit(base)) / (own + _UNKNOWN)
         return np.asarray(logit(np.clip(mean, _FARTHEST, 1 - _FARTHEST)))
 
@@ -75,10 +79,9 @@ class CosinePredictor(PairPredictor):
             like = self._between(self._similarities, own, items)
         base = self._model.baseline[items]
         if self.release.scale.presence:
-            counts = np.full(len(items), len(own))
-            moved = self._odds(base, like.sum(axis=1), counts) - self._odds(
-                base, np.zeros(len(items)), np.zeros(len(items), np.int64)
-            )
+            nothing = np.zeros(len(items))
+            moved = self._odds(base, like.sum(axis=1), nothing + len(own))
+            moved = moved - self._odds(base, nothing, nothing)
             share = np.maximum(like, 0.0) + 1e-12
             return np.asarray(moved[:, None] * share / share.sum(axis=1, keepdims=True))
         weights = like / (np.abs(like).sum(axis=1, keepdims=True) + _DAMPING)

@@ -62,9 +62,8 @@ def product_parts(
     bases: Ints,
     similarities: Singles,
     parts: Floats,
-    sizes: Floats,
 ) -> None:
-    """Put the sum of similarity times own value into `parts`, that of |similarity| into `sizes`."""
+    """Put the sums of similarity times own value, and of |similarity|, into rows of `parts`."""
     for task in numba.prange(len(tasks)):
         person, begin, end, out = tasks[task]
         first, last = starts[person], starts[person + 1]
@@ -79,8 +78,8 @@ def product_parts(
                     like = similarities[entry(bases, target, own[j])]
                     total += like * rated[j]
                     size += abs(like)
-            parts[out + t - begin] = total
-            sizes[out + t - begin] = size
+            parts[out + t - begin, 0] = total
+            parts[out + t - begin, 1] = size
 
 
 @numba.njit(cache=True, parallel=True)

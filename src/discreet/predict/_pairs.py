@@ -32,31 +32,41 @@ class PairPredictor(Predictor):
         self._bases = packed_bases(len(self._items))
 
     @abc.abstractmethod
-    def _answers(
+    def _parts(
         self,
         people: People,
         tasks: npt.NDArray[np.int64],
-        rows: npt.NDArray[np.int64],
         targets: npt.NDArray[np.int32],
+        size: int,
     ) -> Floats:
-        """Scores in the order of the tasks; `rows` says whose each is."""
+        """What pairs say of each target, `size` rows of numbers, 0 outside the head."""
+
+    @abc.abstractmethod
+    def _combine(self, base: Floats, bias: Floats, own: Floats, parts: Floats) -> Floats:
+        """Scores from items' levels, people's biases and numbers of ratings, and those parts."""
 
     def _pairs(
         self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
     ) -> Floats:
         order = np.argsort(rows, kind="stable")
-        found = np.empty(len(rows))
         wanted = rows[order]
-        found[order] = self._answers(people, pair_tasks(wanted), wanted, items[order])
-        return found
+        found = self._parts(people, pair_tasks(wanted), items[order], len(rows))
+        parts = np.empty_like(found)
+        parts[order] = found
+        bias, own = self._people(people)
+        return self._combine(self._model.baseline[items], bias[rows], own[rows], parts)
 
     def _scores(self, people: People) -> npt.NDArray[np.float32]:
         every = np.arange(len(self.catalog), dtype=np.int32)
         shape = (len(people), len(every))
-        rows = np.repeat(np.arange(shape[0]), shape[1])
-        targets = np.tile(every, shape[0])
-        found = self._answers(people, score_tasks(*shape), rows, targets)
-        return found.reshape(shape).astype(np.float32)
+        parts = self._parts(people, score_tasks(*shape), every, shape[0] * shape[1])
+        bias, own = self._people(people)
+        told = (self._model.baseline, bias[:, None], own[:, None], parts.reshape(*shape, -1))
+        return self._combine(*told).astype(np.float32)
+
+    def _people(self, people: People) -> tuple[Floats, Floats]:
+        bias, _ = self._model.biases(people)
+        return bias, np.diff(people.starts).astype(np.float64)
 
     def _between(
         self, packed: npt.NDArray[np.float32], own: OwnRatings, items: npt.NDArray[np.int32]

@@ -58,21 +58,23 @@ class SlopeOnePredictor(PairPredictor):
             fill_differences(sums, counts, self._bases, levels, terms, self._differences)
             self._weights = np.maximum(counts, 0.0)
 
-    def _answers(
+    def _parts(
         self,
         people: People,
         tasks: npt.NDArray[np.int64],
-        rows: npt.NDArray[np.int64],
         targets: npt.NDArray[np.int32],
+        size: int,
     ) -> Floats:
-        bias, _ = self._model.biases(people)
-        parts = np.zeros(len(rows))
+        parts = np.zeros((size, 1))
         if len(self._items):
             difference_parts(
                 tasks, targets, people.starts, people.items, self._positions, self._bases,
-                self._differences, self._weights, parts,
+                self._differences, self._weights, parts[:, 0],
             )  # fmt: skip
-        return self._model.baseline[targets] + bias[rows] + parts
+        return parts
+
+    def _combine(self, base: Floats, bias: Floats, _: Floats, parts: Floats) -> Floats:
+        return base + bias + parts[..., 0]
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """Its share of the bias, and of the mean over pairs."""

@@ -63,7 +63,7 @@ def test_order_and_blocks_of_uploads_change_nothing(monkeypatch: pytest.MonkeyPa
 
 
 def test_uploads_for_other_terms_are_refused() -> None:
-    told, uploads = small()
+    uploads = small()[1]
     with pytest.raises(InputError, match="for other terms"):
         build(terms(6, bits=2, least=0, epoch=1), uploads, least_people=1)
 

@@ -59,7 +59,8 @@ class LocalClient:
     Args:
         collection: What the server announces. A server can announce epoch after epoch to get
             fresh answers: look at `cost` before `report`, or set a limit.
-        state: The person's own file, or where it shall be.
+        state: The person's own file, or where it shall be. Without it the client has forgotten
+            its answers: it would draw new ones, and could not count the old.
         limit: The most epsilon for each rating that all reports together may cost; a report that
             would pass it is refused.
         randomness: For tests and experiments; from the operating system if absent.

@@ -76,7 +76,7 @@ class FakeCount:
         return self.items if self.items == 0 or low >= below else None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=64)
 def _edges(law: FakeCount) -> tuple[int, npt.NDArray[np.float64]]:
     """The smallest number of the table, and P(at most it), P(at most the next), ...
 

@@ -125,8 +125,8 @@ def _guarantee(collection: Collection, not_private: tuple[str, ...]) -> Guarante
     assumes = [
         "every answer was randomised on its person's own device, which protects them from the "
         "server as well as from everybody else",
-        f"everybody answered once in epoch {collection.epoch:,}, for each of the {items:,} items; "
-        "every other epoch that they answered costs as much again",
+        f"everybody answered once in epoch {collection.epoch:,}, for each of the {items:,} items "
+        "(every other epoch that they answered costs as much again)",
         "one account is one person",
     ]
     if collection.catalog.origin is CatalogOrigin.FROM_DATA:

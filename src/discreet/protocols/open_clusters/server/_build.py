@@ -102,11 +102,7 @@ def build(
     if not totals.raters.any():
         raise InputError("no upload has ratings: there is nothing to average")
     shown = totals.raters >= least_people
-    everybody = shown
-    if totals.raters[~shown].sum() >= least_people:
-        everybody = np.ones_like(shown)
-    if not everybody.any():
-        raise InputError(f"fewer than {least_people} uploads have ratings: too few to publish")
+    everybody = _everybody(totals, shown, least_people)
     fakes = _Fakes.expected(totals) if allow_for_fakes else _Fakes.none(totals)
     return Release(
         method=PROTOCOL,
@@ -118,6 +114,21 @@ def build(
         | {"least_people": least_people},
         arrays=_item_arrays(totals, fakes, everybody) | _bucket_arrays(totals, fakes, shown),
     )
+
+
+def _everybody(
+    totals: Totals, shown: npt.NDArray[np.bool_], least_people: int
+) -> npt.NDArray[np.bool_]:
+    """The buckets whose ratings count in the averages over everybody.
+
+    All of them, unless the small ones together are so few people that everybody's averages less the
+    shown buckets' would be about those few.
+    """
+    if totals.raters[~shown].sum() >= least_people:
+        return np.ones_like(shown)
+    if not shown.any():
+        raise InputError(f"fewer than {least_people} uploads have ratings: too few to publish")
+    return shown
 
 
 def _guarantee(collection: Collection) -> Guarantee:

@@ -1,0 +1,170 @@
+"""Whatever is too large, too fast, too slow or not what it should be gets 4xx and is not stored."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.domain import InputError
+from discreet.serve import Rate
+from serve._running import Talk, make_report, make_settings, running
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    with running(make_settings(tmp_path_factory.mktemp("limits"), batch=3)) as talk:
+        yield talk
+
+
+@pytest.fixture
+def me(talk: Talk) -> Iterator[str]:
+    capability = talk.enrol()
+    yield capability
+    assert talk.ask("GET", "/v1/report", secret=capability).status == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"{", b"[1, 2", b"nonsense", b"\xff\xfe\x00", b'{"a": NaN}', b'{"a": Infinity}',
+        b'{"a": 1e999}', b'{"a": 1, "a": 2}', b"[" * 100_000, json.dumps("ok").encode("utf-16"),
+        b'{"a": ' + b"1" * 5000 + b"}",
+    ],
+)  # fmt: skip
+def test_what_is_no_json_is_refused(talk: Talk, me: str, body: bytes) -> None:
+    body = body[:4000] if body.startswith(b"[[") else body
+    answer = talk.send(me, body)
+    assert answer.status in (400, 413)
+    assert answer.reason
+
+
+def altered(**changes: Any) -> dict[str, Any]:
+    return {k: v for k, v in (make_report() | changes).items() if v is not ...}
+
+
+@pytest.mark.parametrize(
+    ("body", "about"),
+    [
+        (None, "object"), (7, "object"), ([], "object"), ("x", "object"),
+        (altered(values=...), "values"), (altered(values=7), "values"),
+        (altered(values="????"), "values"), (altered(reported="AAAA"), "reported"),
+        (altered(more=1), "field"), (altered(epoch=2), "epoch"), (altered(epoch=True), "epoch"),
+        (altered(version=9), "version"), (altered(protocol="open-clusters"), "protocol"),
+        (altered(collection="0" * 64), "collection"), (altered(values=""), "marked"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_the_collection_is_refused(
+    talk: Talk, me: str, body: Any, about: str
+) -> None:
+    answer = talk.send(me, json.dumps(body).encode())
+    assert answer.status == 422
+    assert about in answer.reason
+
+
+def test_a_body_that_says_it_is_too_large_is_not_even_read(talk: Talk, me: str) -> None:
+    with _raw(talk, f"PUT /v1/report HTTP/1.1\r\nauthorization: Bearer {me}", 10**9) as raw:
+        assert b" 413 " in raw.recv(1000).split(b"\r\n")[0]
+
+
+def test_a_body_that_grows_too_large_is_cut_off_while_it_comes(talk: Talk, me: str) -> None:
+    head = f"PUT /v1/report HTTP/1.1\r\nauthorization: Bearer {me}\r\ntransfer-encoding: chunked"
+    with _raw(talk, head, None) as raw:
+        sent = 0
+        try:
+            while sent < 5_000_000:
+                raw.sendall(b"1000\r\n" + b"x" * 4096 + b"\r\n")
+                sent += 4096
+        except OSError:
+            pass
+        else:
+            pytest.fail("five megabytes were taken")
+
+
+def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
+    with running(make_settings(tmp_path, body_seconds=0.2)) as talk:
+        me = talk.enrol()
+        with _raw(talk, f"PUT /v1/report HTTP/1.1\r\nauthorization: Bearer {me}", 100) as raw:
+            raw.sendall(b'{"half')
+            assert b" 408 " in raw.recv(1000).split(b"\r\n")[0]
+        # One that breaks off is nobody's business either.
+        with _raw(talk, f"PUT /v1/report HTTP/1.1\r\nauthorization: Bearer {me}", 100) as raw:
+            raw.sendall(b'{"half')
+        assert talk.ask("GET", "/v1/report", secret=me).status == 404
+        assert talk.statistics()["reports"] == 0
+
+
+def test_a_compressed_body_is_refused(talk: Talk, me: str) -> None:
+    answer = talk.ask("PUT", "/v1/report", b"x", me, Content_Encoding="gzip")
+    assert answer.status == 415
+
+
+@pytest.mark.parametrize(
+    "body", [[], {}, {"reports": {}}, {"reports": [], "x": 1}, {"reports": [1] * 4}]
+)
+def test_a_batch_that_is_none_or_too_long_is_refused(talk: Talk, body: Any) -> None:
+    answer = talk.ask("POST", "/v1/reports", body)
+    assert answer.status == 422
+    assert answer.reason
+
+
+def test_unknown_paths_and_methods_say_so(talk: Talk) -> None:
+    assert talk.ask("GET", "/v1/nothing").reason == "not found"
+    answer = talk.ask("POST", "/v1/report")
+    assert answer.status == 405
+    assert answer.reason == "method not allowed"
+
+
+def test_one_capability_cannot_ask_too_often(tmp_path: Path) -> None:
+    with running(make_settings(tmp_path, per_capability=Rate(1, 3))) as talk:
+        me, other = talk.enrol(), talk.enrol()
+        report = make_report()
+        statuses = [talk.send(me, report).status for _ in range(5)]
+        assert statuses == [204, 204, 204, 429, 429]
+        answer = talk.ask("GET", "/v1/report", secret=me)
+        assert answer.status == 429
+        assert 0 < int(answer.headers["retry-after"]) <= 60
+        assert talk.send(other, report).status == 204
+        entry = {"capability": me, "report": report}
+        assert (
+            "too many"
+            in talk.ask("POST", "/v1/reports", {"reports": [entry]}).json()["results"][0]["reason"]
+        )
+
+
+def test_one_address_cannot_ask_or_enrol_too_often(tmp_path: Path) -> None:
+    told = {"per_address": Rate(1, 6), "enrolments": Rate(1, 2)}
+    with running(make_settings(tmp_path, **told)) as talk:
+        assert [talk.ask("POST", "/v1/enrolments").status for _ in range(3)] == [201, 201, 429]
+        assert [talk.ask("GET", "/v1/collection").status for _ in range(4)] == [200, 200, 200, 429]
+        # Whoever watches over the service is not shut out.
+        assert talk.ask("GET", "/healthz").status == 200
+        assert 'rate_limited_total{limit="address"} 2' in talk.ask("GET", "/metrics").body.decode()
+
+
+@pytest.mark.parametrize("told", [(-1, 1), (float("nan"), 1), (1, 0)])
+def test_a_rate_that_makes_no_sense_is_refused(told: tuple[float, int]) -> None:
+    with pytest.raises(InputError, match="a rate"):
+        Rate(*told)
+
+
+class _raw:
+    """A request's head on a socket of its own, and whatever the test sends then."""
+
+    def __init__(self, talk: Talk, head: str, length: int | None) -> None:
+        host, _, port = talk.url.removeprefix("http://").partition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=10)
+        told = "" if length is None else f"\r\ncontent-length: {length}"
+        self._socket.sendall(f"{head}\r\nhost: x{told}\r\n\r\n".encode())
+
+    def __enter__(self) -> socket.socket:
+        return self._socket
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+        time.sleep(0.05)
