@@ -242,7 +242,8 @@ def draw(path: Path, data: str, means: dict[str, float], points: list[Point]) ->
         axes.axhline(
             means["user means"], color="0.6", linewidth=1, linestyle=":", label="user means"
         )
-        axes.legend(frameon=False, fontsize="small")
+    left.legend(frameon=False, fontsize="small")
+    right.legend(frameon=False, fontsize="small", loc=(0.37, 0.09))
     figure.suptitle("For the curator's eyes only", fontsize="medium")
     figure.savefig(path, metadata={"Date": None})
 
@@ -252,12 +253,12 @@ def tell(data: str, bench: Bench, means: dict[str, float], points: list[Point]) 
     print(f"\n{data}: {train.user_count:,} people, {len(train.catalog):,} items; RMSE")
     print(f"{'Table I':<44}{'here':>9}{'paper':>9}")
     for name, error in means.items():
-        print(f"{name:<44}{error:>9.4f}{PAPER.get(name, float('nan')):>9.4f}")
+        print(f"{name:<44}{error:>9.4f}{_paper(name):>9}")
     for point in points:
         if point.part == "bits" and point.bits in (FEW, 8):
             name = f"{'LSH' if point.hash == 'lsh' else point.hash}, {point.bits} bits"
             said = f"{name}, {point.rule} (+- {point.sd:.4f})"
-            print(f"{said:<44}{point.rmse:>9.4f}{PAPER.get(name, float('nan')):>9.4f}"
+            print(f"{said:<44}{point.rmse:>9.4f}{_paper(name):>9}"
                   f"   variance of sizes {point.size_variance:.1f}")  # fmt: skip
     print("Figure 3" + " " * 36 + "".join(f"{p:>7} %" for p in PERCENTS))
     for kind in ("around-mean", "uniform"):
@@ -281,6 +282,10 @@ def tell(data: str, bench: Bench, means: dict[str, float], points: list[Point]) 
             print(f"{f'{kind}, {rule}':<44}" + "".join(f"{p.rmse:>8.4f}" for p in some))
     diversity(bench)
     compare(means, points)
+
+
+def _paper(name: str) -> str:
+    return f"{PAPER[name]:.4f}" if name in PAPER else "-"
 
 
 def compare(means: dict[str, float], points: list[Point]) -> None:

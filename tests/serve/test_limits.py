@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +33,13 @@ def me(talk: Talk) -> Iterator[str]:
     "body",
     [
         b"", b"{", b"[1, 2", b"nonsense", b"\xff\xfe\x00", b'{"a": NaN}', b'{"a": Infinity}',
-        b'{"a": 1e999}', b'{"a": 1, "a": 2}', b"[" * 100_000, json.dumps("ok").encode("utf-16"),
+        b'{"a": 1e999}', b'{"a": 1, "a": 2}', b"[" * 4000, json.dumps("ok").encode("utf-16"),
         b'{"a": ' + b"1" * 5000 + b"}",
     ],
 )  # fmt: skip
 def test_what_is_no_json_is_refused(talk: Talk, me: str, body: bytes) -> None:
-    body = body[:4000] if body.startswith(b"[[") else body
     answer = talk.send(me, body)
-    assert answer.status in (400, 413)
+    assert answer.status == 400
     assert answer.reason
 
 
@@ -153,18 +152,11 @@ def test_a_rate_that_makes_no_sense_is_refused(told: tuple[float, int]) -> None:
         Rate(*told)
 
 
-class _raw:
-    """A request's head on a socket of its own, and whatever the test sends then."""
-
-    def __init__(self, talk: Talk, head: str, length: int | None) -> None:
-        host, _, port = talk.url.removeprefix("http://").partition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=10)
-        told = "" if length is None else f"\r\ncontent-length: {length}"
-        self._socket.sendall(f"{head}\r\nhost: x{told}\r\n\r\n".encode())
-
-    def __enter__(self) -> socket.socket:
-        return self._socket
-
-    def __exit__(self, *_: object) -> None:
-        self._socket.close()
-        time.sleep(0.05)
+@contextmanager
+def _raw(talk: Talk, head: str, length: int | None) -> Iterator[socket.socket]:
+    """A request's head on a socket of its own; the test sends the rest."""
+    host, _, port = talk.url.removeprefix("http://").partition(":")
+    told = "" if length is None else f"\r\ncontent-length: {length}"
+    with socket.create_connection((host, int(port)), timeout=10) as raw:
+        raw.sendall(f"{head}\r\nhost: x{told}\r\n\r\n".encode())
+        yield raw

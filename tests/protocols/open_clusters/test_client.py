@@ -13,7 +13,7 @@ from scipy import stats
 
 from discreet.domain import InputError, OwnRatings
 from discreet.domain.cluster_hash import from_grid
-from discreet.privacy import Guarantee, SeededRandomness, Unit
+from discreet.privacy import SeededRandomness
 from discreet.protocols.open_clusters.client import History, OpenClient, Terms
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import read_upload
@@ -217,14 +217,6 @@ def test_randomized_bits_keep_their_law(tmp_path: Path) -> None:
         wrong = made.report(own(items, codes)).hash ^ told.cluster_hash.value(items, codes)
         kept += 16 - wrong.bit_count()
     assert stats.binomtest(kept, 2_400, np.e / (1 + np.e)).pvalue > 1e-4
-
-
-def test_the_hash_costs_a_rating_as_much_as_a_person(tmp_path: Path) -> None:
-    event = client(tmp_path, terms(bits=8, bit_epsilon_thousandths=250)).event()
-    assert event is not None
-    promise = Guarantee(Unit.RATING, (event,), 0.0)
-    assert promise.epsilon == promise.per(Unit.USER) == promise.changed_rating == 2.0
-    assert client(tmp_path, terms()).event() is None
 
 
 def test_nothing_rated_is_nothing_to_report(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import PRESENCE, InputError, Scale
+from discreet.privacy import Guarantee, Unit
 from discreet.protocols.common import numbers_text
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import read_upload
@@ -38,6 +39,14 @@ def test_the_digest_is_that_of_sorted_compact_json() -> None:
     assert told.digest == wanted
     assert "ä" in text and '"scale":"1..5"' in text and "." not in text.replace("1..5", "")
     assert terms(epoch=1).digest != terms().digest != terms(least=81).digest
+
+
+def test_the_hash_costs_a_rating_as_much_as_a_person() -> None:
+    event = terms(bits=8, bit_epsilon_thousandths=250).hash_event
+    assert event is not None
+    promise = Guarantee(Unit.RATING, (event,), 0.0)
+    assert promise.epsilon == promise.per(Unit.USER) == promise.changed_rating == 2.0
+    assert terms().hash_event is None
 
 
 @pytest.mark.parametrize(

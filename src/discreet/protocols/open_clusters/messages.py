@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.cluster_hash import KINDS, MOST_BITS, ClusterHash, grid_parts
+from discreet.privacy import PureEvent, Unit
 from discreet.protocols.common import Fields, numbers_text
 
 PROTOCOL = "open-clusters"
@@ -107,6 +108,23 @@ class Collection:
     def bit_epsilon(self) -> float:
         """The epsilon of each reported bit; 0 if bits are reported as they are."""
         return self.bit_epsilon_thousandths / 1_000
+
+    @property
+    def hash_event(self) -> PureEvent | None:
+        """What reporting the hash costs: as much for one rating as for the whole person.
+
+        None if bits are reported as they are, which nothing bounds.
+        """
+        if not self.bit_epsilon_thousandths:
+            return None
+        return PureEvent(
+            unit=Unit.RATING,
+            label="hash bits",
+            ratings_per_user=1,  # however much a person rates, it is in one report
+            covers_change=True,
+            epsilon=self.bits * self.bit_epsilon,
+            mechanism="randomized response",
+        )
 
     @cached_property
     def parts(self) -> int:

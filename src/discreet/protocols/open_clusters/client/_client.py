@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError, OwnRatings
 from discreet.domain.cluster_hash import to_grid
-from discreet.privacy import PureEvent, Randomness, Receipt, SystemRandomness, Unit
+from discreet.privacy import Randomness, Receipt, SystemRandomness
 from discreet.privacy.mechanisms import RandomizedResponse
 from discreet.protocols.common import StateFile
 from discreet.protocols.open_clusters.client._history import History, Terms, share_true
@@ -151,23 +151,6 @@ class OpenClient:
         spent = sum(float(each.get("hash_epsilon", 0.0)) for each in state.values())
         return Standing(true, fakes, len(history.suppressed), share_true(true, fakes), spent)
 
-    def event(self) -> PureEvent | None:
-        """What reporting the hash costs: as much for one rating as for the whole person.
-
-        None if the hash is reported as it is, which nothing bounds. The ratings that are sent
-        beside it have no epsilon at all.
-        """
-        if not self.collection.bit_epsilon_thousandths:
-            return None
-        return PureEvent(
-            unit=Unit.RATING,
-            label="hash bits",
-            ratings_per_user=1,  # however many the person rates, they change one report
-            covers_change=True,
-            epsilon=self.collection.bits * self.collection.bit_epsilon,
-            mechanism="randomized response",
-        )
-
     def _read(
         self, own: Mapping[str, float] | OwnRatings
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
@@ -204,7 +187,7 @@ class OpenClient:
             bits = (value >> np.arange(k)) & 1
             said = response.release(bits, event, Receipt([event], self._randomness))
             memory["answer"] = int(said @ (1 << np.arange(k)))
-            memory["hash_epsilon"] = k * self.collection.bit_epsilon
+            memory["hash_epsilon"] = self.collection.bits * self.collection.bit_epsilon
         return int(memory["answer"])
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.privacy import Guarantee, PureEvent, Unit
+from discreet.privacy import Guarantee, Unit
 from discreet.protocols.open_clusters.messages import PROTOCOL, RATINGS, Collection, Upload
 from discreet.protocols.open_clusters.server._totals import GRID, Totals
 from discreet.release import Release
@@ -110,8 +110,7 @@ def build(
         catalog=collection.catalog,
         guarantee=_guarantee(collection),
         parameters=_parameters(totals, fakes, everybody)
-        | {"thin": thin}
-        | {"least_people": least_people},
+        | {"thin": thin, "least_people": least_people},
         arrays=_item_arrays(totals, fakes, everybody) | _bucket_arrays(totals, fakes, shown),
     )
 
@@ -132,25 +131,14 @@ def _everybody(
 
 
 def _guarantee(collection: Collection) -> Guarantee:
-    reasons: tuple[str, ...] = (DENIABLE,)
-    events: tuple[PureEvent, ...] = ()
-    if collection.bit_epsilon_thousandths:
-        epsilon = collection.bits * collection.bit_epsilon
-        reasons += (
-            f"randomized response covers the hash alone, with an epsilon of {epsilon:g} for one "
-            "rating as for a whole person",
-        )
-        events = (
-            PureEvent(
-                unit=Unit.RATING,
-                label="hash bits",
-                ratings_per_user=1,
-                covers_change=True,
-                epsilon=epsilon,
-                mechanism="randomized response",
-            ),
-        )
-    return Guarantee(Unit.RATING, events, 0.0, not_private=reasons)
+    event = collection.hash_event
+    if event is None:
+        return Guarantee(Unit.RATING, (), 0.0, not_private=(DENIABLE,))
+    hash_alone = (
+        f"randomized response covers the hash alone, with an epsilon of {event.epsilon:g} for one "
+        "rating as for a whole person"
+    )
+    return Guarantee(Unit.RATING, (event,), 0.0, not_private=(DENIABLE, hash_alone))
 
 
 def _parameters(totals: Totals, fakes: _Fakes, everybody: npt.NDArray[np.bool_]) -> dict[str, Any]:

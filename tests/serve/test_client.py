@@ -1,0 +1,175 @@
+"""The Python client against a real service, and against one that misbehaves."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from discreet.domain import InputError
+from discreet.protocols.common.http import ServiceClient
+from discreet.protocols.local_reports.client import LocalClient
+from discreet.protocols.local_reports.messages import Collection
+from loopback import Handler, Site, serving
+from release._making import random_release
+from serve._running import TOKEN, Talk, make_catalog, make_settings, running
+
+OWN = {"Title 3 é": 5, "i4": 2, "i5": 4}
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    folder = tmp_path_factory.mktemp("client")
+    random_release(60, 3, catalog=make_catalog()).save(folder / "made.discreet")
+    with running(make_settings(folder)) as talk:
+        yield talk
+
+
+@pytest.fixture
+def service(talk: Talk, tmp_path: Path) -> Iterator[ServiceClient]:
+    service = ServiceClient(talk.url, tmp_path / "me.state")
+    yield service
+    service.close()
+
+
+def test_a_person_takes_part_and_leaves(service: ServiceClient, tmp_path: Path) -> None:
+    state = tmp_path / "me.state"
+    collection = Collection.from_json(service.collection(), service.catalog())
+    assert collection.scale == service.scale()
+    assert not service.enrolled
+    service.enroll()
+    held = state.read_text()
+    service.enroll()
+    assert state.read_text() == held
+    assert stat.S_IMODE(state.stat().st_mode) == 0o600
+    message = LocalClient(collection, state).report(OWN).as_json()
+    service.report(message)
+    assert service.sent() == message
+    # Another session of the same person: the same answers, and the same capability.
+    again = ServiceClient(service.server, state)
+    assert LocalClient(collection, state).report(OWN).as_json() == again.sent()
+    again.withdraw()
+    with pytest.raises(InputError, match="404"):
+        again.sent()
+    again.delete()
+    again.close()
+    assert not service.enrolled
+    with pytest.raises(InputError, match="not enrolled yet"):
+        service.report(message)
+    assert LocalClient(collection, state).spent.reports == 1
+
+
+def test_a_release_is_fetched_once(service: ServiceClient, talk: Talk, tmp_path: Path) -> None:
+    file = tmp_path / "movies.discreet"
+    assert service.fetch_release(file)
+    assert file.read_bytes() == talk.ask("GET", "/v1/release").body
+    assert not service.fetch_release(file)
+    file.write_bytes(b"damaged")
+    assert service.fetch_release(file)
+
+
+def test_the_administrators_calls(service: ServiceClient) -> None:
+    assert service.statistics(TOKEN)["build"]["state"] == "never"
+    with pytest.raises(InputError, match=r"refused \(401\)") as caught:
+        service.rebuild("x" * 20)
+    assert "x" * 20 not in str(caught.value)
+
+
+def test_a_refusal_is_told_with_its_reason(service: ServiceClient) -> None:
+    service.enroll()
+    with pytest.raises(InputError, match=r"refused \(422\): report: 'protocol' is missing"):
+        service.report({})
+
+
+def test_a_state_is_for_one_server(service: ServiceClient, talk: Talk, tmp_path: Path) -> None:
+    service.enroll()
+    other = ServiceClient(talk.url.replace("127.0.0.1", "localhost"), tmp_path / "me.state")
+    with pytest.raises(InputError, match="another server"):
+        other.report({})
+    other.close()
+    alone = ServiceClient(talk.url)
+    with pytest.raises(InputError, match="state file is needed"):
+        alone.enroll()
+    alone.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["example.org", "ftp://example.org", "http://", "https://me:secret@example.org",
+            "https://example.org/?x=1", "https://example.org:port"],
+)  # fmt: skip
+def test_what_is_no_server_is_refused(url: str) -> None:
+    with pytest.raises(InputError, match="a server is a URL"):
+        ServiceClient(url)
+
+
+def test_plain_http_to_another_machine_is_refused() -> None:
+    with pytest.raises(InputError, match="readable on the way"):
+        ServiceClient("http://192.0.2.1")
+    ServiceClient("http://192.0.2.1", insecure=True)
+    ServiceClient("http://[::1]:8000")
+
+
+def test_a_server_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    service = ServiceClient("http://127.0.0.1:9", tmp_path / "s")
+    with pytest.raises(InputError, match="does not answer: Connection refused"):
+        service.enroll()
+    assert not (tmp_path / "s").exists()
+
+
+class Tagged(Handler):
+    """Says the digest of what it sends; of ranges it takes what a resumed fetch asks for."""
+
+    def end_headers(self) -> None:
+        content = self.site.files.get(self.path, b"")
+        self.send_header("ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+        super().end_headers()
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch) -> Site:
+    monkeypatch.setattr("loopback.Handler", Tagged)
+    site = Site()
+    site.files["/v1/release"] = bytes(range(256)) * 4000
+    return site
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_fetch_that_breaks_off_goes_on(site: Site, tmp_path: Path, ranges: bool) -> None:
+    site.ranges = ranges
+    site.breaks = [(300_000, "close"), (200_000, "close")]
+    with serving(site) as url:
+        service = ServiceClient(url)
+        assert service.fetch_release(tmp_path / "r")
+        service.close()
+    assert (tmp_path / "r").read_bytes() == site.files["/v1/release"]
+    assert [asked for _, asked in site.asked][:2] == [None, "bytes=300000-"]
+
+
+def test_a_fetch_that_never_ends_well_leaves_the_old_file(site: Site, tmp_path: Path) -> None:
+    (tmp_path / "r").write_bytes(b"old")
+    site.breaks = [(1000, "close")] * 20
+    with serving(site) as url:
+        service = ServiceClient(url)
+        with pytest.raises(InputError, match="incomplete"):
+            service.fetch_release(tmp_path / "r")
+        service.close()
+    assert (tmp_path / "r").read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("content", "about"),
+    [(b"nonsense", "JSON object"), (b"[]", "JSON object"), (b"{}", "no catalogue"),
+     (json.dumps({"ids": ["a"], "titles": None, "origin": "given", "digest": "0"}).encode(), "digest")],
+)  # fmt: skip
+def test_answers_that_make_no_sense_are_refused(content: bytes, about: str) -> None:
+    site = Site()
+    site.files["/v1/catalog"] = content
+    with serving(site) as url:
+        service = ServiceClient(url)
+        with pytest.raises(InputError, match=about):
+            service.catalog()
+        service.close()
