@@ -49,6 +49,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--people", type=int, help="judge by at most so many, chosen at random")
+    parser.add_argument("--method", default="refined")
     parser.add_argument("--implicit", action="store_true", help="presence alone")
     asked = parser.parse_args(argv)
     if asked.data is None:
@@ -105,12 +106,13 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
     for unit, budgets in BUDGETS.items():
         for epsilon in (*budgets, math.inf):
             draws = asked.draws if math.isfinite(epsilon) else 1
-            made = [ours(split, unit, epsilon, draw) for draw in range(draws)]
+            made = [ours(split, unit, epsilon, draw, asked.method) for draw in range(draws)]
             tell(f"{unit} {epsilon:g}", [judge.judge(scorer) for scorer in made])
 
 
-def ours(split: Split, unit: str, epsilon: float, draw: int) -> Scorer:
-    release = fit(split.train, protect=unit, epsilon=epsilon, randomness=SeededRandomness(draw))
+def ours(split: Split, unit: str, epsilon: float, draw: int, method: str) -> Scorer:
+    told = {"protect": unit, "epsilon": epsilon, "method": method}
+    release = fit(split.train, randomness=SeededRandomness(draw), **told)
     bonus = 0.0 if split.train.scale.presence else LISTS * split.train.scale.range / 4
     scorer: Scorer = release.predictor(popularity=bonus)
     return scorer

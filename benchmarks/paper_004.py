@@ -3,10 +3,14 @@
 python benchmarks/paper_004.py [--data FOLDER] [-o FOLDER] [--sets ml-100k,ml-1m]
 
 The fourth paper proves bounds and shows no experiment. This is the one it describes: a matrix Theta
-of low rank, ratings X of a share of it, reports Z, and completion of Theta from Z. With --data, the
-RMSE of held-out ratings too: of the release that the server builds from debiased reports, and of
-alternating least squares on Z as it is. Writes paper_004_completion.csv, paper_004_ratings.csv and,
-if matplotlib is there, paper_004.svg. For the curator's eyes only, as every evaluation.
+of low rank, ratings X of a share of it, reports Z, and completion of Theta from Z.
+
+With --data, the RMSE of held-out ratings too: of the release that the server builds from debiased
+reports, for people known by their own ratings at home; and of alternating least squares on Z as it
+is, for people known by their reports or, to compare like with like, by their own ratings as well.
+
+Writes paper_004_completion.csv, paper_004_ratings.csv and, if matplotlib is there, paper_004.svg.
+For the curator's eyes only, as every evaluation.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import numpy as np
 from discreet.domain import Catalog, Scale
 from discreet.evaluate import Judge, item_mean, people_of, user_mean
 from discreet.evaluate._completion import (
+    Factorisation,
     Reported,
     Theorem3,
     as_matrix,
@@ -78,6 +83,7 @@ class Prediction:
     release: float
     release_sd: float
     raw_als: float
+    raw_als_at_home: float
     user_mean: float
     item_mean: float
     als_without_noise: float
@@ -178,7 +184,7 @@ def predict(name: str, folder: Path, draws: int) -> list[Prediction]:
     baselines = [judge.judge(make(train)).rmse for make in (user_mean, item_mean)]
     own = people_of(train)
     values = (own.values - train.scale.mid).astype(np.float32)
-    plain = raw_rmse(Reported(own.starts, own.items, values, len(train.catalog)), split)
+    plain = raw_rmse(Reported(own.starts, own.items, values, len(train.catalog)), split)[0]
     unprotected = one_draw(split, judge, Mechanism.RANDOMIZED_RESPONSE, NO_NOISE, 0)[0]
     print(f"{name}: user mean {baselines[0]:.4f}, item mean {baselines[1]:.4f}")
     print(f"  without noise: ALS {plain:.4f}, the server's release {unprotected:.4f}")
@@ -186,18 +192,18 @@ def predict(name: str, folder: Path, draws: int) -> list[Prediction]:
     for mechanism in Mechanism:
         for epsilon in DATA_EPSILONS:
             found = np.array([one_draw(split, judge, mechanism, epsilon, d) for d in range(draws)])
-            release, raw, answers, factors = found.mean(axis=0)
+            release, raw, at_home, answers, factors = found.mean(axis=0)
             spread = float(found[:, 0].std(ddof=1)) if draws > 1 else 0.0
             per_user = epsilon * len(train.catalog)
             row = Prediction(
-                name, str(mechanism), epsilon, per_user, draws, release, spread, raw,
+                name, str(mechanism), epsilon, per_user, draws, release, spread, raw, at_home,
                 *baselines, plain, unprotected, answers, factors,
             )  # fmt: skip
             rows.append(row)
             print(
                 f"  {mechanism}, epsilon {epsilon:>4g} a rating ({per_user:,.0f} a person): "
-                f"release {release:.4f}, ALS on Z {raw:.4f}; {answers:,.0f} answers a report, "
-                f"{factors:.3g} factors",
+                f"release {release:.4f}, ALS on Z {raw:.4f}, at home {at_home:.4f}; "
+                f"{answers:,.0f} answers a report, {factors:.3g} factors",
                 flush=True,
             )
     return rows
@@ -205,8 +211,8 @@ def predict(name: str, folder: Path, draws: int) -> list[Prediction]:
 
 def one_draw(
     split: Split, judge: Judge, mechanism: Mechanism, epsilon: float, seed: int
-) -> tuple[float, float, float, float]:
-    """RMSE of the server's release and of least squares on Z; answers a report, and factors."""
+) -> tuple[float, ...]:
+    """RMSE of the release and of least squares on Z, twice; answers a report, and factors."""
     train = split.train
     collection = Collection(train.catalog, train.scale, mechanism, epsilon)
     randomness = SeededRandomness(f"paper 004 {seed}")
@@ -215,14 +221,20 @@ def one_draw(
     told = report(release)
     raw = raw_rmse(as_matrix(collection, reports), split)
     quality = judge.judge(release.predictor())
-    return quality.rmse, raw, told["answers_per_report"], told["factors"]
+    return quality.rmse, *raw, told["answers_per_report"], told["factors"]
 
 
-def raw_rmse(Z: Reported, split: Split) -> float:
-    """Of least squares that takes Z for ratings, told the people it was fitted on."""
-    scale, test = split.test.scale, split.test
-    predicted = scale.mid + factorise(Z).predict(test.user_of_rating(), test.items)
-    return rms(np.clip(predicted, scale.lo, scale.hi) - test.values())
+def raw_rmse(Z: Reported, split: Split) -> tuple[float, float]:
+    """Of least squares that takes Z for ratings; people known by Z, and by their own ratings."""
+    scale, test, own = split.test.scale, split.test, people_of(split.train)
+    fitted = factorise(Z)
+    true = Reported(own.starts, own.items, (own.values - scale.mid).astype(np.float32), Z.width)
+
+    def error(model: Factorisation) -> float:
+        predicted = scale.mid + model.predict(test.user_of_rating(), test.items)
+        return rms(np.clip(predicted, scale.lo, scale.hi) - test.values())
+
+    return error(fitted), error(fitted.at_home(true))
 
 
 def write(path: Path, rows: Sequence[Any], kind: type[Any]) -> None:
@@ -279,6 +291,8 @@ def draw_ratings(axes: Any, rows: list[Prediction]) -> None:
         axes.plot(at, [row.release for row in own], color=colour, label=f"release, {label}")
         axes.plot(at, [row.raw_als for row in own], color=colour, linestyle=":",
                   label="ALS on Z as it is")  # fmt: skip
+        axes.plot(at, [row.raw_als_at_home for row in own], color=colour, linestyle="--",
+                  linewidth=0.8, label="ALS on Z, own ratings at home")  # fmt: skip
     for value, label, colour in (
         (rows[0].user_mean, "user mean", "#999999"),
         (rows[0].release_without_noise, "release without noise", "#000000"),

@@ -79,7 +79,7 @@ def serve(order: dict[str, str | int | float]) -> None:
 
 @contextmanager
 def served(order: dict[str, str | int | float]) -> Iterator[tuple[int, tuple[str, int]]]:
-    command = [sys.executable, "-m", "benchmarks.service_load", "--serve", json.dumps(order)]
+    command = [sys.executable, __file__, "--serve", json.dumps(order)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

@@ -182,7 +182,7 @@ def test_the_choice_is_worth_most_and_knows_its_neighbourhood() -> None:
     assert choice.margin == pytest.approx(math.hypot(0.2, 0.2))
     assert choice.neighbourhood == (30.0, 30.0), "what lies beyond something worse is no neighbour"
     (careful,) = choose_epsilons(CURVE, value_of_utility=10, cost_of_breach=20)
-    assert careful.best.epsilon == 3.0 and not careful.is_edge
+    assert careful.best.epsilon == 1.0 and not careful.is_edge, "the smallest that is as good"
     assert [row.epsilon for row in careful.as_good] == [1.0, 3.0]
     (timid,) = choose_epsilons(CURVE, value_of_utility=0, cost_of_breach=1)
     assert timid.best.epsilon == 0.1, "among equals, the smallest"

@@ -108,6 +108,14 @@ def test_one_side_is_the_ridge_regression_it_says() -> None:
     np.testing.assert_allclose(fitted.items[item], exact, rtol=1e-4)
 
 
+def test_people_known_by_their_ratings_are_predicted_from_the_same_items() -> None:
+    true = low_rank(90, 60, 2, 13)
+    fitted = factorise(some_of(true[:60], 0.6, 14), rank=3, ridge=0.1)
+    others = fitted.at_home(some_of(true[60:], 0.6, 15), ridge=0.1)
+    assert others.items is fitted.items
+    assert error(others.mean + others.people @ others.items.T, true[60:]) < 0.25
+
+
 @pytest.mark.parametrize("mechanism", list(Mechanism))
 def test_the_bound_of_theorem_3_holds_and_falls(mechanism: Mechanism) -> None:
     users, items, gamma = 60, 50, 0.1

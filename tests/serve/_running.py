@@ -116,9 +116,11 @@ class Talk:
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Talk]:
+def running(
+    settings: Settings, url: str = "http://127.0.0.1:0", proxies: str | None = None
+) -> Iterator[Talk]:
     """The service in a thread of this process."""
-    server = Server(settings, "127.0.0.1", 0)
+    server = Server(settings, "127.0.0.1", int(url.rpartition(":")[2]), proxies=proxies)
     thread = threading.Thread(target=server.run)
     thread.start()
     talk = Talk(server.url)

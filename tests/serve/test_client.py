@@ -31,9 +31,8 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
 
 @pytest.fixture
 def service(talk: Talk, tmp_path: Path) -> Iterator[ServiceClient]:
-    service = ServiceClient(talk.url, tmp_path / "me.state")
-    yield service
-    service.close()
+    with ServiceClient(talk.url, tmp_path / "me.state") as service:
+        yield service
 
 
 def test_a_person_takes_part_and_leaves(service: ServiceClient, tmp_path: Path) -> None:
@@ -160,11 +159,18 @@ def test_a_fetch_that_never_ends_well_leaves_the_old_file(site: Site, tmp_path: 
     assert (tmp_path / "r").read_bytes() == b"old"
 
 
+FOREIGN = {"ids": ["a"], "titles": None, "origin": "given", "digest": "0"}
+
+
 @pytest.mark.parametrize(
     ("content", "about"),
-    [(b"nonsense", "JSON object"), (b"[]", "JSON object"), (b"{}", "no catalogue"),
-     (json.dumps({"ids": ["a"], "titles": None, "origin": "given", "digest": "0"}).encode(), "digest")],
-)  # fmt: skip
+    [
+        (b"nonsense", "JSON object"),
+        (b"[]", "JSON object"),
+        (b"{}", "no catalogue"),
+        (json.dumps(FOREIGN).encode(), "digest"),
+    ],
+)
 def test_answers_that_make_no_sense_are_refused(content: bytes, about: str) -> None:
     site = Site()
     site.files["/v1/catalog"] = content

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from cli._calling import call
+from discreet.domain import Scale
+from discreet.serve import Collector, Settings
 from release._making import random_release
-from serve._running import Talk, make_catalog, make_settings, running
+from serve._running import FREE, TOKEN, Talk, make_catalog, make_settings, running
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +54,27 @@ def test_taking_part_from_the_command_line(told: list[str], mine: list[str]) -> 
 
 def test_a_limit_on_what_all_reports_may_cost(told: list[str], mine: list[str]) -> None:
     call("client", "enroll", *told)
-    assert "past your limit" in call("client", "report", *told, *mine, "--limit", "1").complaint()
+    refused = call("client", "report", *told, *mine, "--limit", "1")
+    assert refused.code == 2
+    assert "past your limit" in refused.err
     assert "404" in call("client", "show", *told).complaint()
     assert call("client", "report", *told, *mine, "--limit", "2").code == 0
+
+
+def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]) -> None:
+    collector = Collector.make("open", make_catalog(120), Scale(1, 5), {"bits": 1})
+    db = str(tmp_path / "x.db")
+    settings = Settings(tmp_path / "made", collector, db, TOKEN, **FREE)
+    with running(settings) as talk:
+        for n in range(6):
+            told = ["--server", talk.url, "--state", str(tmp_path / f"s{n}")]
+            assert call("client", "enroll", *told).code == 0
+            said = call("client", "report", *told, *mine).err
+            assert "plausible deniability, not differential privacy" in said
+        assert call("client", "show", *told).json()["protocol"] == "open-clusters"
+        assert "no epsilon" in call("client", "report", *told, *mine, "--limit", "1").complaint()
+        assert talk.rebuild()["reports"] == 6
+        assert talk.ask("GET", "/v1/release").status == 200
 
 
 @pytest.mark.parametrize(
@@ -63,7 +83,7 @@ def test_a_limit_on_what_all_reports_may_cost(told: list[str], mine: list[str]) 
         (["absent.discreet"], "no release here"),
         (["wrong"], "no safetensors file"),
         (["absent.discreet", "--collect", "local", "--db", "x.db"], "both --catalog and --scale"),
-        (["good", "--collect", "local"], "needs a database"),
+        (["good", "--collect", "local", "--term", "epsilon=1"], "needs a database"),
         (["good", "--collect", "postal", "--db", "x.db"], "no protocol; there are local, open"),
         (["good", "--collect", "local", "--db", "x.db"], "term of 'local' is missing"),
         (["good", "--collect", "local", "--db", "x.db", "--term", "colour=1"], "no term 'colour'"),
@@ -73,7 +93,7 @@ def test_a_limit_on_what_all_reports_may_cost(told: list[str], mine: list[str]) 
         (["good", "--admin-token-file", "absent"], "token cannot be read"),
         (["good", "--admin-token-file", "wrong"], "visible ASCII"),
         (["good", "--host", "192.0.2.77"], "cannot listen at 192.0.2.77"),
-        (["good", "--port", "99999"], "cannot listen"),
+        (["good", "--port", "99999"], "a port is"),
         (["good", "--per-address", "-1"], "a rate"),
     ],
 )

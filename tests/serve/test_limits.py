@@ -146,6 +146,17 @@ def test_one_address_cannot_ask_or_enrol_too_often(tmp_path: Path) -> None:
         assert 'rate_limited_total{limit="address"} 2' in talk.ask("GET", "/metrics").body.decode()
 
 
+@pytest.mark.parametrize(("proxies", "expected"), [(None, 429), ("127.0.0.1", 200)])
+def test_whom_a_proxy_speaks_for_is_believed_only_of_known_proxies(
+    tmp_path: Path, proxies: str | None, expected: int
+) -> None:
+    with running(make_settings(tmp_path, per_address=Rate(1, 1)), proxies=proxies) as talk:
+        path = "/v1/collection"
+        assert talk.ask("GET", path, X_Forwarded_For="192.0.2.1").status == 200
+        assert talk.ask("GET", path, X_Forwarded_For="192.0.2.2").status == expected
+        assert talk.ask("GET", path, X_Forwarded_For="192.0.2.1").status == 429
+
+
 @pytest.mark.parametrize("told", [(-1, 1), (float("nan"), 1), (1, 0)])
 def test_a_rate_that_makes_no_sense_is_refused(told: tuple[float, int]) -> None:
     with pytest.raises(InputError, match="a rate"):

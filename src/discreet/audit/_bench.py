@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 from discreet.audit._victims import choose_victims
 from discreet.domain import InputError
-from discreet.measure import fit
 from discreet.predict import People
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness
 from discreet.ratings import Ratings, split_random
@@ -15,16 +15,14 @@ from discreet.release import Release
 
 _Floats = npt.NDArray[np.float64]
 
-_HELD_OUT, _MOST_PEOPLE = 0.1, 2000
+_HELD_OUT, _MOST_PEOPLE, _TRIES = 0.1, 2000, 30
 
 
 class Bench:
     """Where methods are compared. Private.
 
-    A tenth of the ratings is held out: what methods predict for those pairs is compared. The unit
-    of all distances, `width`, is how far the predictions of method `refined` without noise lie from
-    their own mean: what would be lost by telling everybody the same. Of presence, as many pairs
-    drawn at random stand beside those held out.
+    A tenth of the ratings is held out: what methods foresee of them is compared. Of presence, as
+    many pairs drawn at random stand beside those held out.
 
     Args:
         ratings: Everybody's.
@@ -48,9 +46,8 @@ class Bench:
         self.train = split.train
         self.victims = choose_victims(split.train, attacks, self.choices)
         self._hold_out(split.test)
-        self.width = float(self.predictions(fit(self.train, epsilon=np.inf)).std())
-        if self.width <= 1e-9:
-            raise InputError("there is nothing to lose: even without noise all is told the same")
+        if not self.train.scale.presence and not self._truth.var() > 0:
+            raise InputError("there is nothing to foresee: all held-out ratings are the same")
 
     def __repr__(self) -> str:
         return "Bench(private)"
@@ -65,15 +62,18 @@ class Bench:
         """What a release says about the held-out pairs."""
         return np.asarray(release.predictor().predict_pairs(self.people, self.rows, self.items))
 
-    def utility(self, private: _Floats, reference: _Floats) -> float:
-        """One minus the distance between predictions, in widths; never below 0."""
-        distance = float(np.sqrt(np.mean((private - reference) ** 2)))
-        return max(0.0, 1 - distance / self.width)
+    def foreseen(self, predicted: _Floats) -> float:
+        """Which part of the variance of held-out ratings is explained, 0 to 1.
 
-    def explained(self, predicted: _Floats) -> float:
-        """Which part of the variance of held-out ratings is foreseen; 1 of presence."""
-        error = self.error(predicted)
-        return 1.0 if error is None else max(1 - error**2 / float(self._truth.var()), 0.0)
+        Of presence, how much more often than not a held-out pair comes before one drawn at random.
+        """
+        if not self.train.scale.presence:
+            error = self.error(predicted) or 0.0
+            return max(1 - error**2 / float(self._truth.var()), 0.0)
+        held, others = np.split(predicted, 2)
+        ranks = rankdata(np.concatenate([held, others]))[: len(held)]
+        before = (ranks.mean() - (len(held) + 1) / 2) / len(others)
+        return max(2 * float(before) - 1, 0.0)
 
     def error(self, predicted: _Floats) -> float | None:
         """The RMSE on the held-out ratings; None of presence, which nobody rates."""
@@ -93,9 +93,23 @@ class Bench:
         self.rows = np.repeat(np.arange(len(tested)), np.diff(theirs.starts))
         self.items, self._truth = theirs.items, theirs.values
         if test.scale.presence:
-            others = self.choices.integers(0, len(test.catalog), len(self.rows))
+            others = self._strangers(theirs)
             self.rows = np.tile(self.rows, 2)
             self.items = np.concatenate([self.items, others.astype(np.int32)])
+
+    def _strangers(self, theirs: People) -> npt.NDArray[np.int64]:
+        """Beside each held-out pair an item that the same person does not have, if there is one."""
+        size = len(self.train.catalog)
+        has = [
+            np.repeat(np.arange(len(each)), np.diff(each.starts)) * size + each.items
+            for each in (self.people, theirs)
+        ]
+        owned = np.concatenate(has)
+        others = self.choices.integers(0, size, len(self.rows))
+        for _ in range(_TRIES):
+            again = np.isin(self.rows * size + others, owned)
+            others[again] = self.choices.integers(0, size, int(again.sum()))
+        return others
 
 
 def _people(ratings: Ratings, users: npt.NDArray[np.int64]) -> People:

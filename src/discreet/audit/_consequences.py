@@ -32,9 +32,9 @@ class Consequence:
         method: Its name.
         epsilon: Of what `of` says, and of nothing more.
         of: A user, a rating, a report on one item or one answer.
-        utility: How good the method is without noise, compared with the best of those tried, times
-            one minus the distance between the held-out predictions with noise and without, in the
-            same unit for every method: 0 is as far off as telling everybody the same.
+        utility: How much of held-out ratings is foreseen (their variance that is explained; of
+            presence, how far held-out pairs come before others), as a part of what the best method
+            tried foresees without noise: 0 is no better than telling everybody the same.
         utility_band: Student's, over the draws of the noise.
         risk: How often the ideal adversary finds out a rating, or of presence whether a record is
             there: from everything the method publishes, and from all other records.
@@ -138,16 +138,15 @@ def consequences(
     bench = Bench(ratings, attacks=attacks, draws=draws, seed=seed)
     told = {"protect": protect, "delta": delta}
     subjects = {name: subject_of(bench, name, told) for name in names}
-    references = {name: subject.without_noise() for name, subject in subjects.items()}
-    explained = {name: bench.explained(each) for name, each in references.items()}
-    most = max(*explained.values(), 1e-9)
+    most = max(bench.foreseen(subject.without_noise()) for subject in subjects.values())
+    if most <= 1e-9:
+        raise InputError("there is nothing to lose: even without noise nothing is foreseen")
     found: list[Consequence] = []
     for name, subject in subjects.items():
         for epsilon in budgets:
             if progress is not None:
                 progress("attacks", len(found), len(names) * len(budgets))
-            quality = explained[name] / most
-            found.append(_measure(bench, name, subject, references[name], quality, epsilon))
+            found.append(_measure(bench, name, subject, most, epsilon))
     return found
 
 
@@ -158,16 +157,14 @@ def _budgets(epsilons: Iterable[float]) -> list[float]:
     return budgets
 
 
-def _measure(
-    bench: Bench, name: str, subject: Subject, reference: Any, quality: float, epsilon: float
-) -> Consequence:
+def _measure(bench: Bench, name: str, subject: Subject, most: float, epsilon: float) -> Consequence:
     bounds = np.linspace(0, len(bench.victims), bench.draws + 1).astype(int)
     utilities, errors, guesses = [], [], []
     for draw in range(bench.draws):
         victims = bench.victims.part(int(bounds[draw]), int(bounds[draw + 1]))
         source = bench.randomness(name, epsilon, draw)
         predicted, likelihoods = subject.draw(epsilon, victims, source)
-        utilities.append(quality * bench.utility(predicted, reference))
+        utilities.append(min(bench.foreseen(predicted) / most, 1.0))
         errors.append(bench.error(predicted))
         guesses.append(guess(victims, likelihoods, bench.choices))
     known = [error for error in errors if error is not None]
@@ -216,7 +213,7 @@ class Choice:
     """The best epsilon of a method, and those that are as good within the accuracy of all this.
 
     Attributes:
-        best: What is worth most.
+        best: The smallest epsilon that is worth as much as any, within the accuracy of all this.
         value: How much.
         margin: Half the width of its band.
         as_good: All of the same method whose value lies in that band, by epsilon.
@@ -257,7 +254,7 @@ def choose_epsilons(
 
 
 def _choose(curve: list[Consequence], utility: float, breach: float) -> Choice:
-    """Among equals the smallest epsilon; neighbours count as far as no worse one lies between."""
+    """The smallest among equals; neighbours count as far as no worse one lies between."""
     values = [row.value(utility, breach) for row in curve]
     at = int(np.argmax(values))
     margin = curve[at].margin(utility, breach)
@@ -267,5 +264,5 @@ def _choose(curve: list[Consequence], utility: float, breach: float) -> Choice:
         first -= 1
     while last + 1 < len(curve) and close[last + 1]:
         last += 1
-    is_edge = len(curve) > 1 and at in (0, len(curve) - 1)
-    return Choice(curve[at], values[at], margin, tuple(curve[first : last + 1]), is_edge)
+    is_edge = len(curve) > 1 and first in (0, len(curve) - 1)
+    return Choice(curve[first], values[first], margin, tuple(curve[first : last + 1]), is_edge)

@@ -34,21 +34,27 @@ def attack_release(transcript: Transcript, victims: Victims) -> _Floats:
 
 
 def _likelihoods(transcript: Transcript, victims: Victims, row: int) -> _Floats:
-    parts = [transcript.contribution(own) for own in victims.versions(row)]
-    true, found = parts[int(victims.secrets[row])], np.zeros(len(parts))
-    for at, spoken in enumerate(transcript.spoken):
-        moved = np.array([part[at] - true[at] for part in parts])
-        # Where a secret makes no difference, nothing is learnt.
-        touched = moved.any(axis=0)
-        noise = (spoken.noisy - spoken.exact)[touched]
-        found += _log_density(noise, moved[:, touched], spoken, transcript.budget.noise)
+    """One version at a time: a person touches few entries of a large matrix."""
+    versions = list(victims.versions(row))
+    true = transcript.contribution(versions[int(victims.secrets[row])])
+    found = np.zeros(len(versions))
+    for option, own in enumerate(versions):
+        if option == victims.secrets[row]:
+            continue
+        parts = zip(transcript.spoken, transcript.contribution(own), true, strict=True)
+        for spoken, would, was in parts:
+            # Where a secret makes no difference, nothing is learnt.
+            touched = np.flatnonzero(would != was)
+            noise = spoken.noisy.ravel()[touched] - spoken.exact.ravel()[touched]
+            moved = would.ravel()[touched] - was.ravel()[touched]
+            found[option] += _log_density(noise, moved, spoken, transcript.budget.noise)
     return found
 
 
-def _log_density(noise: _Ints, moved: _Ints, spoken: Spoken, kind: Noise) -> _Floats:
-    """Of the noise that each secret would have needed, less that of the noise that there was."""
+def _log_density(noise: _Ints, moved: _Ints, spoken: Spoken, kind: Noise) -> float:
+    """Of the noise that a secret would have needed, less that of the noise that there was."""
     if kind is Noise.GAUSSIAN:
         shift = moved / spoken.spread
-        return np.asarray((shift * (noise / spoken.spread - shift / 2)).sum(axis=1))
+        return float((shift * (noise / spoken.spread - shift / 2)).sum())
     scale = spoken.spread / math.sqrt(2)
-    return np.asarray(((np.abs(noise) - np.abs(noise - moved)) / scale).sum(axis=1))
+    return float(((np.abs(noise) - np.abs(noise - moved)) / scale).sum())

@@ -114,20 +114,21 @@ class AnswersSubject(Subject):
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._function = OutputFunction("slope-one", bench.train.scale)
+        self._exact = self._answers(bench.users)
 
     def without_noise(self) -> _Floats:
-        return self._predict(self._answers(self._bench.users))
+        return self._predict(self._exact)
 
     def draw(
         self, epsilon: float, victims: Victims, randomness: Randomness
     ) -> tuple[_Floats, _Floats]:
-        exact = self._answers(self._bench.users)
-        noisy, _ = noised_answers(exact, self._function, epsilon, randomness)
+        noisy, _ = noised_answers(self._exact, self._function, epsilon, randomness)
         return self._predict(noisy), self._likelihoods(epsilon, victims, randomness)
 
     def linear(self, epsilon: float) -> RiskUtility:
         bench = self._bench
-        source, attacks = bench.randomness("linear", epsilon, 0), len(bench.victims)
+        # The same victims for every epsilon.
+        source, attacks = bench.randomness("linear", 0.0, 0), len(bench.victims)
         (found,) = risk_utility(
             bench.train, "slope-one", [epsilon], attacks=attacks, top=1, randomness=source
         )

@@ -12,6 +12,7 @@ from discreet.cli import (
     _console,
     _wording,
     choose_epsilon,
+    client,
     data,
     demo,
     evaluate,
@@ -20,6 +21,7 @@ from discreet.cli import (
     ledger,
     predict,
     recommend,
+    serve,
 )
 from discreet.domain import DiscreetError
 
@@ -38,6 +40,8 @@ app.command()(predict.predict)
 app.command()(inspect.inspect)
 app.command()(evaluate.evaluate)
 app.command()(choose_epsilon.choose_epsilon)
+app.command()(serve.serve)
+app.add_typer(client.app, name="client")
 app.add_typer(data.app, name="data")
 app.add_typer(ledger.app, name="ledger")
 

@@ -12,6 +12,8 @@ _OPTIONS = (
     (r"use step None for a continuous scale", "a continuous one is like -10..10/continuous"),
     (r'catalog="([^"]*)"', r"--catalog \1"),
     (r"implicit=True", "--implicit"),
+    (r'on_bad_rows="(\w+)"', r"--on-bad-rows \1"),
+    (r"\bValue error, ", ""),
     # Tables of items have no option for their columns.
     (r'; or say which with read_catalog\(\.\.\., columns={"id": \.\.\.}\)', ""),
     (r'; say which: columns={"(?:id|title)": \.\.\.}', "; leave one of them out"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from discreet.cli import _budget, _choice_picture, _console, _evaluation_picture
 from discreet.cli._budget import Noise
 from discreet.cli._inputs import BadRows
 from discreet.cli._progress import stages
-from discreet.domain import InputError
+from discreet.domain import PRESENCE, InputError
 from discreet.privacy import Unit
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def choose_epsilon(
     budgets = _numbers(epsilons)
     _check((value_of_utility, cost_of_breach), budgets, delta, output)
     if ratings is None:
-        data = _make_up(shape, seed)
+        data = _make_up(shape, seed, implicit)
     else:
         data = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
     told = {"protect": protect, "delta": delta, "attacks": attacks, "draws": draws, "seed": seed}
@@ -128,17 +129,23 @@ def _numbers(text: str) -> list[float]:
         raise InputError("--epsilons is a list of numbers, like --epsilons 0.5,1,4") from None
 
 
-def _make_up(text: str, seed: int) -> Ratings:
+def _make_up(text: str, seed: int, implicit: bool) -> Ratings:
     # Imported where it is used: `discreet --help` stays quick.
+    import numpy as np
+
     from discreet.ratings import Shape, find_shape, make_ratings
 
     parts = text.split(",")
     if len(parts) == 3 and all(part.strip().isdecimal() for part in parts):
         users, items, ratings = map(int, parts)
-        return make_ratings(Shape(users=users, items=items, ratings=ratings), seed=seed)
-    if len(parts) > 1:
+        made = make_ratings(Shape(users=users, items=items, ratings=ratings), seed=seed)
+    elif len(parts) == 1:
+        made = make_ratings(find_shape(text), seed=seed)
+    else:
         raise InputError(f"--shape is users,items,ratings, like {_SHAPE}, or a name like ml-100k")
-    return make_ratings(find_shape(text), seed=seed)
+    if not implicit:
+        return made
+    return dataclasses.replace(made, scale=PRESENCE, codes=np.ones(len(made), np.uint8))
 
 
 def _attack(
@@ -164,10 +171,10 @@ def _sentence(choice: Choice, presence: bool) -> str:
         as_good = f"anything from {low:g} to {high:g} is as good"
     return (
         f"With {best.method} at epsilon {best.epsilon:g} per {best.of}, predictions are "
-        f"{_percent(best.utility)} of the way from telling everybody the same to what they would "
-        f"be without noise, and the best attack finds out {found} {_percent(best.risk)} of the "
-        f"time, where guessing alone does {_percent(best.prior)} of the time; {as_good} within "
-        "the accuracy of this experiment."
+        f"{_percent(best.utility)} of the way from telling everybody the same to the best that "
+        f"can be done without noise, and the best attack finds out {found} {_percent(best.risk)} "
+        f"of the time, where guessing alone does {_percent(best.prior)} of the time; {as_good} "
+        "within the accuracy of this experiment."
     )
 
 
@@ -221,9 +228,9 @@ def _show(
     _console.out.print(table)
     best = choices[0].best
     _console.say(
-        "\n* worth most with this method; + as good within 95 % confidence.\n"
-        "Epsilon: " + ", ".join(_units(choices)) + ".\n"
-        "Utility: 1 is what the best of these methods predicts without noise, 0 the same for all.\n"
+        "\n* the smallest epsilon worth as much as any of this method's; + as good, at 95 %.\n"
+        "Epsilon: " + "; ".join(_units(choices)) + ".\n"
+        "Utility: 1 is what the best of these methods foresees without noise, 0 the same for all.\n"
         "Risk: how often an adversary is right who knows all other records and sees everything\n"
         f"that the method gives out. Guessing alone: {best.prior:.2f} by the other ratings, "
         f"{best.majority:.2f} by majority."
@@ -251,7 +258,7 @@ def _units(choices: list[Choice]) -> list[str]:
     kinds: dict[str, list[str]] = {}
     for choice in choices:
         kinds.setdefault(choice.best.of, []).append(choice.best.method)
-    return [f"per {of} for {' and '.join(names)}" for of, names in kinds.items()]
+    return [f"per {of} for {', '.join(names)}" for of, names in kinds.items()]
 
 
 def _banded(middle: float, band: tuple[float, float]) -> str:

@@ -36,11 +36,11 @@ Insecure = Annotated[
 @app.command()
 def enroll(server: Server, state: State, insecure: Insecure = False) -> None:
     """Get a capability from a service and keep it in your own file."""
-    service = _service(server, state, insecure)
-    if service.enrolled:
-        _console.note(f"{state} is enrolled already")
-        return
-    service.enroll()
+    with _service(server, state, insecure) as service:
+        if service.enrolled:
+            _console.note(f"{state} is enrolled already")
+            return
+        service.enroll()
     _console.note(f"enrolled; {state} is yours alone: keep it, and keep it secret")
 
 
@@ -56,15 +56,14 @@ def report(
     insecure: Insecure = False,
 ) -> None:
     """Obscure your ratings and send them; they take the place of what you sent before."""
-    service = _service(server, state, insecure)
-    if not service.enrolled:
-        raise InputError("is not enrolled yet: discreet client enroll", path=state)
-    told = service.collection()
-    make = _PROTOCOLS.get(str(told.get("protocol")))
-    if make is None:
-        raise InputError(f"{server} collects by a protocol that this client does not know")
-    message, said = make(service, state, ratings, limit)
-    service.report(message)
+    with _service(server, state, insecure) as service:
+        if not service.enrolled:
+            raise InputError("is not enrolled yet: discreet client enroll", path=state)
+        make = _PROTOCOLS.get(str(service.collection().get("protocol")))
+        if make is None:
+            raise InputError(f"{server} collects by a protocol that this client does not know")
+        message, said = make(service, state, ratings, limit)
+        service.report(message)
     for sentence in said:
         _console.note(sentence)
 
@@ -79,22 +78,24 @@ def recommend(
     insecure: Insecure = False,
 ) -> None:
     """Fetch the service's release, and recommend from it at home; nothing is sent."""
-    service = _service(server, state, insecure)
     file = state.with_name(f"{state.name}.release")
-    service.fetch_release(file)
+    with _service(server, state, insecure) as service:
+        service.fetch_release(file)
     recommending.recommend(file, ratings, n=n, json=as_json)
 
 
 @app.command()
 def show(server: Server, state: State, insecure: Insecure = False) -> None:
     """Print what the service has of you, as JSON."""
-    _console.write_json(_service(server, state, insecure).sent())
+    with _service(server, state, insecure) as service:
+        _console.write_json(service.sent())
 
 
 @app.command()
 def delete(server: Server, state: State, insecure: Insecure = False) -> None:
     """Delete what you sent, and the capability: the next release is made without you."""
-    _service(server, state, insecure).delete()
+    with _service(server, state, insecure) as service:
+        service.delete()
     _console.note(f"deleted at {server}; {state} still counts what was ever told")
 
 

@@ -26,7 +26,7 @@ _BUDGETS = (0.5, 1.0, 4.0)
 _EPSILON, _LIMIT, _DELTA = 1.0, 3.0, 1e-6
 _POPULATION = "members of the demo site"
 _RELEASE, _PICTURE, _LEDGER = "films.discreet", "budgets.png", "members.ledger"
-_MODELS = ("private", "non-private", "item-mean", "user-mean")
+_MODELS = ("private", "non-private", "popularity", "item-mean", "user-mean")
 
 
 def demo(

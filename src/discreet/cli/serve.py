@@ -15,7 +15,7 @@ from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.errors import MissingPart
 
 if TYPE_CHECKING:
-    from discreet.serve import Collector, Settings
+    from discreet.serve import ClosedCollector, Collector, Settings
 
 _TOKEN = "DISCREET_ADMIN_TOKEN"  # noqa: S105  (the variable's name)
 _DATABASE = "DISCREET_DATABASE"
@@ -44,6 +44,15 @@ def serve(
     ] = None,
     scale: Annotated[
         str | None, typer.Option(help="The rating scale: 1..5. [default: the release's]")
+    ] = None,
+    directory: Annotated[
+        Path | None, typer.Option(help="Closed clusters: the file that the authority signed.")
+    ] = None,
+    server_key: Annotated[
+        Path | None,
+        typer.Option(
+            help="Closed clusters: the file of the server's key; made if it is not there."
+        ),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 for any that is free.")] = 8000,
@@ -76,7 +85,9 @@ def serve(
         raise MissingPart(f"serving needs more: pip install 'discreet[serve]' ({error})") from None
     settings = Settings(
         release,
-        _collector(release, collect, term or [], catalog, scale),
+        _closed(term or [], directory, server_key)
+        if collect == "closed"
+        else _collector(release, collect, term or [], catalog, scale),
         _database(collect, db),
         _admin_token(admin_token_file),
         per_address=_rate(Rate, per_address),
@@ -108,6 +119,17 @@ def _collector(
         return None
     told = dict(map(_term, terms))
     return Collector.make(kind, *_items(release, catalog, scale), _USUAL_TERMS.get(kind, {}) | told)
+
+
+def _closed(terms: list[str], directory: Path | None, key: Path | None) -> ClosedCollector:
+    from discreet.serve import ClosedCollector
+
+    told = {name: value for name, _, value in (text.partition("=") for text in terms)}
+    if directory is None or key is None or told.keys() != {"authority"}:
+        raise InputError(
+            "closed clusters need --directory, --server-key and --term authority=, its public key"
+        )
+    return ClosedCollector.from_files(told["authority"], directory, key)
 
 
 def _items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:

@@ -155,6 +155,14 @@ class Factorisation:
         both: Floats = np.einsum("pk,pk->p", self.people[rows], self.items[items])
         return self.mean + both
 
+    def at_home(self, own: Reported, *, ridge: float = 8.0) -> Factorisation:
+        """The same items for people who are known by their true ratings: what homes could do."""
+        centred = own.values - np.float32(self.mean)
+        people = np.zeros((len(own.starts) - 1, self.items.shape[1]))
+        penalty = _penalty(centred, ridge)
+        _solve_side(own.starts, own.items, centred, self.items, penalty, people)
+        return Factorisation(self.mean, people, self.items)
+
 
 def factorise(
     reported: Reported, *, rank: int = 8, ridge: float = 8.0, rounds: int = 12, seed: int = 0
@@ -174,8 +182,7 @@ def factorise(
     centred = (reported.values - np.float32(mean)).astype(np.float32)
     by_person = Reported(reported.starts, reported.items, centred, reported.width)
     by_item = by_person.turned()
-    scatter = float(np.sum(centred**2, dtype=np.float64)) / max(len(centred), 1)
-    penalty = ridge * scatter + 1e-9
+    penalty = _penalty(centred, ridge)
     rng = np.random.default_rng(seed)
     items = 0.1 * rng.standard_normal((reported.width, rank))
     people = np.zeros((len(reported.starts) - 1, rank))
@@ -183,6 +190,11 @@ def factorise(
         for side, fixed, out in ((by_person, items, people), (by_item, people, items)):
             _solve_side(side.starts, side.items, side.values, fixed, penalty, out)
     return Factorisation(mean, people, items)
+
+
+def _penalty(centred: npt.NDArray[np.float32], ridge: float) -> float:
+    scatter = float(np.sum(centred**2, dtype=np.float64)) / max(len(centred), 1)
+    return ridge * scatter + 1e-9
 
 
 @numba.njit(cache=True, parallel=True)

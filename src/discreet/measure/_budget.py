@@ -46,7 +46,7 @@ class Budget:
         """The largest amount that is (epsilon, delta)-DP; an infinite epsilon adds no noise.
 
         Raises:
-            InputError: It cannot be, or is so small that its noise has no room in 64 bits.
+            InputError: It cannot be, or is so small that there would be noise alone.
         """
         if math.isnan(epsilon) or epsilon <= 0:
             raise InputError(f"epsilon must be above 0, not {epsilon:g}; 1 is a usual choice")
@@ -156,7 +156,8 @@ class Spender:
     def _coarser(self, sensitivity: float, share: float) -> int:
         """A power of two, public, to divide integers by whose noise has no room in 64 bits.
 
-        floor(a/m) and floor(b/m) are at most |a - b|/m + 1 apart, entry by entry.
+        floor(a/m) and floor(b/m) are at most |a - b|/m + 1 apart, entry by entry; and m divides
+        2^64, modulo which all of this is.
         """
         scale = sensitivity * self.spread_of(share) / _FINE
         return 1 << math.ceil(math.log2(scale)) if scale > 1 else 1

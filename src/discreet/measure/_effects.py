@@ -84,11 +84,11 @@ class Effects:
         Somebody with c ratings has a say of about 1/c in squares and adds c^-1/2 to a count; what
         c^-1/2 is on average, the number of people and the sum of their votes tell.
         """
-        return _VOTE_VARIANCE * self._usual_vote
+        return _VOTE_VARIANCE * self.usual_vote
 
     @property
-    def _usual_vote(self) -> float:
-        """What c^-1/2 is about, c the number of ratings of somebody who votes.
+    def usual_vote(self) -> float:
+        """What a vote is about, c^-1/2 with c the number of ratings of somebody who votes.
 
         Votes of length 1 in L1 add up to 1 each, whatever c is: then it is taken for 0.1.
         """
@@ -100,7 +100,7 @@ class Effects:
     @property
     def choosiness(self) -> float:
         """From 0 to 1: how far people have several items to divide their say between."""
-        return min(max(1.5 - 3 * self._usual_vote, 0.0), 1.0)
+        return min(max(1.5 - 3 * self.usual_vote, 0.0), 1.0)
 
     def strength(self, amount: float) -> float:
         """Q = mu sum n^2 / sum n, freed of the counts' noise: how well items can be learnt.

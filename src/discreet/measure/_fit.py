@@ -82,9 +82,29 @@ def fit(
         BudgetExceeded: The ledger has no room; nothing was measured.
         InputError: The ratings or the budget cannot be used.
     """
-    told = {"protect": protect, "noise": noise}
-    options |= {name: value for name, value in told.items() if value is not None}
-    chosen = _settings(method, settings, options)
+    told = {"protect": protect, "noise": noise} | options
+    chosen = check_fit(ratings, method, settings, told)
+    public = _features(features, len(ratings.catalog), chosen)
+    budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
+    spender = _open(budget, chosen.method, ledger, randomness)
+    effects, taste = _learn(ratings, spender, chosen, public, progress)
+    return _release(ratings, spender, chosen, effects, taste)
+
+
+def check_fit(
+    ratings: Ratings,
+    method: Method | str | None,
+    settings: Settings | None,
+    options: dict[str, Any],
+) -> Settings:
+    """The settings; refuses what no fit can be made of, by public things alone.
+
+    Raises:
+        InputError: Says what would be right.
+    """
+    unsaid = {name for name in ("protect", "noise") if options.get(name) is None}
+    given = {name: value for name, value in options.items() if name not in unsaid}
+    chosen = _settings(method, settings, given)
     if not 0.1 <= ratings.scale.range <= 1000:
         raise InputError(
             f"a fit needs a scale between 0.1 and 1,000 wide, not {ratings.scale.range:g}; "
@@ -95,11 +115,7 @@ def fit(
     if ratings.scale.presence and not isinstance(chosen, RefinedSettings | CosineSettings):
         raise InputError(f"presence alone is for methods refined and cosine, not {chosen.method}")
     _check_clamp(chosen, ratings)
-    public = _features(features, len(ratings.catalog), chosen)
-    budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
-    spender = _open(budget, chosen.method, ledger, randomness)
-    effects, taste = _learn(ratings, spender, chosen, public, progress)
-    return _release(ratings, spender, chosen, effects, taste)
+    return chosen
 
 
 def _learn(

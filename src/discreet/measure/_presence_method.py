@@ -1,7 +1,8 @@
 """Tastes from presence alone: who clicked, bought or read what. docs/method.md explains it.
 
 An item is met by people whose tastes z lie around its mean m_j. If they do so with one covariance,
-which whitening makes I, an item's log odds for a person are log popularity + m_j z - |m_j|^2/2.
+which whitening makes I, the logarithm of an item's chance with a person is, but for a number of the
+person's, log popularity + m_j z - |m_j|^2/2.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def learn_presence(
     features: _Floats | None,
     progress: Progress | None = None,
 ) -> tuple[Effects, Taste]:
-    """Popularity as log odds in place of item effects, and a row of tastes for each item."""
+    """The logarithm of popularity in place of item effects, and a row of tastes for each item."""
     kept = 0.0 if features is None else FEATURE_SHARE
     counted, strength, share = _count_twice(ratings, spender, settings, kept)
     public, told = np.zeros((len(ratings.catalog), 0)), dict[str, Any](head_items=0)
@@ -68,10 +69,10 @@ def learn_presence(
     else:
         taste = Taste.of_factors(_centred(public, counted) * _LONGER, np.zeros(len(public)), {})
     rows = taste.arrays["factors"].astype(np.float64)
-    odds = _log_odds(counted) - 0.5 * np.einsum("ij,ij->i", rows, rows)
+    level = _log_shares(counted, settings.protect) - 0.5 * np.einsum("ij,ij->i", rows, rows)
     told |= taste.parameters
     return (
-        dataclasses.replace(counted, effects=odds),
+        dataclasses.replace(counted, effects=level),
         dataclasses.replace(taste, parameters=told),
     )
 
@@ -79,9 +80,13 @@ def learn_presence(
 def count_presence(
     ratings: Ratings, spender: Spender, settings: Settings
 ) -> tuple[Effects, float, float]:
-    """Popularity as log odds; how much can be learnt, and the tastes' share."""
+    """Popularity as a logarithm; how much can be learnt, and the tastes' share."""
     counted, strength, share = _count_twice(ratings, spender, settings, 0.0)
-    return dataclasses.replace(counted, effects=_log_odds(counted)), strength, share
+    return (
+        dataclasses.replace(counted, effects=_log_shares(counted, settings.protect)),
+        strength,
+        share,
+    )
 
 
 def _count_twice(
@@ -124,11 +129,17 @@ def _count_again(
     return dataclasses.replace(known, counts=both, count_spread=left)
 
 
-def _log_odds(counted: Effects) -> _Floats:
-    """How large a part of the people have each item, about, as a logarithm; noise is the floor."""
+def _log_shares(counted: Effects, unit: Unit) -> _Floats:
+    """How large a part of the people have each item, about, as a logarithm; noise is the floor.
+
+    Protecting users, somebody with c records adds a vote of c^-1/2 or 1/c to each count, and what
+    that is on average is known about.
+    """
     people = max(counted.people.value, counted.people.spread, 1.0)
-    least = max(counted.count_spread, 0.5)
-    return np.asarray(np.log((np.maximum(counted.counts, 0.0) + least) / people))
+    vote = counted.usual_vote if unit is Unit.USER else 1.0
+    least = max(counted.count_spread, 0.5 * vote)
+    shares = (np.maximum(counted.counts, 0.0) + least) / (people * vote)
+    return np.asarray(np.log(np.minimum(shares, 1.0)))
 
 
 def _public(

@@ -221,6 +221,8 @@ class PairSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.rank not in (0, Settings.rank):
+            raise InputError(f"rank is of factors, which {self.method} has none of; leave it out")
         _check_number("weight_share", self.weight_share, 0.05, 0.95)
 
     def head_size(self, strength: float, items: int) -> int:

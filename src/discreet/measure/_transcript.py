@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.measure._budget import Budget, Spender
-from discreet.measure._fit import _budget, _check_clamp, _learn, _release, _settings
+from discreet.measure._fit import _budget, _learn, _release, check_fit
 from discreet.measure._noise import Noise
 from discreet.measure._publish import charge
 from discreet.measure._settings import Method, Settings
@@ -113,10 +113,7 @@ def record_fit(
     """
     if math.isinf(epsilon):
         raise InputError("without noise there is nothing to attack: epsilon must be finite")
-    told = {"protect": protect, "noise": noise}
-    options |= {name: value for name, value in told.items() if value is not None}
-    settings = _settings(method, None, options)
-    _check_clamp(settings, ratings)
+    settings = check_fit(ratings, method, None, {"protect": protect, "noise": noise} | options)
     budget = _budget(settings.protect, settings.noise, epsilon, delta, None)
     label = f"{settings.method} release"
     receipt = charge([budget.event(label)], label, None, randomness)

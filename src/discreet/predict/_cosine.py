@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit
 
 from discreet.domain import OwnRatings
 from discreet.predict._pair_kernels import fill_cosines, product_parts
 from discreet.predict._pairs import PairPredictor
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats
+from discreet.predict._predictor import Floats, chance
+from discreet.predict._threads import one_at_a_time
 from discreet.release import Release
 
 _DAMPING = 2.0
@@ -24,9 +24,9 @@ _FARTHEST = 1e-9
 class CosinePredictor(PairPredictor):
     """Of ratings: G + M_i + b + sum s_ij y_j/(sum |s_ij| + 2), y without level and bias.
 
-    Of presence: the mean over own items of s_ij, with popularity as one more, as log odds: a chance
-    is shown. s_ij = P_ij/sqrt(max(Q_i, phi) max(Q_j, phi)), phi two standard errors
-    of the squares' noise, and 0 where P cannot be told from noise.
+    Of presence: the mean over own items of s_ij, with popularity as one more, as a logarithm.
+    s_ij = P_ij/sqrt(max(Q_i, phi) max(Q_j, phi)), phi two standard errors of the squares' noise,
+    and 0 where P cannot be told from noise.
     """
 
     name: ClassVar[str] = "cosine"
@@ -42,7 +42,8 @@ class CosinePredictor(PairPredictor):
             products = arrays["products"].astype(np.float32, copy=False)
             self._similarities = np.zeros_like(products)
             noise = parameters["product_noise"]
-            fill_cosines(products, roots, noise, self._bases, self._similarities)
+            with one_at_a_time:
+                fill_cosines(products, roots, noise, self._bases, self._similarities)
 
     def _parts(
         self,
@@ -65,23 +66,23 @@ class CosinePredictor(PairPredictor):
 
     def _combine(self, base: Floats, bias: Floats, own: Floats, parts: Floats) -> Floats:
         if self.release.scale.presence:
-            return self._odds(base, parts[..., 0], own)
+            return self._logarithm(base, parts[..., 0], own)
         return base + bias + parts[..., 0] / (parts[..., 1] + _DAMPING)
 
-    def _odds(self, base: Floats, parts: Floats, own: Floats) -> Floats:
-        mean = (np.maximum(parts, 0.0) + _UNKNOWN * expit(base)) / (own + _UNKNOWN)
-        return np.asarray(logit(np.clip(mean, _FARTHEST, 1 - _FARTHEST)))
+    def _logarithm(self, base: Floats, parts: Floats, own: Floats) -> Floats:
+        mean = (np.maximum(parts, 0.0) + _UNKNOWN * chance(base)) / (own + _UNKNOWN)
+        return np.asarray(np.log(np.maximum(mean, _FARTHEST)))
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
-        """Of ratings as for `knn`; of presence, the odds' change shared out by similarity."""
+        """Of ratings as for `knn`; of presence, the change shared out by similarity."""
         like = np.zeros((len(items), len(own)))
         if len(self._items):
             like = self._between(self._similarities, own, items)
         base = self._model.baseline[items]
         if self.release.scale.presence:
             nothing = np.zeros(len(items))
-            moved = self._odds(base, like.sum(axis=1), nothing + len(own))
-            moved = moved - self._odds(base, nothing, nothing)
+            moved = self._logarithm(base, like.sum(axis=1), nothing + len(own))
+            moved = moved - self._logarithm(base, nothing, nothing)
             share = np.maximum(like, 0.0) + 1e-12
             return np.asarray(moved[:, None] * share / share.sum(axis=1, keepdims=True))
         weights = like / (np.abs(like).sum(axis=1, keepdims=True) + _DAMPING)

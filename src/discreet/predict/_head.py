@@ -8,6 +8,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+from discreet.predict._threads import one_at_a_time
 from discreet.release import Release, packed_bases, packed_size
 
 Singles = npt.NDArray[np.float32]
@@ -51,7 +52,8 @@ class Head:
         averages = weights = np.empty(0, np.float32)
         if len(head):
             weights = release.arrays["weights"].astype(np.float32, copy=False)
-            averages = _averages(release, weights, bases, shrink)
+            with one_at_a_time:
+                averages = _averages(release, weights, bases, shrink)
         return cls(positions, bases, averages, weights, float(ridge))
 
 

@@ -4,8 +4,9 @@ r_j = G + M_j + b + F_j z + e_j, with the person's bias b ~ N(0, user_variance),
 and e_j ~ N(0, rating_variance + what remains uncertain of M_j and F_j). Given a person's ratings,
 b and z have a posterior, and its mean is the prediction.
 
-Of presence alone, G + M_j is an item's log odds for somebody unknown, there is no bias, and an own
-record says F_j z = 1 + e_j: it draws tastes towards those of the people who have that item.
+Of presence alone, G + M_j is the logarithm of the part of people who have item j, about, there is
+no bias, and an own record says F_j z = 1 + e_j: it draws tastes towards those of the people who
+have that item.
 """
 
 from __future__ import annotations

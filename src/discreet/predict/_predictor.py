@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import abc
-import threading
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit
 
 from discreet.domain import Catalog, InputError, OwnRatings
 from discreet.predict._people import People
 from discreet.predict._recommendation import Recommendation, Recommendations
+from discreet.predict._threads import one_at_a_time
 from discreet.release import Release
 
 Own = Mapping[str, float] | Iterable[str] | OwnRatings
 Floats = npt.NDArray[np.float64]
 
 _REASONS = 3
-
-# The parallel kernels share numba's threads, not all of whose backends bear two callers.
-_one_at_a_time = threading.Lock()
 
 
 class Predictor(abc.ABC):
@@ -108,7 +104,7 @@ class Predictor(abc.ABC):
         best = _best(ranks, open_, n)
         scores = (ranks if self._bonus is None else ranks - self._bonus)[best]
         if self.release.scale.presence:
-            scores = expit(scores.astype(np.float64))
+            scores = chance(scores.astype(np.float64))
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
         ids, titles = self.catalog.ids, self.catalog.titles
         entries = (
@@ -121,7 +117,7 @@ class Predictor(abc.ABC):
         """By how much each own rating moves this item's score, the largest first.
 
         Together they are the personal part of the score: what it differs by from the score of
-        somebody who rated nothing. Of presence alone, in log odds.
+        somebody who rated nothing. Of presence alone, in logarithms of the chance.
         """
         ratings = self.read(own)
         moved = self._contributions(ratings, self._indices([item]))[0]
@@ -141,10 +137,10 @@ class Predictor(abc.ABC):
         _check_range("rows", rows, len(people))
         _check_range("items", items, len(self.catalog))
         wanted = (rows.astype(np.int64, copy=False), items.astype(np.int32, copy=False))
-        with _one_at_a_time:
+        with one_at_a_time:
             expected = self._pairs(people, *wanted)
         if self.release.scale.presence:
-            return np.asarray(expit(expected))
+            return chance(expected)
         return np.clip(expected, self.release.scale.lo, self.release.scale.hi)
 
     def scores(self, people: People, first: int, last: int) -> npt.NDArray[np.float32]:
@@ -156,7 +152,7 @@ class Predictor(abc.ABC):
             raise InputError(f"people {first} to {last} are not among {len(people):,}")
         people = people.part(first, last)
         people.check(len(self.catalog))
-        with _one_at_a_time:
+        with one_at_a_time:
             scores = self._scores(people)
         if self._bonus is not None:
             scores += self._bonus
@@ -210,6 +206,11 @@ class Predictor(abc.ABC):
             tuple((titles[own.items[j]], float(row[j])) for j in chosen if row[j] > 0)
             for row, chosen in zip(contributions, order, strict=True)
         ]
+
+
+def chance(logarithms: Floats) -> Floats:
+    """Of presence: how likely it is that somebody has an item, about; scores are logarithms."""
+    return np.asarray(np.exp(np.minimum(logarithms, 0.0)))
 
 
 def _log_counts(release: Release) -> npt.NDArray[np.float32]:

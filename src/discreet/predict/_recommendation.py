@@ -17,7 +17,7 @@ class Recommendation:
         score: The expected rating, not cut to the scale, so that scores order all items. Of
             presence alone, how likely it is that the person has the item, about.
         because: The own ratings that speak most for the item, as (title, by how much they raise
-            the expected rating, or the log odds of presence), the largest first; empty unless it
+            the expected rating, or the logarithm of a chance), the largest first; empty unless it
             was asked for, or if none does.
     """
 

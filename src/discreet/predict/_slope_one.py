@@ -12,6 +12,7 @@ from discreet.predict._pair_kernels import difference_parts, difference_scatter,
 from discreet.predict._pairs import PairPredictor
 from discreet.predict._people import People
 from discreet.predict._predictor import Floats
+from discreet.predict._threads import one_at_a_time
 from discreet.release import Release
 
 _SAMPLING = 0.1
@@ -52,10 +53,11 @@ class SlopeOnePredictor(PairPredictor):
             levels = self._model.baseline[self._items]
             noises = parameters["difference_noise"] ** 2, parameters["pair_noise"] ** 2
             terms = np.array([*noises, 0.0, 0.0])
-            scatter = difference_scatter(sums, counts, self._bases, levels, terms)
-            terms[2:] = _variances(scatter, _SAMPLING * parameters["rating_variance"])
             self._differences = np.zeros_like(sums)
-            fill_differences(sums, counts, self._bases, levels, terms, self._differences)
+            with one_at_a_time:
+                scatter = difference_scatter(sums, counts, self._bases, levels, terms)
+                terms[2:] = _variances(scatter, _SAMPLING * parameters["rating_variance"])
+                fill_differences(sums, counts, self._bases, levels, terms, self._differences)
             self._weights = np.maximum(counts, 0.0)
 
     def _parts(

@@ -4,7 +4,8 @@ Needs the parts that `pip install 'discreet[serve]'` brings.
 """
 
 from discreet.serve._app import make_app
-from discreet.serve._collectors import KINDS, Collector
+from discreet.serve._closed import ClosedCollector
+from discreet.serve._collectors import KINDS, Collector, Collects
 from discreet.serve._rates import Rate
 from discreet.serve._run import Server, run
 from discreet.serve._settings import Settings, check_token
@@ -12,7 +13,9 @@ from discreet.serve._store import database_url
 
 __all__ = [
     "KINDS",
+    "ClosedCollector",
     "Collector",
+    "Collects",
     "Rate",
     "Server",
     "Settings",

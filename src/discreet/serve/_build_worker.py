@@ -6,10 +6,12 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from discreet.domain import Catalog, CatalogOrigin, DiscreetError
-from discreet.serve._collectors import Collector
+from discreet.domain import DiscreetError
+from discreet.serve._closed import ClosedCollector
+from discreet.serve._collectors import Collector, Collects
 from discreet.serve._store import Store
 
 _NICENESS = 10
@@ -17,9 +19,8 @@ _NICENESS = 10
 
 def build(order: dict[str, Any]) -> dict[str, Any]:
     """Build what was ordered: how many reports went in, and how long it took."""
-    ids, titles, origin = order["catalog"]
-    catalog = Catalog(ids, titles, CatalogOrigin(origin))
-    collector = Collector.from_json(order["kind"], order["collection"], catalog)
+    closed = order["kind"] == "closed"
+    collector: Collects = (ClosedCollector if closed else Collector).from_order(order)
     begun = time.monotonic()
     counted = 0
 
@@ -31,7 +32,7 @@ def build(order: dict[str, Any]) -> dict[str, Any]:
 
     store = Store(order["database"])
     try:
-        collector.build(contents()).save(order["output"])
+        collector.build(contents(), Path(order["output"]))
     finally:
         store.close()
     return {"reports": counted, "building_seconds": round(time.monotonic() - begun, 3)}

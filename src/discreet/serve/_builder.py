@@ -15,14 +15,16 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 
-from discreet.domain import Catalog, InputError
+from discreet.domain import InputError
 from discreet.domain.files import whole_file
 from discreet.serve._metrics import Metrics
-from discreet.serve._published import Published
+from discreet.serve._published import Representation
 from discreet.serve._settings import Settings
 
 _log = logging.getLogger("discreet.serve")
 _STOP_SECONDS = 5.0
+
+Made = dict[str, Representation]
 
 
 class Builder:
@@ -38,7 +40,7 @@ class Builder:
     """
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, publish: Callable[[Published], None]
+        self, settings: Settings, metrics: Metrics, publish: Callable[[Made], None]
     ) -> None:
         self._settings, self._metrics, self._publish = settings, metrics, publish
         self._task: asyncio.Task[None] | None = None
@@ -77,20 +79,16 @@ class Builder:
     async def _build(self) -> dict[str, Any]:
         target = self._settings.release
         with tempfile.TemporaryDirectory(prefix=".build.", dir=target.resolve().parent) as folder:
-            made = Path(folder) / "release"
+            made = Path(folder) / "made"
             told = await self._work(made)
-            published = await run_in_threadpool(_move, made, target)
+            published = await run_in_threadpool(self._move, made, target)
         self._publish(published)
-        return told | {"sha256": published.release.digest}
+        return told
 
     async def _work(self, made: Path) -> dict[str, Any]:
-        collector = self._settings.collector
-        assert collector is not None
-        order = {
-            "kind": collector.kind,
-            "collection": collector.document,
-            "catalog": _catalog_order(collector.catalog),
-            # Through a pipe: a command line is for everybody to read, and this may hold a password.
+        assert self._settings.collector is not None
+        # Through a pipe: a command line is for everybody to read, and this holds secrets.
+        order = self._settings.collector.order() | {
             "database": self._settings.database,
             "output": os.fspath(made),
         }
@@ -110,9 +108,14 @@ class Builder:
             raise InputError(told["reason"])
         return dict(told)
 
-
-def _catalog_order(catalog: Catalog) -> list[Any]:
-    return [catalog.ids, catalog.titles, str(catalog.origin)]
+    def _move(self, made: Path, target: Path) -> Made:
+        """Check what was made, then give it the name: on disk and complete when this returns."""
+        assert self._settings.collector is not None
+        publish = self._settings.collector.publish
+        publish(made)
+        with whole_file(target) as temporary:
+            made.replace(temporary)
+        return publish(target)
 
 
 async def _end(worker: asyncio.subprocess.Process) -> None:
@@ -123,11 +126,3 @@ async def _end(worker: asyncio.subprocess.Process) -> None:
         except TimeoutError:
             worker.kill()
             await worker.wait()
-
-
-def _move(made: Path, target: Path) -> Published:
-    """Check the new release, then give it the name: on disk and complete when this returns."""
-    Published.open(made)
-    with whole_file(target) as temporary:
-        made.replace(temporary)
-    return Published.open(target)

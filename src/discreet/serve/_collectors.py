@@ -1,8 +1,9 @@
 """What the service asks of a protocol, and which protocols there are.
 
-A protocol's server module offers `Collection` (its public parameters: `catalog`, `scale`,
-`from_json(object, catalog)`, `as_json()`), `read_upload(collection, object)` and
-`build(collection, uploads)`. A new protocol is one line in `_MODULES`.
+A protocol that ends in a release has a server module with `Collection` (its public parameters:
+`catalog`, `scale`, `from_json(object, catalog)`, `as_json()`), `read_upload(collection, object)`
+and `build(collection, uploads)`. A new one of these is one line in `_MODULES`. A protocol of
+another shape is a class of its own that is a `Collects`, like `ClosedCollector`.
 """
 
 from __future__ import annotations
@@ -13,27 +14,71 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
-from discreet.domain import Catalog, InputError, Scale
-from discreet.release import Release
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.serve._published import Representation, catalog_document, open_release
 
 _MODULES: dict[str, Callable[[], Any]] = {
     "local": lambda: import_module("discreet.protocols.local_reports.server"),
     "open": lambda: import_module("discreet.protocols.open_clusters.server"),
-    "closed": lambda: import_module("discreet.protocols.closed_clusters.server"),
 }
 
-KINDS = tuple(_MODULES)
+KINDS = (*_MODULES, "closed")
 """What `--collect` may be."""
 
 _BASE_BYTES = 4 << 10
 _BYTES_PER_ITEM = 16
 
 
+class Collects(Protocol):
+    """A protocol with its public parameters, as the service sees it."""
+
+    @property
+    def kind(self) -> str:
+        """Its short name."""
+
+    @property
+    def digest(self) -> str:
+        """What is stored beside each upload: it changes with any parameter, the epoch included."""
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The public parameters as clients fetch them."""
+
+    @property
+    def largest(self) -> int:
+        """The most bytes that an upload's JSON may take."""
+
+    def announced(self) -> dict[str, Representation]:
+        """What clients need to take part, by what it is: `collection`, `catalog`, `directory`."""
+
+    def check(self, upload: Any) -> None:
+        """Refuse what is not a message under these parameters.
+
+        Raises:
+            InputError: One line says what does not fit.
+        """
+
+    def order(self) -> dict[str, Any]:
+        """All that another process needs to make the same collector, as JSON."""
+
+    def build(self, contents: Iterable[bytes], path: Path) -> None:
+        """Make a file from everything that was sent, as it is stored."""
+
+    def publish(self, path: Path) -> dict[str, Representation]:
+        """What `build` made, ready to be served."""
+
+
+def parameters_digest(kind: str, document: Mapping[str, Any]) -> str:
+    """SHA-256 of a protocol's name and its parameters."""
+    return hashlib.sha256(json.dumps([kind, document], sort_keys=True).encode()).hexdigest()
+
+
 @dataclass(frozen=True, eq=False)
 class Collector:
-    """A protocol with its public parameters, as the service sees it.
+    """A protocol that ends in a release; see `Collects`.
 
     Attributes:
         kind: Its short name.
@@ -46,15 +91,6 @@ class Collector:
     def __post_init__(self) -> None:
         if self.kind not in _MODULES:
             raise InputError(f"'{self.kind}' is no protocol; there are {', '.join(KINDS)}")
-
-    @classmethod
-    def from_json(cls, kind: str, document: Any, catalog: Catalog) -> Collector:
-        """The collector that `document` describes.
-
-        Raises:
-            InputError: There is no such protocol, or these are not its parameters.
-        """
-        return cls(kind, cls(kind, None)._module.Collection.from_json(document, catalog))
 
     @classmethod
     def make(cls, kind: str, catalog: Catalog, scale: Scale, terms: Mapping[str, Any]) -> Collector:
@@ -80,42 +116,44 @@ class Collector:
             said = ", ".join(known)
             raise InputError(f"a term of '{kind}' is missing or of another type: {said}") from None
 
-    @property
-    def catalog(self) -> Catalog:
-        """The items that uploads are about."""
-        found: Catalog = self.collection.catalog
-        return found
+    @classmethod
+    def from_order(cls, order: Mapping[str, Any]) -> Collector:
+        """The collector that gave this order."""
+        ids, titles, origin = order["catalog"]
+        catalog = Catalog(ids, titles, CatalogOrigin(origin))
+        module = cls(order["kind"], None)._module
+        return cls(order["kind"], module.Collection.from_json(order["collection"], catalog))
 
     @property
     def document(self) -> dict[str, Any]:
-        """The public parameters as clients fetch them."""
         found: dict[str, Any] = self.collection.as_json()
         return found
 
     @property
     def digest(self) -> str:
-        """What is stored beside each upload: it changes with any parameter, the epoch included."""
-        told = json.dumps([self.kind, self.document], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        return parameters_digest(self.kind, self.document)
 
     @property
     def largest(self) -> int:
-        """The most bytes that an upload's JSON may take."""
-        stated = getattr(self.collection, "largest_upload", None)
-        return _BASE_BYTES + _BYTES_PER_ITEM * len(self.catalog) if stated is None else int(stated)
+        return _BASE_BYTES + _BYTES_PER_ITEM * len(self.collection.catalog)
+
+    def announced(self) -> dict[str, Representation]:
+        catalog = catalog_document(self.collection.catalog, self.collection.scale)
+        return {"collection": Representation.of_json(self.document), "catalog": catalog}
 
     def check(self, upload: Any) -> None:
-        """Refuse what is not a message under these parameters.
-
-        Raises:
-            InputError: One line says what does not fit.
-        """
         self._module.read_upload(self.collection, upload)
 
-    def build(self, contents: Iterable[bytes]) -> Release:
-        """A release from everything that was sent, as it is stored."""
-        release: Release = self._module.build(self.collection, self._messages(contents))
-        return release
+    def order(self) -> dict[str, Any]:
+        catalog = self.collection.catalog
+        told = [catalog.ids, catalog.titles, str(catalog.origin)]
+        return {"kind": self.kind, "collection": self.document, "catalog": told}
+
+    def build(self, contents: Iterable[bytes], path: Path) -> None:
+        self._module.build(self.collection, self._messages(contents)).save(path)
+
+    def publish(self, path: Path) -> dict[str, Representation]:
+        return open_release(path)
 
     def _messages(self, contents: Iterable[bytes]) -> Iterator[Any]:
         read_upload = self._module.read_upload

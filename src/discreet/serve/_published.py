@@ -1,4 +1,4 @@
-"""What is published: a release, byte for byte, and its catalogue; as they are and compressed."""
+"""What is published, a release for one: byte for byte, and compressed."""
 
 from __future__ import annotations
 
@@ -109,37 +109,28 @@ def chunks(content: Content, begin: int = 0, end: int | None = None) -> Iterator
         yield chunk
 
 
-@dataclass(frozen=True, eq=False)
-class Published:
-    """A release as it is served.
+def open_release(path: Path) -> dict[str, Representation]:
+    """Check a release file whole and make it ready to be served.
 
-    Attributes:
-        release: The file.
-        catalog: Its items, as JSON.
-        about: What it is and promises, as JSON.
+    Returns:
+        The `release` byte for byte, its `catalog`, and `about`: what it is and promises.
+
+    Raises:
+        InputError: It is no release, or damaged.
     """
-
-    release: Representation
-    catalog: Representation
-    about: Representation
-
-    @classmethod
-    def open(cls, path: Path) -> Published:
-        """Check a release file whole and make it ready to be served.
-
-        Raises:
-            InputError: It is no release, or damaged.
-        """
-        while True:
-            content = FileContent(path)
-            release = load(path, verify=True)
-            found = path.stat()
-            # Else the file was replaced between the two looks at it.
-            if content.place == (found.st_dev, found.st_ino):
-                break
-        file = Representation.of(content, "application/octet-stream")
-        about = Representation.of_json(_about(release, file))
-        return cls(file, catalog_document(release.catalog, release.scale), about)
+    while True:
+        content = FileContent(path)
+        release = load(path, verify=True)
+        found = path.stat()
+        # Else the file was replaced between the two looks at it.
+        if content.place == (found.st_dev, found.st_ino):
+            break
+    file = Representation.of(content, "application/octet-stream")
+    return {
+        "release": file,
+        "catalog": catalog_document(release.catalog, release.scale),
+        "about": Representation.of_json(_about(release, file)),
+    }
 
 
 def catalog_document(catalog: Catalog, scale: Scale) -> Representation:

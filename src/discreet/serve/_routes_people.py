@@ -26,6 +26,8 @@ _OBJECT = {"type": "object"}
 _CAPABILITY = {"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$"}
 _ENVELOPE_BYTES = 256
 _LARGEST_BATCH = 64 << 20
+_LARGE = 256 << 10
+"""Bodies beyond this are checked beside the event loop, so that nobody else waits for them."""
 
 
 def add_people_routes(router: APIRouter, service: Service) -> None:
@@ -40,6 +42,10 @@ def _person(service: Service, request: Request) -> bytes:
     digest = capability_of(request)
     service.limit("capability", service.capabilities, digest)
     return digest
+
+
+def _checked(service: Service, body: bytes) -> bytes:
+    return service.checked(parse_json(body))
 
 
 async def _change(service: Service, change: Change) -> None:
@@ -87,7 +93,10 @@ def _add_report(router: APIRouter, service: Service) -> None:
     async def put(request: Request) -> Response:
         digest = _person(service, request)
         body = await read_body(request, service.largest, service.settings.body_seconds)
-        content = service.checked(parse_json(body))
+        if len(body) > _LARGE:
+            content = await run_in_threadpool(_checked, service, body)
+        else:
+            content = _checked(service, body)
         await _change(service, Put(digest, service.digest, content))
         service.metrics.upload(len(content))
         return Response(status_code=204)

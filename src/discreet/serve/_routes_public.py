@@ -2,67 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from discreet import __version__
 from discreet.serve._conditional import answer
 from discreet.serve._documents import describe
-from discreet.serve._published import Representation
 from discreet.serve._requests import Refused
 from discreet.serve._service import Service
 
 _OBJECT = {"type": "object"}
+_BYTES = {"type": "string", "format": "binary"}
 _FRESH = "public, no-cache"
 """May be kept, and is to be asked for again: a release can be swapped at any time."""
 
 
 def add_public_routes(router: APIRouter, service: Service) -> None:
     """What is published and collected, and how the service does."""
-
-    def release() -> Representation:
-        if service.published is None:
-            raise Refused(404, "no release has been built yet")
-        return service.published.release
-
-    def about() -> Representation:
-        if service.published is None:
-            raise Refused(404, "no release has been built yet")
-        return service.published.about
-
-    def collection() -> Representation:
-        service.collecting()
-        assert service.collection is not None
-        return service.collection
-
-    _offer(router, "/v1/release", release, "The release's file", "application/octet-stream")
-    _offer(router, "/v1/release/about", about, "What the release is and promises")
-    _offer(router, "/v1/catalog", lambda: service.catalog, "The items, in order")
-    _offer(router, "/v1/collection", collection, "What is collected, and how")
+    _offer(router, service, "release", "The release's file", binary=True)
+    _offer(router, service, "about", "What the release is and promises", path="/v1/release/about")
+    _offer(router, service, "catalog", "The items, in order")
+    _offer(router, service, "collection", "What is collected, and how")
+    _offer(router, service, "directory", "Closed clusters: everybody's keys, signed", binary=True)
+    _offer(router, service, "clusters", "Closed clusters: who is together")
     _add_health(router, service)
 
 
 def _offer(
     router: APIRouter,
-    path: str,
-    find: Callable[[], Representation],
+    service: Service,
+    name: str,
     summary: str,
-    media: str = "application/json",
+    *,
+    path: str | None = None,
+    binary: bool = False,
 ) -> None:
     async def get(request: Request) -> Response:
-        return answer(find(), request.headers, cache=_FRESH)
+        return answer(service.find(name), request.headers, cache=_FRESH)
 
     async def head(request: Request) -> Response:
-        return answer(find(), request.headers, cache=_FRESH, head=True)
+        return answer(service.find(name), request.headers, cache=_FRESH, head=True)
 
-    schema = _OBJECT if media == "application/json" else {"type": "string", "format": "binary"}
-    told = describe(summary, 304, 404, 416, gives=schema, media=media)
+    at = path or f"/v1/{name}"
+    media = "application/octet-stream" if binary else "application/json"
+    told = describe(summary, 304, 404, 416, gives=_BYTES if binary else _OBJECT, media=media)
     told["responses"][206] = {"description": "The part asked for."}
-    name = path.removeprefix("/v1/").replace("/", "_")
-    router.get(path, name=name, **told)(get)
-    router.head(path, name=f"{name}_head", include_in_schema=False)(head)
+    router.get(at, name=name, **told)(get)
+    router.head(at, name=f"{name}_head", include_in_schema=False)(head)
 
 
 def _add_health(router: APIRouter, service: Service) -> None:
@@ -94,10 +80,9 @@ _TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 
 def _gauges(service: Service) -> list[tuple[str, str, float]]:
-    published = service.published
-    size = 0 if published is None else published.release.plain.size
+    size = service.published_bytes
     gauges: list[tuple[str, str, float]] = [
-        ("discreet_release_bytes", "The size of the release that is served.", size)
+        ("discreet_published_bytes", "The size of what is served.", size)
     ]
     if service.store is not None:
         writer = service.store.writer

@@ -16,6 +16,7 @@ from discreet.serve._settings import Settings
 
 _GRACE_SECONDS = 10
 _BACKLOG = 2048
+_LAST_PORT = 65535
 _TURN_SECONDS = 0.0005
 _MOST_CONNECTIONS = 2000
 
@@ -106,11 +107,13 @@ def _config(app: object, proxies: str | None) -> uvicorn.Config:
 
 
 def _listen(host: str, port: int) -> socket.socket:
+    if not 0 <= port <= _LAST_PORT:
+        raise InputError(f"a port is a number from 0 to {_LAST_PORT}, not {port}")
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
         # Named as TCP: asyncio turns Nagle's delay (40 ms an answer) off only where it is.
         listening = socket.socket(*found[0][:3])
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         raise _cannot_listen(host, port, error) from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -122,6 +125,6 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _cannot_listen(host: str, port: int, error: Exception) -> InputError:
-    reason = getattr(error, "strerror", None) or str(error)
+def _cannot_listen(host: str, port: int, error: OSError) -> InputError:
+    reason = error.strerror or str(error)
     return InputError(f"cannot listen at {host}, port {port}: {reason}")

@@ -15,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain import InputError
 from discreet.serve._builder import Builder
 from discreet.serve._metrics import Metrics
-from discreet.serve._published import Published, Representation, catalog_document
+from discreet.serve._published import Representation, open_release
 from discreet.serve._rates import Buckets
 from discreet.serve._requests import Refused
 from discreet.serve._settings import Settings
@@ -24,6 +24,8 @@ from discreet.serve._store import Change, Store
 _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
 _DOWN = "what was sent cannot be stored now; nothing was; try again"
+_PUBLISHES = "this service publishes a release and collects nothing"
+_ABSENT = {"release": "no release has been built yet", "collection": _PUBLISHES}
 
 
 class Service:
@@ -38,31 +40,39 @@ class Service:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.metrics = settings, Metrics()
-        self.published = Published.open(settings.release) if settings.release.is_file() else None
         self.addresses = Buckets(settings.per_address)
         self.capabilities = Buckets(settings.per_capability)
         self.enrolments = Buckets(settings.enrolments)
         self.builder = Builder(settings, self.metrics, self._publish)
         self.collector = settings.collector
         self.store: Store | None = None
-        self.collection: Representation | None = None
+        self._announced: dict[str, Representation] = {}
+        self._published: dict[str, Representation] = {}
+        if settings.release.is_file():
+            publish = open_release if self.collector is None else self.collector.publish
+            self._published = publish(settings.release)
         if self.collector is not None and settings.database is not None:
             # Asked for with every upload, and the same every time.
             self.digest, self.largest = self.collector.digest, self.collector.largest
-            self._catalog = catalog_document(
-                self.collector.catalog, self.collector.collection.scale
-            )
-            self.collection = Representation.of_json(self.collector.document)
+            self._announced = self.collector.announced()
             self.store = Store(settings.database)
             self.store.add_collection(self.digest, self.collector.document)
 
+    def find(self, name: str) -> Representation:
+        """What is offered by this name; of two catalogues the one that is collected on.
+
+        Raises:
+            Refused: 404; there is none.
+        """
+        found = self._announced.get(name) or self._published.get(name)
+        if found is None:
+            raise Refused(404, _ABSENT.get(name, f"this service has no {name}"))
+        return found
+
     @property
-    def catalog(self) -> Representation:
-        """The catalogue: of what is collected, or else of the release."""
-        if self.store is not None:
-            return self._catalog
-        assert self.published is not None
-        return self.published.catalog
+    def published_bytes(self) -> int:
+        """The size of the largest thing that was built."""
+        return max((each.plain.size for each in self._published.values()), default=0)
 
     def collecting(self) -> Store:
         """The store.
@@ -71,7 +81,7 @@ class Service:
             Refused: 404; this service does not collect.
         """
         if self.store is None:
-            raise Refused(404, "this service publishes a release and collects nothing")
+            raise Refused(404, _PUBLISHES)
         return self.store
 
     def limit(self, what: str, buckets: Buckets, key: Hashable) -> None:
@@ -128,7 +138,7 @@ class Service:
     async def is_ready(self) -> bool:
         """Whether requests would be answered well."""
         if self.store is None:
-            return self.published is not None
+            return bool(self._published)
         return self.store.writer.healthy and await run_in_threadpool(self.store.ping)
 
     async def close(self) -> None:
@@ -137,6 +147,6 @@ class Service:
         if self.store is not None:
             await run_in_threadpool(self.store.close)
 
-    def _publish(self, published: Published) -> None:
+    def _publish(self, published: dict[str, Representation]) -> None:
         # One assignment: every request sees the old release or the new one, whole.
-        self.published = published
+        self._published = published

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.domain import InputError
-from discreet.serve._collectors import Collector
+from discreet.serve._collectors import Collects
 from discreet.serve._rates import Rate
 
 _SHORTEST_TOKEN = 16
@@ -18,7 +18,8 @@ class Settings:
     """Everything that `make_app` needs.
 
     Args:
-        release: The release's file. If there is none yet, collecting makes it.
+        release: The release's file, or whatever else the protocol makes. If there is none yet,
+            collecting makes it.
         collector: The protocol to collect by, and its public parameters; None: only publish.
         database: An SQLite file or a PostgreSQL URL, where what is collected is kept.
         admin_token: What an administrator's calls carry; None: there are no such calls.
@@ -30,7 +31,7 @@ class Settings:
     """
 
     release: Path
-    collector: Collector | None = None
+    collector: Collects | None = None
     database: str | None = field(default=None, repr=False)
     admin_token: str | None = field(default=None, repr=False)
     per_address: Rate = field(default=Rate(600, 200), kw_only=True)

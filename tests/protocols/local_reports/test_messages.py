@@ -123,6 +123,14 @@ def test_integers_are_no_wider_than_they_must_be() -> None:
     assert make_collection(3, epsilon=0.01, scale=Scale(0, 1, None)).number == "int32"
 
 
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_no_report_is_longer_than_announced(mechanism: str) -> None:
+    told = make_collection(1001, mechanism, 0.01)
+    full = Report.of(told, np.arange(1001), np.full(1001, told.largest))
+    length = len(json.dumps(full.as_json(), indent=2))
+    assert told.most_bytes - 1024 < length < told.most_bytes
+
+
 def _bits(*items: int) -> str:
     marks = sum(1 << item for item in items)
     return base64.b64encode(marks.to_bytes(2, "little")).decode()

@@ -1,11 +1,11 @@
 """A person's side of the HTTP service: one connection, and the capability in the person's file.
 
-    service = ServiceClient("https://example.org", "me.state")
-    collection = Collection.from_json(service.collection(), service.catalog())
-    service.enroll()
-    service.report(LocalClient(collection, "me.state").report({"Alien": 5}).as_json())
-    service.fetch_release("movies.discreet")
-    service.delete()
+    with ServiceClient("https://example.org", "me.state") as service:
+        service.enroll()
+        collection = Collection.from_json(service.collection(), service.catalog())
+        service.report(LocalClient(collection, "me.state").report({"Alien": 5}).as_json())
+        service.fetch_release("movies.discreet")
+        service.delete()
 
 Ratings never come here: only messages that a protocol's client has made.
 """
@@ -74,8 +74,14 @@ class ServiceClient:
     def __repr__(self) -> str:
         return f"ServiceClient({self.server})"
 
+    def __enter__(self) -> ServiceClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Let go of the connection."""
+        """Let go of the connection; the next request makes a new one."""
         self._connection.close()
 
     def collection(self) -> dict[str, Any]:
@@ -149,6 +155,14 @@ class ServiceClient:
             InputError: It cannot be fetched, or is not what its digest says, or cannot be written.
         """
         return Download(self, "/v1/release", Path(path), _TRIES).run()
+
+    def directory(self) -> bytes:
+        """Closed clusters: everybody's keys; the protocol's client checks who signed them."""
+        return self._ask("GET", "/v1/directory")
+
+    def clusters(self) -> dict[str, Any]:
+        """Closed clusters: who is together."""
+        return self._object("GET", "/v1/clusters")
 
     def rebuild(self, token: str) -> dict[str, Any]:
         """For the administrator: begin to build a release."""

@@ -21,6 +21,7 @@ _USER_DOUBT = 0.1
 _STRENGTH = 0.05
 """What tastes add to the covariance of two ratings, roughly, on a scale of width 4."""
 _MOST_HEAD = 2000
+_FEWEST_RATINGS = 60
 _RANK = 20
 
 
@@ -78,9 +79,10 @@ def head_of(effects: Effects, width: float, most: int = _MOST_HEAD) -> npt.NDArr
 
     Of the h most popular, tastes have an eigenvalue of about strength x sum n^2 / people, and noise
     reaches 2 sqrt(people h) v. As many items as leave tastes at three times the noise; where none
-    do, those that bring them closest.
+    do, those that bring them closest. An item that few people rated tells more of them than of it.
     """
-    order = np.argsort(-effects.counts, kind="stable")[:most]
+    rated = max(int(np.count_nonzero(effects.known >= _FEWEST_RATINGS)), 2)
+    order = np.argsort(-effects.counts, kind="stable")[: min(rated, most)]
     counts, moments = effects.known[order], effects.moments[order]
     size = np.arange(1, len(order) + 1)
     tastes = _STRENGTH * width * np.cumsum(counts**2) / effects.people
