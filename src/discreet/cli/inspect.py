@@ -68,7 +68,7 @@ def _facts(release: Release) -> Table:
         "method": release.method,
         "items": f"{len(release.catalog):,}, {_ORIGINS[release.catalog.origin]}",
         "scale": str(release.scale),
-        "size": _console.spell_size(release.nbytes),
+        "arrays": _console.spell_size(release.nbytes),
     }
     told = _told(release.parameters)
     parameters = {name: _spell(value) for name, value in told.items()}
