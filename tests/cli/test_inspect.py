@@ -35,7 +35,7 @@ def test_small_files_and_what_was_not_told(tmp_path: Path) -> None:
     make_release(np.zeros((300, 1)), guarantee=spent(), **told).save(tmp_path / "m")
     lines = [line.split() for line in call("inspect", tmp_path / "m").out.splitlines()]
     assert ["settings", "rank", "20"] in lines
-    assert ["size", "6.0", "kB"] in lines
+    assert ["arrays", "6.0", "kB"] in lines
     assert not any(line[:1] == ["nothing"] for line in lines)
 
 

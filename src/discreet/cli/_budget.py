@@ -30,7 +30,7 @@ Protect = Annotated[Unit, typer.Option(help="One rating, or a user with all of t
 NoiseKind = Annotated[Noise, typer.Option(help="Laplace noise has delta 0.")]
 Rank = Annotated[
     int | None,
-    typer.Option(help="The most factors that the covariance gives. [default: 20]"),
+    typer.Option(help="The most factors, of methods that have some. [default: 20]"),
 ]
 
 
