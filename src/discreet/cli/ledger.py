@@ -129,7 +129,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         _console.write_json(_ledger_data(ledger, charges))
         return
     made = f"{ledger.created:%Y-%m-%d}"
-    line = f"{ledger.population}: {charges:,} charge{"s" * (charges != 1)} since {made} (UTC)"
+    line = f"{ledger.population}: {charges:,} charge{'s' * (charges != 1)} since {made} (UTC)"
     _console.out.print(line, markup=False, soft_wrap=True)
     table = _table("per", "spent", "limit", "delta", "a Gaussian release of", "or a pure one of")
     for unit in Unit:
