@@ -100,7 +100,7 @@ def test_limits_that_make_no_sense_are_refused(tmp_path: Path, options: tuple[st
 def test_show_tells_spent_and_left(path: Path) -> None:
     Ledger.open(path).charge([gaussian(1.0)], "the figures of May")
     text = says("show", path)
-    assert "customers: 1 charges since" in text
+    assert "customers: 1 charge since" in text
     assert "user 1 3 1e-06" in text
     shown = data("show", path)
     assert (shown["population"], shown["charges"]) == ("customers", 1)
