@@ -116,3 +116,25 @@ def test_a_repr_shows_nothing() -> None:
     own = OwnRatings.of({"Heat": 4, "Jaws": 3}, CATALOG, SCALE)
     for text in (repr(own), str(own), f"{own}", repr([own]), repr(copy.copy(own))):
         assert text.strip("[]") == "OwnRatings(private)"
+
+
+@pytest.mark.parametrize(
+    "scale", [Scale(1, 4), Scale(2, 5), Scale(1, 5, 2), Scale(0, 1, None), PRESENCE]
+)
+def test_a_scale_that_somebody_else_announces_is_never_objected_to(scale: Scale) -> None:
+    """Whether somebody objects would tell what they rated."""
+    catalog = Catalog(["a", "b"], ["Alien", "Heat"])
+    for ratings in ({}, {"Alien": 5}, {"Alien": 1, "Heat": 2.6}, {"a": 4, "Alien": 1}, {"?": -1e9}):
+        own = OwnRatings.onto(ratings, catalog, scale)
+        assert scale.contains(own.values).all()
+        assert own.items.tolist() == [i for i, n in enumerate(["Alien", "Heat"]) if n in ratings]
+    assert OwnRatings.onto({"Alien": 4.4}, catalog, Scale(1, 5)).values.tolist() == [4.0]
+    assert OwnRatings.onto({"a": 4, "Alien": 1}, catalog, Scale(1, 5)).values.tolist() == [4.0]
+
+
+@pytest.mark.parametrize("value", ["x", None, math.nan, math.inf])
+@pytest.mark.parametrize("name", ["Alien", "of another catalogue"])
+def test_what_is_no_number_is_refused_whatever_the_catalogue_has(name: str, value: object) -> None:
+    catalog = Catalog(["a", "b"], ["Alien", "Heat"])
+    with pytest.raises(InputError):
+        OwnRatings.onto({name: value}, catalog, Scale(1, 5))  # type: ignore[dict-item]

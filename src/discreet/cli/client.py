@@ -106,7 +106,7 @@ def _service(server: str, state: Path, insecure: bool) -> ServiceClient:
 
 
 def _own(ratings: Path, collection: Any) -> OwnRatings:
-    own = OwnRatings.of(_own_ratings.read(ratings, None), collection.catalog, collection.scale)
+    own = OwnRatings.onto(_own_ratings.read(ratings, None), collection.catalog, collection.scale)
     _own_ratings.report_unknown(own.unknown, collection.catalog)
     return own
 

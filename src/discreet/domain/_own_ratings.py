@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -57,6 +58,28 @@ class OwnRatings:
                 raise InputError(f"'{title}' is there with the value 1, or is to be left out")
             raise InputError(f"the rating of '{title}' is not on the scale {scale}")
         return cls(items, values, tuple(unknown))
+
+    @classmethod
+    def onto(cls, ratings: Mapping[str, float], catalog: Catalog, scale: Scale) -> OwnRatings:
+        """The same, for a catalogue and a scale that somebody else announces: it never objects.
+
+        An objection would tell them something. Ratings are brought to the nearest place on the
+        scale; of two names for one item the first counts.
+
+        Raises:
+            InputError: A rating is no finite number, whether the catalogue has the item or not.
+        """
+        numbers = {name: _number(value, name) for name, value in _by_name(ratings, scale).items()}
+        if not all(map(math.isfinite, numbers.values())):
+            raise InputError("own ratings are finite numbers")
+        found = {name: catalog.find(name) for name in numbers}
+        known: dict[int, float] = {}
+        for name, index in found.items():
+            if index is not None:
+                known.setdefault(index, numbers[name])
+        items = np.array(sorted(known), dtype=np.int32)
+        values = scale.nearest(np.array([known[int(i)] for i in items], dtype=np.float64))
+        return cls(items, values, tuple(name for name, index in found.items() if index is None))
 
     def __len__(self) -> int:
         return len(self.items)

@@ -113,6 +113,15 @@ class Scale:
             offset = (array - self.lo) / self.step
             return inside & (np.abs(offset - np.rint(offset)) <= 1e-3)
 
+    def nearest(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """The ratings of this scale that are nearest to some numbers."""
+        inside = np.clip(values, self.hi if self.presence else self.lo, self.hi)
+        levels = self.levels
+        if levels is None or self.step is None:
+            return inside
+        places = np.rint((inside - self.lo) / self.step).astype(np.int64)
+        return np.asarray(levels[np.clip(places, 0, len(levels) - 1)], dtype=np.float64)
+
     def encode(
         self, values: npt.NDArray[np.generic]
     ) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:

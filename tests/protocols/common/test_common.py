@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import stat
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ def test_a_state_is_private_whole_and_its_protocol_s(tmp_path: Path) -> None:
         state.clear()
         raise RuntimeError
     assert file.read() == {"answers": [1, 2, 3]}
-    assert [path.name for path in tmp_path.iterdir()] == ["me.state"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["me.state", "me.state.lock"]
     with pytest.raises(InputError, match="no state of a 'open' client"):
         StateFile(file.path, "open").read()
     file.path.chmod(0o644)
@@ -110,3 +111,27 @@ def test_a_damaged_state_is_refused(tmp_path: Path, content: str) -> None:
     path.chmod(0o600)
     with pytest.raises(InputError, match="state"):
         StateFile(path, "local").read()
+
+
+def test_two_changes_of_one_state_wait_for_each_other(tmp_path: Path) -> None:
+    """Otherwise one would be lost, and with it an answer that was given."""
+    path = tmp_path / "me.state"
+
+    def add(number: int) -> None:
+        for _ in range(20):
+            with StateFile(path, "local").change() as state:
+                state["sum"] = state.get("sum", 0) + number
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in (1, 100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert StateFile(path, "local").read() == {"sum": 2020}
+
+
+def test_a_change_of_nothing_writes_nothing(tmp_path: Path) -> None:
+    file = StateFile(tmp_path / "me.state", "local")
+    with file.change():
+        pass
+    assert not file.path.exists()

@@ -132,12 +132,14 @@ def test_the_state_is_private_and_holds_no_rating(tmp_path: Path) -> None:
     assert repr(client) == "LocalClient(private)"
 
 
-def test_unknown_names_are_left_out_and_wrong_ratings_refused(tmp_path: Path) -> None:
-    client = LocalClient(make_collection(30), tmp_path / "state")
-    with pytest.raises(InputError, match="not on the scale"):
-        client.report({"i1": 9.0})
-    assert client.spent.reports == 0
-    assert client.report({"nowhere": 3.0}).epoch == 1
+def test_whether_a_report_is_sent_does_not_depend_on_the_ratings(tmp_path: Path) -> None:
+    """The server chooses catalogue and scale: a refusal would be an answer without noise."""
+    every = ({}, {"i1": 9.0}, {"i1": -4}, {"i1": 3.3}, {"nowhere": 3.0})
+    for at, own in enumerate(every):
+        client = LocalClient(make_collection(30), tmp_path / f"state{at}")
+        assert client.report(own).epoch == 1 and client.spent.reports == 1
+    with pytest.raises(InputError, match="limit"):
+        LocalClient(make_collection(30), tmp_path / "state", limit=float("nan"))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
+from discreet.protocols.common._lock import alone
 
 _VERSION = 1
 
@@ -57,7 +58,14 @@ class StateFile:
 
     @contextmanager
     def change(self) -> Iterator[dict[str, Any]]:
-        """Read, let the caller change the content, write; nothing is written if that fails."""
-        state = self.read()
-        yield state
-        self.write(state)
+        """Read, let the caller change the content, write; nothing is written if that fails.
+
+        Whoever else wants to change the file waits meanwhile, in other processes too; so a block
+        must not change it again.
+        """
+        with alone(self.path):
+            state = self.read()
+            before = json.dumps(state)
+            yield state
+            if json.dumps(state) != before:
+                self.write(state)

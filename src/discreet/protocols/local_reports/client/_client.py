@@ -12,7 +12,6 @@ from discreet.privacy import Event, Randomness, SystemRandomness, Unit, event_fr
 from discreet.privacy.accounting import FilterAccountant
 from discreet.protocols.common import StateFile
 from discreet.protocols.local_reports.client._draw import draw_report
-from discreet.protocols.local_reports.client._lock import alone
 from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Report
 
 _SLACK = 1e-9
@@ -74,6 +73,8 @@ class LocalClient:
         limit: float | None = None,
         randomness: Randomness | None = None,
     ) -> None:
+        if limit is not None and not limit >= 0:
+            raise InputError(f"a limit is an epsilon from 0 on, not {limit:g}")
         self.collection, self.limit = collection, limit
         self._file = state if isinstance(state, StateFile) else StateFile(state, PROTOCOL)
         self._randomness = randomness or SystemRandomness()
@@ -98,17 +99,18 @@ class LocalClient:
         Within an epoch later ratings and changed ones change nothing.
 
         Args:
-            own: The person's own ratings; names that the catalogue does not have are left out.
+            own: The person's own ratings; names that the catalogue does not have are left out, and
+                ratings are brought onto the announced scale: whether a report is sent may not
+                depend on them.
 
         Raises:
-            InputError: A rating cannot be used, the epoch is over, the limit would be passed, or
-                the state cannot be read or written; nothing was drawn.
+            InputError: A rating is no number, the epoch is over, the limit would be passed, or the
+                state cannot be read or written; nothing was drawn.
         """
         collection = self.collection
         if not isinstance(own, OwnRatings):
-            own = OwnRatings.of(own, collection.catalog, collection.scale)
-        with alone(self._file.path):
-            state = self._file.read()
+            own = OwnRatings.onto(own, collection.catalog, collection.scale)
+        with self._file.change() as state:
             kept = self._kept(state)
             if kept is not None:
                 return kept
@@ -116,7 +118,6 @@ class LocalClient:
             drawn = draw_report(collection, own, self._randomness)
             state["events"] = [*state.get("events", []), collection.event.to_dict()]
             state["reports"] = state.get("reports", {}) | {collection.digest: drawn.as_json()}
-            self._file.write(state)
         return drawn
 
     def _kept(self, state: dict[str, Any]) -> Report | None:
