@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from discreet.domain import InputError
 from discreet.serve import Rate
-from serve._running import Talk, make_report, make_settings, running
+from discreet.serve._collectors import Collector
+from discreet.serve._requests import Bodies, Refused
+from serve._running import TOKEN, Talk, make_report, make_settings, running
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +101,63 @@ def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
         assert talk.statistics()["reports"] == 0
 
 
+def test_nothing_is_read_of_who_is_not_enrolled(talk: Talk) -> None:
+    head = f"PUT /v1/report HTTP/1.1\r\nauthorization: Bearer {'x' * 43}"
+    with _raw(talk, head, 500) as raw:
+        answer = raw.recv(1000).lower()
+    assert b" 401 " in answer.split(b"\r\n")[0]
+    assert b"connection: close" in answer
+
+
+def test_a_batch_is_cut_off_at_eight_megabytes(tmp_path: Path) -> None:
+    with running(make_settings(tmp_path, batch=200)) as talk:
+        with _raw(talk, "POST /v1/reports HTTP/1.1", (8 << 20) + 1) as raw:
+            assert b" 413 " in raw.recv(1000).split(b"\r\n")[0]
+    with pytest.raises(InputError, match="1 to 200"):
+        make_settings(tmp_path, batch=201)
+
+
+def test_a_batch_of_many_small_parts_is_refused_before_it_is_parsed(talk: Talk) -> None:
+    body = b'{"reports":[' + b"[]," * 1000 + b"[]]}"
+    with mock.patch("discreet.serve._routes_people.parse_json") as parse:
+        answer = talk.ask("POST", "/v1/reports", body)
+    assert answer.status == 422
+    assert "more parts" in answer.reason
+    assert not parse.called
+
+
+def test_reports_of_a_batch_are_checked_only_for_who_is_enrolled(talk: Talk) -> None:
+    entry = {"capability": "x" * 43, "report": make_report()}
+    with mock.patch.object(Collector, "check") as check:
+        answer = talk.ask("POST", "/v1/reports", {"reports": [entry]})
+    assert "not enrolled" in answer.json()["results"][0]["reason"]
+    assert not check.called
+
+
+def test_bodies_of_everybody_have_room_for_so_many_bytes() -> None:
+    bodies = Bodies(100)
+    with bodies.room() as one:
+        one.take(60)
+        with bodies.room() as other:
+            other.take(40)
+            with pytest.raises(Refused, match="at this moment") as refused:
+                other.take(1)
+            assert refused.value.status == 503
+            assert refused.value.headers["retry-after"] == "1"
+        one.take(40)
+    with bodies.room() as again:
+        again.take(100)
+        assert again.held == 100
+
+
+def test_without_room_an_upload_is_503_and_later_welcome(talk: Talk) -> None:
+    person = talk.enrol()
+    with mock.patch.object(Bodies, "hold", side_effect=Refused(503, "no room")):
+        assert talk.send(person, make_report()).status == 503
+        assert talk.ask("POST", "/v1/reports", {"reports": []}).status == 503
+    assert talk.send(person, make_report()).status == 204
+
+
 def test_a_compressed_body_is_refused(talk: Talk, me: str) -> None:
     answer = talk.ask("PUT", "/v1/report", b"x", me, Content_Encoding="gzip")
     assert answer.status == 415
@@ -143,7 +203,8 @@ def test_one_address_cannot_ask_or_enrol_too_often(tmp_path: Path) -> None:
         assert [talk.ask("GET", "/v1/collection").status for _ in range(4)] == [200, 200, 200, 429]
         # Whoever watches over the service is not shut out.
         assert talk.ask("GET", "/healthz").status == 200
-        assert 'rate_limited_total{limit="address"} 2' in talk.ask("GET", "/metrics").body.decode()
+        metrics = talk.ask("GET", "/metrics", secret=TOKEN).body.decode()
+        assert 'rate_limited_total{limit="address"} 2' in metrics
 
 
 @pytest.mark.parametrize(("proxies", "expected"), [(None, 429), ("127.0.0.1", 200)])

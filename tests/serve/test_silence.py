@@ -35,7 +35,7 @@ def test_a_whole_day_of_requests_leaves_no_trace_of_anybody(
         talk.ask("POST", "/v1/reports", {"reports": [{"capability": people[1], "report": report}]})
         talk.rebuild()
         talk.ask("DELETE", "/v1/enrolment", secret=people[2])
-        metrics = talk.ask("GET", "/metrics").body.decode()
+        metrics = talk.ask("GET", "/metrics", secret=TOKEN).body.decode()
         statistics = str(talk.statistics())
     logged = everything_logged(caplog, capfd)
     assert "build: built" in logged
@@ -82,13 +82,16 @@ def test_metrics_are_prometheus_text_and_count(tmp_path: Path) -> None:
         for _ in range(3):
             talk.send(me, report)
         talk.ask("FROBNICATE", "/v1/report")
-        answer = talk.ask("GET", "/metrics")
+        for secret in (None, me):
+            assert talk.ask("GET", "/metrics", secret=secret).status == 401
+        answer = talk.ask("GET", "/metrics", secret=TOKEN)
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
     text = answer.body.decode()
     assert 'discreet_requests_total{method="PUT",route="/v1/report",status="204"} 3' in text
     assert "discreet_reports_stored_total 3" in text
     assert 'method="other"' in text
     assert "FROBNICATE" not in text
+    assert "report_bytes" not in text
     line = re.compile(
         r'(# (HELP|TYPE) .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)'
     )

@@ -113,7 +113,9 @@ class Builder:
         assert self._settings.collector is not None
         publish = self._settings.collector.publish
         publish(made)
-        with whole_file(target) as temporary:
+        # Who is together is for the administrator's eyes; a release is for everybody's.
+        private = self._settings.collector.kind == "closed"
+        with whole_file(target, private=private) as temporary:
             made.replace(temporary)
         return publish(target)
 

@@ -1,19 +1,24 @@
-"""Closed clusters: a directory goes out, tags come in, and who is together is published.
+"""Closed clusters: a directory goes out, tags come in, and who is together comes of it.
 
 A person sends their tags for the whole directory each time, in place of those they sent before:
-with a larger directory the client makes them from the first slot on (`since=0`).
+with a larger directory the client makes them from the first slot on (`since=0`). Where there were
+tags before they have to be the same: whoever could send others would try one value after the other.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import secrets
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.domain import InputError
@@ -32,6 +37,57 @@ from discreet.serve._published import FileContent, MemoryContent, Representation
 
 _ENVELOPE_BYTES = 1 << 10
 _TAG_BYTES = 16
+
+
+@dataclass(frozen=True, repr=False)
+class Tagged:
+    """The tags of a slot, which may be said once in an epoch; see `Claim`.
+
+    Args:
+        upload: They.
+        gone: The slots of those who left; a client tags them no more.
+        key: The server's, for digests.
+    """
+
+    upload: TagUpload
+    gone: npt.NDArray[np.uint32]
+    key: bytes
+
+    @property
+    def slot(self) -> int:
+        """The sender's."""
+        return self.upload.slot
+
+    @property
+    def stop(self) -> int:
+        """The slot after the last tag."""
+        return self.upload.stop
+
+    @property
+    def mark(self) -> bytes:
+        """A digest of all tags."""
+        return self._mark(self.upload.tags)
+
+    def follows(self, stop: int, mark: bytes, stored: bytes | None) -> bool:
+        """Whether the tags are those of before, but for who left since.
+
+        That somebody left is seen as long as the earlier tags are stored.
+        """
+        tags = self.upload.tags[: stop * _TAG_BYTES]
+        if stop > self.stop:
+            return False
+        if self._mark(tags) == mark:
+            return True
+        earlier = TagUpload.from_json(json.loads(stored)) if stored is not None else None
+        if earlier is None or (earlier.slot, earlier.stop) != (self.slot, stop):
+            return False
+        differ = (earlier.words() != self.upload.words()[:stop]).any(axis=1)
+        differ[self.gone[self.gone < stop]] = False
+        return self._mark(earlier.tags) == mark and not differ.any()
+
+    def _mark(self, tags: bytes) -> bytes:
+        state = hashlib.blake2b(tags, digest_size=32, key=self.key, person=b"discreet claim")
+        return state.digest()
 
 
 class ClosedCollector:
@@ -115,9 +171,11 @@ class ClosedCollector:
             "directory": Representation.of(content, "application/octet-stream"),
         }
 
-    def check(self, upload: Any) -> None:
+    def check(self, upload: Any) -> Tagged:
         """Refuse tags that are not whole, or not by the owner of their slot."""
-        self._checking.check(read_upload(self.collection, upload))
+        read = read_upload(self.collection, upload)
+        self._checking.check(read)
+        return Tagged(read, self.directory.gone, self._private)
 
     def order(self) -> dict[str, Any]:
         """All that another process needs."""
@@ -134,7 +192,7 @@ class ClosedCollector:
             "labels": numbers_text(clusters.labels, "int32"),
             "figures": clusters.report(),
         }
-        with whole_file(path) as temporary:
+        with whole_file(path, private=True) as temporary:
             temporary.write_text(json.dumps(told), "utf-8")
 
     def publish(self, path: Path) -> dict[str, Representation]:

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.serve._published import Representation, catalog_document, open_release
+from discreet.serve._writer import Claim
 
 _MODULES: dict[str, Callable[[], Any]] = {
     "local": lambda: import_module("discreet.protocols.local_reports.server"),
@@ -54,8 +55,8 @@ class Collects(Protocol):
     def announced(self) -> dict[str, Representation]:
         """What clients need to take part, by what it is: `collection`, `catalog`, `directory`."""
 
-    def check(self, upload: Any) -> None:
-        """Refuse what is not a message under these parameters.
+    def check(self, upload: Any) -> Claim | None:
+        """Refuse what is not a message under these parameters; what it may say only once.
 
         Raises:
             InputError: One line says what does not fit.
@@ -141,8 +142,9 @@ class Collector:
         catalog = catalog_document(self.collection.catalog, self.collection.scale)
         return {"collection": Representation.of_json(self.document), "catalog": catalog}
 
-    def check(self, upload: Any) -> None:
+    def check(self, upload: Any) -> Claim | None:
         self._module.read_upload(self.collection, upload)
+        return None
 
     def order(self) -> dict[str, Any]:
         catalog = self.collection.catalog

@@ -1,4 +1,7 @@
-"""Numbers for Prometheus: sums over everybody, nobody's own."""
+"""Numbers for Prometheus: sums over everybody, for the administrator alone.
+
+Whoever reads a sum before and after somebody's request has that person's part of it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,6 @@ class Metrics:
         self.seconds: Counter[float] = Counter()
         self.seconds_sum = 0.0
         self.stored = 0
-        self.stored_bytes = 0
         self.limited: Counter[str] = Counter()
         self.builds: Counter[str] = Counter()
         self.build_seconds = 0.0
@@ -27,10 +29,9 @@ class Metrics:
         self.seconds[next((b for b in _BOUNDS if seconds <= b), float("inf"))] += 1
         self.seconds_sum += seconds
 
-    def upload(self, size: int) -> None:
-        """One report that is on disk."""
+    def upload(self) -> None:
+        """One report that is on disk; not its size, which tells how much a person rated."""
         self.stored += 1
-        self.stored_bytes += size
 
     def text(self, gauges: Iterable[tuple[str, str, float]]) -> str:
         """Everything in Prometheus' text format, and these gauges: name, help, value."""
@@ -41,7 +42,6 @@ class Metrics:
         lines += self._latency()
         for name, help_text, value in (
             ("discreet_reports_stored_total", "Reports put on disk.", self.stored),
-            ("discreet_report_bytes_total", "Their bytes.", self.stored_bytes),
             ("discreet_build_seconds_total", "Time spent on releases.", self.build_seconds),
         ):
             lines += [*_head(name, "counter", help_text), f"{name} {value}"]

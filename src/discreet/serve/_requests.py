@@ -7,6 +7,8 @@ import hashlib
 import hmac
 import json
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
@@ -44,9 +46,64 @@ def capability_of(request: Request) -> bytes:
         raise Refused(401, error.reason, _CHALLENGE) from None
 
 
-def unknown_capability() -> Refused:
-    """The answer to a capability that nobody was given, or that was taken back."""
-    return Refused(401, "this capability is not enrolled here", _CHALLENGE)
+def unknown_capability(*, unread: bool = False) -> Refused:
+    """The answer to a capability that nobody was given, or that was taken back.
+
+    Args:
+        unread: The body was not read, so the connection cannot be used again.
+    """
+    headers = _CHALLENGE | ({"connection": "close"} if unread else {})
+    return Refused(401, "this capability is not enrolled here", headers)
+
+
+def said_otherwise() -> Refused:
+    """The answer to tags that differ from the first ones of their slot and epoch."""
+    return Refused(409, "other tags were sent for this slot in this epoch; the first ones stay")
+
+
+class Bodies:
+    """The bytes of bodies that are being read or worked on.
+
+    Bytes count as they come: who announces many and sends none takes no room from others.
+
+    Args:
+        most: How many there may be.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most, self._held = most, 0
+
+    @contextmanager
+    def room(self) -> Iterator[Room]:
+        """Room for one body, given back at the end."""
+        room = Room(self)
+        try:
+            yield room
+        finally:
+            self._held -= room.held
+
+    def hold(self, size: int) -> None:
+        """Count some more.
+
+        Raises:
+            Refused: 503; that would be too many.
+        """
+        if self._held + size > self._most:
+            headers = {"retry-after": "1", "connection": "close"}
+            raise Refused(503, "too much is being sent at this moment; try again", headers)
+        self._held += size
+
+
+class Room:
+    """What one body takes."""
+
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies, self.held = bodies, 0
+
+    def take(self, size: int) -> None:
+        """Take some more; see `Bodies.hold`."""
+        self._bodies.hold(size)
+        self.held += size
 
 
 def check_admin(request: Request, token: str | None) -> None:
@@ -70,12 +127,12 @@ def _bearer(request: Request) -> str:
     return told[len(_BEARER) :].strip()
 
 
-async def read_body(request: Request, most: int, seconds: float) -> bytes:
+async def read_body(request: Request, most: int, seconds: float, room: Room) -> bytes:
     """The whole body.
 
     Raises:
         Refused: 413 as soon as it is too large, 408 if it does not come in time, 415 if it is
-            compressed, 400 if it breaks off.
+            compressed, 400 if it breaks off, 503 if too much comes from everybody.
     """
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "send the body as it is, without a content encoding")
@@ -89,6 +146,7 @@ async def read_body(request: Request, most: int, seconds: float) -> bytes:
                 size += len(part)
                 if size > most:
                     _too_large(most)
+                room.take(len(part))
                 parts.append(part)
     except TimeoutError:
         raise Refused(408, "the body took too long to arrive", {"connection": "close"}) from None

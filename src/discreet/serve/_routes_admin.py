@@ -1,20 +1,53 @@
-"""For the administrator: build a release, look at the numbers."""
+"""For the administrator: build a release, look at the numbers, read closed clusters."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from discreet.serve._conditional import answer
 from discreet.serve._documents import describe
 from discreet.serve._requests import Refused, check_admin
 from discreet.serve._service import Service
 
 _OBJECT = {"type": "object"}
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+_PRIVATE = "no-store"
 
 
 def add_admin_routes(router: APIRouter, service: Service) -> None:
     """Each needs the administrator's token in its Authorization header."""
+    _add_building(router, service)
+    _add_reading(router, service)
 
+
+def _add_reading(router: APIRouter, service: Service) -> None:
+    @router.get(
+        "/v1/clusters",
+        **describe(
+            "Closed clusters: who is together",
+            304, 403, 404, 416, needs="administrator", gives=_OBJECT,
+        ),
+    )  # fmt: skip
+    async def clusters(request: Request) -> Response:
+        check_admin(request, service.settings.admin_token)
+        return answer(service.find("clusters"), request.headers, cache=_PRIVATE)
+
+    told = describe(
+        "Sums over everybody, for Prometheus",
+        403,
+        needs="administrator",
+        gives={"type": "string"},
+        media=_TEXT,
+    )
+
+    @router.get("/metrics", **told)
+    async def metrics(request: Request) -> Response:
+        check_admin(request, service.settings.admin_token)
+        return PlainTextResponse(service.metrics.text(_gauges(service)), media_type=_TEXT)
+
+
+def _add_building(router: APIRouter, service: Service) -> None:
     def admitted(request: Request) -> None:
         check_admin(request, service.settings.admin_token)
 
@@ -53,3 +86,18 @@ def add_admin_routes(router: APIRouter, service: Service) -> None:
                 "build": service.builder.last,
             }
         )
+
+
+def _gauges(service: Service) -> list[tuple[str, str, float]]:
+    size = service.published_bytes
+    gauges: list[tuple[str, str, float]] = [
+        ("discreet_published_bytes", "The size of what is served.", size)
+    ]
+    if service.store is not None:
+        writer = service.store.writer
+        gauges += [
+            ("discreet_commits", "Transactions since the start.", writer.commits),
+            ("discreet_commit_changes", "Changes in them.", writer.changes),
+            ("discreet_commit_failures", "Transactions that failed.", writer.failures),
+        ]
+    return gauges

@@ -17,15 +17,17 @@ from discreet.serve._requests import (
     capability_of,
     parse_json,
     read_body,
+    said_otherwise,
     unknown_capability,
 )
-from discreet.serve._service import Service
-from discreet.serve._store import Change, Enrol, Forget, Put, Withdraw
+from discreet.serve._service import LARGEST_BATCH, Service
+from discreet.serve._store import Change, Claim, Enrol, Forget, Put, Withdraw
 
 _OBJECT = {"type": "object"}
 _CAPABILITY = {"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$"}
 _ENVELOPE_BYTES = 256
-_LARGEST_BATCH = 64 << 20
+_MARKS = 64
+"""The most commas, colons and brackets that a batch may have for each report it may hold."""
 _LARGE = 256 << 10
 """Bodies beyond this are checked beside the event loop, so that nobody else waits for them."""
 
@@ -44,12 +46,16 @@ def _person(service: Service, request: Request) -> bytes:
     return digest
 
 
-def _checked(service: Service, body: bytes) -> bytes:
+def _checked(service: Service, body: bytes) -> tuple[bytes, Claim | None]:
     return service.checked(parse_json(body))
 
 
 async def _change(service: Service, change: Change) -> None:
-    if not (await service.write([change]))[0]:
+    done = (await service.write([change]))[0]
+    if done is None:
+        raise said_otherwise()
+    if not done:
+        service.forget(change.digest)
         raise unknown_capability()
 
 
@@ -75,7 +81,9 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
 
     @router.delete("/v1/enrolment", **told)
     async def forget(request: Request) -> Response:
-        await _change(service, Forget(_person(service, request)))
+        digest = _person(service, request)
+        service.forget(digest)
+        await _change(service, Forget(digest))
         return Response(status_code=204)
 
 
@@ -83,6 +91,7 @@ def _add_report(router: APIRouter, service: Service) -> None:
     told = describe(
         "Send a report, in place of the last one",
         404,
+        409,
         503,
         needs="capability",
         body=_OBJECT,
@@ -92,13 +101,16 @@ def _add_report(router: APIRouter, service: Service) -> None:
     @router.put("/v1/report", **told)
     async def put(request: Request) -> Response:
         digest = _person(service, request)
-        body = await read_body(request, service.largest, service.settings.body_seconds)
-        if len(body) > _LARGE:
-            content = await run_in_threadpool(_checked, service, body)
-        else:
-            content = _checked(service, body)
-        await _change(service, Put(digest, service.digest, content))
-        service.metrics.upload(len(content))
+        await service.admit(digest)
+        with service.bodies.room() as room:
+            seconds = service.settings.body_seconds
+            body = await read_body(request, service.largest, seconds, room)
+            if len(body) > _LARGE:
+                content, claim = await run_in_threadpool(_checked, service, body)
+            else:
+                content, claim = _checked(service, body)
+            await _change(service, Put(digest, service.digest, content, claim))
+        service.metrics.upload()
         return Response(status_code=204)
 
     @router.get(
@@ -139,47 +151,80 @@ def _add_batch(router: APIRouter, service: Service) -> None:
     @router.post("/v1/reports", **told)
     async def batch(request: Request) -> Response:
         service.collecting()
-        largest = min(most * (service.largest + _ENVELOPE_BYTES), _LARGEST_BATCH)
-        body = await read_body(request, largest, service.settings.body_seconds)
-        # Beside the event loop: a hundred reports take some milliseconds to check.
-        read = await run_in_threadpool(_read_batch, service, body)
-        results = await _store_batch(service, read)
+        largest = min(most * (service.largest + _ENVELOPE_BYTES), LARGEST_BATCH)
+        with service.batches.room() as room:
+            body = await read_body(request, largest, service.settings.body_seconds, room)
+            results = await _take_batch(service, body)
         return JSONResponse({"stored": sum(each["stored"] for each in results), "results": results})
 
 
-def _read_batch(service: Service, body: bytes) -> list[Put | str]:
-    """A change for each report, or why there is none."""
+async def _take_batch(service: Service, body: bytes) -> list[dict[str, Any]]:
+    """Store what can be: for each report whether it is, and if not, why."""
+    # Beside the event loop: a hundred reports take some milliseconds to check.
+    entries = await run_in_threadpool(_entries, service, body)
+    read = [_sender(entry) for entry in entries]
+    senders = {each for each in read if isinstance(each, bytes)}
+    enrolled = await service.ask(service.collecting().enrolled, senders) if senders else set()
+    for index, each in enumerate(read):
+        if isinstance(each, bytes):
+            read[index] = _admitted(service, each, enrolled)
+    changes = await run_in_threadpool(
+        lambda: [_read_entry(service, *pair) for pair in zip(entries, read, strict=True)]
+    )
+    return await _store_batch(service, changes)
+
+
+def _entries(service: Service, body: bytes) -> list[Any]:
+    """A batch's entries, as they came."""
+    # Counted before it is parsed: small parts take many times their bytes as objects.
+    if sum(map(body.count, (b",", b":", b"[", b"{"))) > _MARKS * (service.settings.batch + 1):
+        raise Refused(422, "batch: it has more parts than that many reports")
     try:
         fields = Fields(parse_json(body), "batch", ("reports",))
-        entries = fields.objects("reports", service.settings.batch)
+        return fields.objects("reports", service.settings.batch)
     except InputError as error:
         raise Refused(422, error.reason) from None
-    return [_read_entry(service, entry) for entry in entries]
 
 
-def _read_entry(service: Service, entry: Any) -> Put | str:
+def _sender(entry: Any) -> bytes | str:
+    """The digest of an entry's capability, or what is wrong with it."""
     try:
         fields = Fields(entry, "entry", ("capability", "report"))
-        digest = capability_digest(fields.text("capability"))
-        return Put(digest, service.digest, service.checked(entry.get("report")))
+        return capability_digest(fields.text("capability"))
+    except InputError as error:
+        return error.reason
+
+
+def _admitted(service: Service, digest: bytes, enrolled: set[bytes]) -> bytes | str:
+    if digest not in enrolled:
+        return unknown_capability().reason
+    if service.capabilities.wait(digest):
+        service.metrics.limited["capability"] += 1
+        return "too many requests: limited per capability"
+    return digest
+
+
+def _read_entry(service: Service, entry: Any, sender: bytes | str) -> Put | str:
+    """A change, or why there is none."""
+    if isinstance(sender, str):
+        return sender
+    try:
+        return Put(sender, service.digest, *service.checked(entry.get("report")))
     except (InputError, Refused) as error:
         return error.reason
 
 
 async def _store_batch(service: Service, read: list[Put | str]) -> list[dict[str, Any]]:
-    for index, each in enumerate(read):
-        if isinstance(each, Put) and service.capabilities.wait(each.digest):
-            service.metrics.limited["capability"] += 1
-            read[index] = "too many requests: limited per capability"
     puts = [each for each in read if isinstance(each, Put)]
-    known = iter(await service.write(puts) if puts else [])
+    done = iter(await service.write(puts) if puts else [])
     results: list[dict[str, Any]] = []
     for each in read:
-        if isinstance(each, str):
-            results.append({"stored": False, "reason": each})
-        elif next(known):
-            service.metrics.upload(len(each.content))
+        outcome = False if isinstance(each, str) else next(done)
+        if outcome:
+            service.metrics.upload()
             results.append({"stored": True})
-        else:
-            results.append({"stored": False, "reason": unknown_capability().reason})
+            continue
+        refused = said_otherwise() if outcome is None else unknown_capability()
+        reason = each if isinstance(each, str) else refused.reason
+        results.append({"stored": False, "reason": reason})
     return results

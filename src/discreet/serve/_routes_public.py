@@ -1,9 +1,9 @@
-"""For everybody: the release, its catalogue, the collection; health and numbers."""
+"""For everybody: the release, its catalogue, the collection; health."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from discreet import __version__
 from discreet.serve._conditional import answer
@@ -24,7 +24,6 @@ def add_public_routes(router: APIRouter, service: Service) -> None:
     _offer(router, service, "catalog", "The items, in order")
     _offer(router, service, "collection", "What is collected, and how")
     _offer(router, service, "directory", "Closed clusters: everybody's keys, signed", binary=True)
-    _offer(router, service, "clusters", "Closed clusters: who is together")
     _add_health(router, service)
 
 
@@ -67,28 +66,3 @@ def _add_health(router: APIRouter, service: Service) -> None:
         if not await service.is_ready():
             raise Refused(503, "the database does not answer, or its last transaction failed")
         return JSONResponse({"status": "ready"})
-
-    @router.get(
-        "/metrics",
-        **describe("Sums over everybody, for Prometheus", gives={"type": "string"}, media=_TEXT),
-    )
-    async def metrics() -> Response:
-        return PlainTextResponse(service.metrics.text(_gauges(service)), media_type=_TEXT)
-
-
-_TEXT = "text/plain; version=0.0.4; charset=utf-8"
-
-
-def _gauges(service: Service) -> list[tuple[str, str, float]]:
-    size = service.published_bytes
-    gauges: list[tuple[str, str, float]] = [
-        ("discreet_published_bytes", "The size of what is served.", size)
-    ]
-    if service.store is not None:
-        writer = service.store.writer
-        gauges += [
-            ("discreet_commits", "Transactions since the start.", writer.commits),
-            ("discreet_commit_changes", "Changes in them.", writer.changes),
-            ("discreet_commit_failures", "Transactions that failed.", writer.failures),
-        ]
-    return gauges

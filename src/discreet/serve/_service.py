@@ -17,10 +17,14 @@ from discreet.serve._builder import Builder
 from discreet.serve._metrics import Metrics
 from discreet.serve._published import Representation, open_release
 from discreet.serve._rates import Buckets
-from discreet.serve._requests import Refused
+from discreet.serve._requests import Bodies, Refused, unknown_capability
 from discreet.serve._settings import Settings
-from discreet.serve._store import Change, Store
+from discreet.serve._store import Change, Claim, Outcome, Store
 
+LARGEST_BATCH = 8 << 20
+_BODIES_BYTES = 64 << 20
+_BATCHES_BYTES = 4 * LARGEST_BATCH
+_MOST_KNOWN = 100_000
 _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
 _DOWN = "what was sent cannot be stored now; nothing was; try again"
@@ -46,6 +50,9 @@ class Service:
         self.builder = Builder(settings, self.metrics, self._publish)
         self.collector = settings.collector
         self.store: Store | None = None
+        # Batches apart: anybody may send one, and must not crowd out who is enrolled.
+        self.bodies, self.batches = Bodies(_BODIES_BYTES), Bodies(_BATCHES_BYTES)
+        self._known: set[bytes] = set()
         self._announced: dict[str, Representation] = {}
         self._published: dict[str, Representation] = {}
         if settings.release.is_file():
@@ -54,6 +61,7 @@ class Service:
         if self.collector is not None and settings.database is not None:
             # Asked for with every upload, and the same every time.
             self.digest, self.largest = self.collector.digest, self.collector.largest
+            self.bodies = Bodies(max(_BODIES_BYTES, 4 * self.largest))
             self._announced = self.collector.announced()
             self.store = Store(settings.database)
             self.store.add_collection(self.digest, self.collector.document)
@@ -96,21 +104,39 @@ class Service:
             headers = {"retry-after": str(wait)}
             raise Refused(429, f"too many requests: limited per {what}", headers)
 
-    def checked(self, upload: Any) -> bytes:
-        """An upload that fits the collection, as it is stored.
+    async def admit(self, digest: bytes) -> None:
+        """Let only an enrolled capability go on; writing asks again.
+
+        Raises:
+            Refused: 401; it is not enrolled. 503: the database does not answer.
+        """
+        if digest in self._known:
+            return
+        if not await self.ask(self.collecting().is_enrolled, digest):
+            raise unknown_capability(unread=True)
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        self._known.add(digest)
+
+    def forget(self, digest: bytes) -> None:
+        """Ask the database again when this capability comes next."""
+        self._known.discard(digest)
+
+    def checked(self, upload: Any) -> tuple[bytes, Claim | None]:
+        """An upload that fits the collection, as it is stored, and what it says once and for all.
 
         Raises:
             Refused: 422; it does not fit, and why.
         """
         assert self.collector is not None
         try:
-            self.collector.check(upload)
+            claim = self.collector.check(upload)
         except InputError as error:
             raise Refused(422, error.reason) from None
-        return json.dumps(upload, separators=(",", ":")).encode()
+        return json.dumps(upload, separators=(",", ":")).encode(), claim
 
-    async def write(self, changes: Sequence[Change]) -> list[bool]:
-        """Changes that are on disk when this returns: whether each capability is enrolled.
+    async def write(self, changes: Sequence[Change]) -> list[Outcome]:
+        """Changes that are on disk when this returns, and how each went; see `Store.submit`.
 
         Raises:
             Refused: 503; they are not stored.

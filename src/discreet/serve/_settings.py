@@ -10,7 +10,7 @@ from discreet.serve._collectors import Collects
 from discreet.serve._rates import Rate
 
 _SHORTEST_TOKEN = 16
-_MOST_A_BATCH = 1000
+_MOST_A_BATCH = 200
 
 
 @dataclass(frozen=True)

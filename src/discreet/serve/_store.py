@@ -20,9 +20,28 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from discreet.domain import InputError
 from discreet.serve._tables import VERSION, about, collections, metadata, people, reports
-from discreet.serve._writer import Change, Enrol, Forget, GroupWriter, Put, Withdraw
+from discreet.serve._writer import (
+    Change,
+    Claim,
+    Enrol,
+    Forget,
+    GroupWriter,
+    Outcome,
+    Put,
+    Withdraw,
+)
 
-__all__ = ["Change", "Enrol", "Forget", "Put", "Store", "Withdraw", "database_url"]
+__all__ = [
+    "Change",
+    "Claim",
+    "Enrol",
+    "Forget",
+    "Outcome",
+    "Put",
+    "Store",
+    "Withdraw",
+    "database_url",
+]
 
 _PAGE = 200
 _READERS = 4
@@ -75,12 +94,12 @@ class Store:
         """What writes; it counts its batches."""
         return self._writer
 
-    def submit(self, changes: Sequence[Change]) -> Future[list[bool]]:
+    def submit(self, changes: Sequence[Change]) -> Future[list[Outcome]]:
         """Write some changes; the future is done when they are on disk.
 
         Returns:
-            Whether each change's capability is enrolled; what came with an unknown one is not
-            stored.
+            For each change True; or False if its capability is not enrolled, or None if it says
+            other than was said first: then it is not stored.
 
         Raises:
             queue.Full: Too much waits already; nothing was taken.
@@ -97,9 +116,13 @@ class Store:
 
     def is_enrolled(self, digest: bytes) -> bool:
         """Whether a capability with this digest was given out and not taken back."""
+        return digest in self.enrolled({digest})
+
+    def enrolled(self, digests: set[bytes]) -> set[bytes]:
+        """Those of some capabilities' digests that were given out and not taken back."""
+        asked = select(people.c.digest).where(people.c.digest.in_(sorted(digests)))
         with self._engine.connect() as connection:
-            found = connection.execute(select(people.c.person).where(people.c.digest == digest))
-            return found.first() is not None
+            return {bytes(digest) for (digest,) in connection.execute(asked)}
 
     def read(self, digest: bytes) -> bytes | None:
         """What was last sent with a capability, as it is stored."""

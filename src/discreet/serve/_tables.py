@@ -1,4 +1,4 @@
-"""What the database holds: digests of capabilities, and what was sent with each. Nothing else.
+"""What the database holds: digests of capabilities, what was sent with each, what is said once.
 
 No name, no address, no time: a row says that somebody enrolled, and what they last sent.
 """
@@ -59,6 +59,19 @@ reports = Table(
     Column("collection", ForeignKey(collections.c.digest), nullable=False),
     Column("content", LargeBinary, nullable=False),
 )
+
+claims = Table(
+    "claims",
+    metadata,
+    Column("collection", ForeignKey(collections.c.digest), primary_key=True),
+    Column("slot", _Number, primary_key=True, autoincrement=False),
+    Column("stop", _Number, nullable=False),
+    Column("mark", LargeBinary(32), nullable=False),
+)
+"""What a protocol lets be said once: for a slot how far it was said, and a digest of it.
+
+It stays when what was sent is deleted, so that nobody says another thing by deleting the first.
+"""
 
 # Noise does not compress: PostgreSQL need not try.
 event.listen(

@@ -117,13 +117,13 @@ def test_a_client_outside_the_directory_sends_nothing(system: System, tmp_path: 
     ("change", "complaint"),
     [
         ({"epoch": 2}, "of epoch 2, but epoch 1 is running"),
-        ({"slot": 5}, "nobody is in slot 5"),
-        ({"slot": 1}, "not sent by the owner of slot 1"),
+        ({"slot": 5}, "nobody is in the sender's slot"),
+        ({"slot": 1}, "not sent by the owner of the slot"),
         ({"first": 1}, "from slot 0 to at most 5"),
         ({"tags": bytes(6 * 16)}, "from slot 0 to at most 5"),
         ({"tags": b""}, "the sender's own slot among"),
-        ({"tags": bytes(5 * 16)}, "not sent by the owner of slot 0"),
-        ({"mac": bytes(16)}, "not sent by the owner of slot 0"),
+        ({"tags": bytes(5 * 16)}, "not sent by the owner of the slot"),
+        ({"mac": bytes(16)}, "not sent by the owner of the slot"),
     ],
 )
 def test_the_server_refuses_what_does_not_fit(
@@ -143,7 +143,7 @@ def test_the_server_refuses_what_does_not_fit(
 def test_an_upload_of_an_earlier_epoch_is_refused_even_under_a_new_number(system: System) -> None:
     old = system.upload(0, 7)
     system.authority.begin_epoch(digest("hash"), 8)
-    with pytest.raises(InputError, match="of epoch 1, but epoch 2"):
+    with pytest.raises(InputError, match="of another epoch; epoch 2"):
         read_upload(system.collection, old.as_json())
     refused = pytest.raises(InputError, match="not sent by the owner")
     with system.matching() as matching, refused:
@@ -171,11 +171,25 @@ def test_what_is_no_upload_gets_one_line(system: System, content: Any) -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_a_refusal_repeats_nothing_of_an_upload(system: System) -> None:
+    upload = system.upload(0, 7)
+    changes = ({"slot": 4567}, {"epoch": 4567}, {"first": 4567}, {"tags": bytes(4567 * 16)})
+    with system.matching() as matching:
+        for change in changes:
+            wrong = replace(upload, **change)
+            with pytest.raises(InputError) as refused:
+                matching.check(read_upload(system.collection, wrong.as_json()))
+            assert "4567" not in str(refused.value).replace(",", "")
+    with pytest.raises(InputError) as refused:
+        TagUpload.from_bytes(replace(upload, tags=bytes(4567 * 16)).as_bytes()[:-1])
+    assert "4567" not in str(refused.value).replace(",", "")
+
+
 @pytest.mark.parametrize("cut", [1, 16, 30])
 def test_an_upload_of_the_wrong_length_is_refused(system: System, cut: int) -> None:
     content = system.upload(0, 7).as_bytes()
     for wrong in (content[:-cut], content + bytes(cut)):
-        with pytest.raises(InputError, match="16 bytes for each of 5 slots"):
+        with pytest.raises(InputError, match="16 bytes for each slot"):
             TagUpload.from_bytes(wrong)
     far = content[:44] + struct.pack("<I", 2**31) + content[48:]
     with pytest.raises(InputError, match="out of range"):

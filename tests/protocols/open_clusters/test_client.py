@@ -33,6 +33,13 @@ def sent_codes(upload: Upload) -> dict[int, int]:
     return dict(zip(upload.items.tolist(), upload.codes.tolist(), strict=True))
 
 
+def shared(folder: Path, collection: Collection) -> dict[str, Any]:
+    """The history in the state file."""
+    state = json.loads((folder / "state").read_text())["state"]
+    found: dict[str, Any] = state[f"{collection.catalog.digest()} 1..5"]["history"]
+    return found
+
+
 def test_a_first_upload_holds_the_truth_among_as_many_fakes(tmp_path: Path) -> None:
     told = terms()
     items, codes = person(1_000, 120)
@@ -126,9 +133,10 @@ def test_a_fake_that_is_rated_later_stays_as_it_was(tmp_path: Path) -> None:
     upload = made.report(own(both, mixed))
     second = sent_codes(upload)
     assert second[fake] == first[fake]
-    assert len(second) == len(first) + 1  # one item more is true, so one more is made up
+    # One item more is true and one fake fewer is a fake, so two are made up.
+    assert len(second) == len(first) + 2
     assert upload.hash == told.cluster_hash.value(both, mixed)
-    assert made.standing().true == 51 and made.standing().fakes == 50
+    assert made.standing().true == 51 and made.standing().fakes == 51
 
 
 def test_what_is_taken_back_stays_as_a_fake(tmp_path: Path) -> None:
@@ -162,14 +170,95 @@ def test_a_share_is_suppressed_for_good(tmp_path: Path) -> None:
     items, codes = person(5_000, 1_000)
     made = client(tmp_path, told, batch=1)
     upload = made.report(own(items[:800], codes[:800]))
-    true = np.isin(items[:800], upload.items)
-    hidden = 800 - int(true.sum())
-    assert stats.binomtest(hidden, 800, 0.3).pvalue > 1e-4
-    assert len(upload.items) == 2 * (800 - hidden)
-    later = made.report(own(items, codes))
-    assert (np.isin(items[:800], later.items) == true).all()
-    assert not set(items[:800][~true].tolist()) & set(later.items.tolist())
     assert upload.hash == told.cluster_hash.value(items[:800], codes[:800])
+    history = shared(tmp_path, told)
+    suppressed = np.array(history["suppressed"])
+    assert stats.binomtest(len(suppressed), 800, 0.3).pvalue > 1e-4
+    assert len(upload.items) == 2 * (800 - len(suppressed))
+    made.report(own(items, codes))
+    later = shared(tmp_path, told)
+    assert np.isin(suppressed, later["suppressed"]).all()
+    assert not np.isin(suppressed, later["true_items"]).any()
+
+
+def test_suppressed_items_are_faked_like_any_other(tmp_path: Path) -> None:
+    told = terms(2_000, suppress_percent=50)
+    items, codes = person(2_000, 1_000)
+    made = client(tmp_path, told)
+    upload = made.report(own(items, codes))
+    history = shared(tmp_path, told)
+    hidden = np.array(history["suppressed"])
+    unrated = np.setdiff1d(np.arange(2_000), items)
+    faked = [int(np.isin(where, upload.items).sum()) for where in (hidden, unrated)]
+    table = [faked, [len(hidden) - faked[0], len(unrated) - faked[1]]]
+    assert stats.chi2_contingency(table).pvalue > 1e-4
+    standing = made.standing()
+    assert standing.true == 1_000 - len(hidden) + faked[0]
+    assert (standing.fakes, standing.suppressed) == (faked[1], len(hidden) - faked[0])
+    made_up = dict(zip(history["fake_items"], history["fake_codes"], strict=True))
+    true = dict(zip(items.tolist(), codes.tolist(), strict=True))
+    assert any(made_up[i] != true[i] for i in made_up.keys() & true.keys())
+    assert made.report(own(items, codes)).as_json() == upload.as_json()
+
+
+def test_where_fakes_are_everywhere_nothing_absent_is_rated(tmp_path: Path) -> None:
+    told = terms(100, suppress_percent=10)
+    upload = client(tmp_path, told).report(own(*person(100, 70)))
+    assert shared(tmp_path, told)["suppressed"]
+    assert upload.items.tolist() == list(range(100))
+
+
+@pytest.mark.parametrize(
+    "changed", [{"epoch": 1}, {"beacon": "new"}, {"bits": 4}, {"fakes": "uniform"}]
+)
+def test_other_terms_do_not_draw_new_fakes(tmp_path: Path, changed: dict[str, Any]) -> None:
+    ratings = own(*person(1_000, 100))
+    first = client(tmp_path, terms()).report(ratings)
+    other = terms(**changed)
+    second = client(tmp_path, other, randomness=SeededRandomness(2)).report(ratings)
+    assert read_upload(other, second.as_json()).collection != first.collection
+    assert sent_codes(second) == sent_codes(first)
+    assert client(tmp_path, terms()).report(ratings).as_json() == first.as_json()
+
+
+def test_terms_with_more_fakes_add_and_with_fewer_take_none_away(tmp_path: Path) -> None:
+    ratings = own(*person(1_000, 100))
+    first = sent_codes(client(tmp_path, terms(fake_percent=100)).report(ratings))
+    more = sent_codes(client(tmp_path, terms(fake_percent=200)).report(ratings))
+    fewer = sent_codes(client(tmp_path, terms(fake_percent=60)).report(ratings))
+    floor = sent_codes(client(tmp_path, terms(least=500)).report(ratings))
+    assert len(more) == 300 and first.items() <= more.items()
+    assert fewer == more
+    assert len(floor) == 500 and more.items() <= floor.items()
+
+
+def test_what_one_collection_heard_the_others_hear_too(tmp_path: Path) -> None:
+    items, codes = person(1_000, 100)
+    one, two = (client(tmp_path, terms(epoch=epoch)) for epoch in (0, 1))
+    one.report(own(items[:50], codes[:50]))
+    early = two.report(own(items[:52], codes[:52]))  # too few changes for a batch
+    assert not np.isin(items[50:52], shared(tmp_path, two.collection)["true_items"]).any()
+    later = one.report(own(items, codes))
+    now = two.report(own(items, codes))
+    assert sent_codes(now) == sent_codes(later) != sent_codes(early)
+    assert sent_codes(early).keys() <= sent_codes(now).keys()
+    assert now.hash == two.collection.cluster_hash.value(items, codes)
+
+
+def test_a_client_has_floors_of_its_own(tmp_path: Path) -> None:
+    weak = terms(fake_percent=0, least=0)
+    items, codes = person(1_000, 200)
+    assert len(OpenClient(weak, tmp_path / "a").report(own(items, codes)).items) == 300
+    assert len(OpenClient(weak, tmp_path / "b").report(own(items[:5], codes[:5])).items) == 80
+    small = terms(30, bits=4, fake_percent=0, least=0)
+    assert len(OpenClient(small, tmp_path / "c").report({"title 3": 5}).items) == 30
+    bare = OpenClient(weak, tmp_path / "d", accept_less=True).report(own(items, codes))
+    assert bare.items.tolist() == items.tolist()
+    # Whoever accepted less and then does not is topped up.
+    assert len(OpenClient(weak, tmp_path / "d").report(own(items, codes)).items) == 300
+    with pytest.raises(InputError, match="fake_percent is at least 50, not 20"):
+        OpenClient(weak, tmp_path / "e", fake_percent=20)
+    assert OpenClient(weak, tmp_path / "e", fake_percent=20, accept_less=True).terms.least == 0
 
 
 def test_the_hash_of_what_is_sent(tmp_path: Path) -> None:
@@ -219,6 +308,23 @@ def test_randomized_bits_keep_their_law(tmp_path: Path) -> None:
     assert stats.binomtest(kept, 2_400, np.e / (1 + np.e)).pvalue > 1e-4
 
 
+def test_under_an_epsilon_nothing_rated_is_answered_too(tmp_path: Path) -> None:
+    kept, randomness = 0, SeededRandomness(6)
+    for epoch in range(150):
+        told = terms(bits=16, bit_epsilon_thousandths=1_000, epoch=epoch)
+        upload = client(tmp_path, told, hash_only=True, randomness=randomness).report({})
+        assert read_upload(told, upload.as_json()).ratings == "none"
+        kept += upload.hash.bit_count()  # nothing rated is all bits set
+    assert stats.binomtest(kept, 2_400, np.e / (1 + np.e)).pvalue > 1e-4
+    made = client(tmp_path, terms(bit_epsilon_thousandths=1_000))
+    assert len(made.report({}).items) == 80
+    assert (made.standing().true, made.standing().fakes) == (0, 80)
+    with pytest.raises(InputError, match="nothing to report"):
+        client(tmp_path, terms(), hash_only=True).report({})
+    with pytest.raises(InputError, match="nothing to report"):
+        client(tmp_path, terms(bit_epsilon_thousandths=1_000), reveal=True).report({})
+
+
 def test_nothing_rated_is_nothing_to_report(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to report"):
         client(tmp_path, terms()).report({"unknown": 3})
@@ -232,7 +338,7 @@ def test_a_damaged_state_is_refused(tmp_path: Path) -> None:
     client(tmp_path, told).report(own(*person(1_000, 50)))
     path = tmp_path / "state"
     content = json.loads(path.read_text())
-    del content["state"][told.digest]["history"]["fake_items"]
+    del content["state"][f"{told.catalog.digest()} 1..5"]["history"]["fake_items"]
     path.write_text(json.dumps(content))
     with pytest.raises(InputError, match="no usable history"):
         client(tmp_path, told).report(own(*person(1_000, 50)))

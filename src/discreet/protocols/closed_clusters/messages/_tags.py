@@ -85,9 +85,7 @@ class TagUpload:
         _, epoch, slot, first, count = _HEAD.unpack_from(content)
         end = _HEAD.size + TAG_BYTES * count
         if len(content) != end + _MAC_BYTES:
-            raise InputError(
-                f"{_KIND}: {TAG_BYTES} bytes for each of {count:,} slots were expected"
-            )
+            raise InputError(f"{_KIND}: {TAG_BYTES} bytes for each slot were expected")
         if not 1 <= epoch <= LAST_EPOCH or slot >= MOST_USERS or first + count > MOST_USERS:
             raise InputError(f"{_KIND}: the epoch or a slot is out of range")
         return cls(epoch, slot, first, content[_HEAD.size : end], content[end:])
@@ -116,9 +114,7 @@ class TagUpload:
             InputError: It was.
         """
         if self.epoch != collection.epoch:
-            raise InputError(
-                f"{_KIND}: of epoch {self.epoch:,}, but epoch {collection.epoch:,} is running"
-            )
+            raise InputError(f"{_KIND}: of another epoch; epoch {collection.epoch:,} is running")
 
     def _head(self) -> bytes:
         return _HEAD.pack(_TITLE.ljust(32, b"\0"), self.epoch, self.slot, self.first, len(self))

@@ -126,7 +126,7 @@ class Matching:
         """
         upload.check_epoch(self.collection)
         if upload.slot >= len(self._stop) or self._gone[upload.slot]:
-            raise InputError(f"{_KIND}: nobody is in slot {upload.slot:,}")
+            raise InputError(f"{_KIND}: nobody is in the sender's slot")
         due = self.next_slot(upload.slot)
         if upload.first != due or not upload.slot < upload.stop <= len(self._stop):
             raise InputError(
@@ -139,7 +139,7 @@ class Matching:
         )
         right = upload.mac_under(agree(self._private, owner, info))
         if not hmac.compare_digest(right, upload.mac):
-            raise InputError(f"{_KIND}: not sent by the owner of slot {upload.slot:,}")
+            raise InputError(f"{_KIND}: not sent by the owner of the slot")
 
     def add(self, uploads: Iterable[TagUpload]) -> None:
         """Take uploads, in any order, and compare them with what is there.

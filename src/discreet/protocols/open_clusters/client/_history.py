@@ -2,7 +2,8 @@
 
 The server sees every version, so nothing about a change may tell the true from the made-up: a
 made-up rating stays for good; each batch of new ratings brings new fakes at the same ratio, each
-batch of changed ratings changed fakes; a true rating that is taken back stays as a fake.
+batch of changed ratings changed fakes; a true rating that is taken back stays as a fake. One
+history serves every collection of a catalogue and scale: two would share the true items alone.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ class Terms:
         fake_percent: How many for every hundred true ratings that are sent, at least.
         suppress_percent: How many of a hundred true ratings are not sent.
         popularity: How popular each item is, for `popular` fakes: counts of a release.
+        least: So many items look rated, if the collection does not ask for more.
     """
 
     fakes: str
     fake_percent: int
     suppress_percent: int
     popularity: npt.NDArray[np.float64] | None = None
+    least: int = 0
 
     @classmethod
     def of(cls, collection: Collection, **told: Any) -> Terms:
@@ -95,7 +98,8 @@ class History:
         true_items: True ratings that were sent, rising, and `true_codes` beside them.
         fake_items: Made-up ones, rising, and `fake_codes` beside them.
         met: Made-up ones whose item the person has rated since; they keep what was made up.
-        suppressed: Rated, and never sent.
+        suppressed: Rated, and never sent. A made-up rating may be on such an item as on any other:
+            else, once fakes are everywhere, what is absent would be rated.
     """
 
     true_items: Items = field(default_factory=_no_items)
@@ -156,7 +160,7 @@ class History:
         """
         now = _Now(items, codes, collection, terms, randomness)
         then = self._without_gone(items)._with_changed(now)
-        met = np.intersect1d(then.fake_items, items).astype(np.int32)
+        met = np.setdiff1d(np.intersect1d(then.fake_items, items), then.suppressed).astype(np.int32)
         known = np.concatenate((then.true_items, then.fake_items, then.suppressed))
         new = ~np.isin(items, known)
         new_items, new_codes = items[new], codes[new]
@@ -174,9 +178,17 @@ class History:
         # By the batch, not by all there is: else the floor's fakes would do for later batches too,
         # and every item that joins would be a true one.
         added = np.count_nonzero(~hidden) + np.count_nonzero(~np.isin(met, self.met))
-        wanted = terms.fakes_for(int(added))
-        short = collection.least - len(then.true_items) - len(then.fake_items) - wanted
-        return then._with_fakes(wanted + max(short, 0), now)
+        wanted = max(terms.fakes_for(int(added)), then.lacks(collection, terms))
+        return then._with_fakes(wanted, now)
+
+    def lacks(self, collection: Collection, terms: Terms) -> int:
+        """How many more fakes such terms ask for, as far as there are items left for them."""
+        sent = len(self.true_items) + len(self.fake_items)
+        true = len(self.true_items) + len(self.met)
+        short = max(
+            terms.fakes_for(true) - (sent - true), max(collection.least, terms.least) - sent
+        )
+        return max(min(short, len(collection.catalog) - sent), 0)
 
     def _without_gone(self, items: Items) -> History:
         """True ratings that the person took back become fakes."""
@@ -208,9 +220,12 @@ class History:
         return replace(self, true_codes=fresh, fake_codes=fakes)
 
     def _with_fakes(self, count: int, now: _Now) -> History:
-        """So many more fakes, on items that are neither rated nor sent; fewer if none are left."""
+        """So many more fakes, on items that are not sent; fewer if none are left.
+
+        Whatever is rated and not sent is suppressed, and looks like any item that is not rated.
+        """
         free = np.ones(len(now.collection.catalog), np.bool_)
-        for taken in (now.items, self.true_items, self.fake_items, self.suppressed):
+        for taken in (self.true_items, self.fake_items):
             free[taken] = False
         kind, parts = now.terms.fakes, now.collection.parts
         popularity = now.terms.popularity if kind == "popular" else None
