@@ -126,8 +126,7 @@ def test_somebody_may_leave_and_another_join_and_the_tags_of_before_still_bind(t
         me = talk.enrol()
         assert lie(talk, town, me, 0, 3).status == 204
     joined = Client(town.folder / "late", town.authority.public_key)
-    left = np.array([4], np.uint32)
-    signed = town.authority.change(joined.public_key, left)
+    signed = town.authority.change(joined.public_key, (4,))
     (town.folder / "directory").write_bytes(signed.as_bytes())
     with running(town.settings(), talk.url) as talk:
         assert lie(talk, town, me, 0, 2).status == 409

@@ -110,9 +110,10 @@ def test_nothing_is_read_of_who_is_not_enrolled(talk: Talk) -> None:
 
 
 def test_a_batch_is_cut_off_at_eight_megabytes(tmp_path: Path) -> None:
-    with running(make_settings(tmp_path, batch=200)) as talk:
-        with _raw(talk, "POST /v1/reports HTTP/1.1", (8 << 20) + 1) as raw:
-            assert b" 413 " in raw.recv(1000).split(b"\r\n")[0]
+    head = "POST /v1/reports HTTP/1.1"
+    settings = make_settings(tmp_path, batch=200)
+    with running(settings) as talk, _raw(talk, head, (8 << 20) + 1) as raw:
+        assert b" 413 " in raw.recv(1000).split(b"\r\n")[0]
     with pytest.raises(InputError, match="1 to 200"):
         make_settings(tmp_path, batch=201)
 

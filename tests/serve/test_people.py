@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,26 @@ from serve._running import TOKEN, Talk, make_collection, make_report, make_setti
 def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
     with running(make_settings(tmp_path_factory.mktemp("people"))) as talk:
         yield talk
+
+
+@pytest.mark.parametrize("path", ["/v1/report", "/v1/enrolment"])
+def test_what_is_deleted_is_in_none_of_the_files_after_a_moment(tmp_path: Path, path: str) -> None:
+    def copies() -> int:
+        return sum(f.read_bytes().count(sought) for f in tmp_path.glob("reports.db*"))
+
+    report = make_report()
+    sought = str(report["values"]).encode()
+    with running(make_settings(tmp_path)) as talk:
+        for _ in range(2):  # the second comes before a second has passed
+            me = talk.enrol()
+            assert talk.send(me, report).status == 204
+            assert copies() > 0
+            assert talk.ask("DELETE", path, secret=me).status == 204
+        until = time.monotonic() + 10
+        while copies() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert copies() == 0
+        assert talk.send(talk.enrol(), report).status == 204
 
 
 def test_what_is_sent_is_read_back_replaced_and_deleted(talk: Talk) -> None:

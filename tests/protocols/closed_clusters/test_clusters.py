@@ -113,7 +113,7 @@ def test_who_leaves_is_in_no_cluster_and_their_tags_are_dropped(tmp_path: Path) 
         system.authority.change(leave=(0, 4))
         matching.update(system.directory)
         assert matching.waiting_bytes == before * 3 // 4 // 2
-        with pytest.raises(InputError, match="nobody is in slot 4"):
+        with pytest.raises(InputError, match="nobody is in the sender's slot"):
             matching.add([uploads[4]])
         matching.add([uploads[5]])
         assert matching.clusters().labels.tolist() == [-1, 0, 1, 0, -1, 1]

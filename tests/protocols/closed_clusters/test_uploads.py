@@ -116,7 +116,7 @@ def test_a_client_outside_the_directory_sends_nothing(system: System, tmp_path: 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"epoch": 2}, "of epoch 2, but epoch 1 is running"),
+        ({"epoch": 2}, "of another epoch; epoch 1 is running"),
         ({"slot": 5}, "nobody is in the sender's slot"),
         ({"slot": 1}, "not sent by the owner of the slot"),
         ({"first": 1}, "from slot 0 to at most 5"),

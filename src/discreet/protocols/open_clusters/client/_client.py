@@ -63,7 +63,8 @@ class Standing:
             "what was sent, among made-up ones.",
             f"Of {self.true + self.fakes:,} items that look rated, {self.true:,} are; by counting "
             f"alone a guess that you rated one of them is right {self.share:.0%} of the time, and "
-            "more often for popular items.",
+            "more often for popular items. Ratings that you took back are counted as made up here; "
+            "they were true when they were sent.",
         ]
 
 
