@@ -160,9 +160,9 @@ class ServiceClient:
         """Closed clusters: everybody's keys; the protocol's client checks who signed them."""
         return self._ask("GET", "/v1/directory")
 
-    def clusters(self) -> dict[str, Any]:
-        """Closed clusters: who is together."""
-        return self._object("GET", "/v1/clusters")
+    def clusters(self, token: str) -> dict[str, Any]:
+        """For the administrator: who is together in closed clusters."""
+        return self._object("GET", "/v1/clusters", secret=token)
 
     def rebuild(self, token: str) -> dict[str, Any]:
         """For the administrator: begin to build a release."""
