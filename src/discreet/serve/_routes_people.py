@@ -72,7 +72,9 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
         host = network_of(request.client.host) if request.client else ""
         service.limit("address", service.enrolments, host)
         capability = make_capability()
-        await service.write([Enrol(capability_digest(capability))])
+        digest = capability_digest(capability)
+        await service.write([Enrol(digest)])
+        service.remember(digest)
         return JSONResponse({"capability": capability}, 201)
 
     told = describe(

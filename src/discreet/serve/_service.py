@@ -114,6 +114,10 @@ class Service:
             return
         if not await self.ask(self.collecting().is_enrolled, digest):
             raise unknown_capability(unread=True)
+        self.remember(digest)
+
+    def remember(self, digest: bytes) -> None:
+        """This capability is enrolled: the database need not be asked when it comes next."""
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
         self._known.add(digest)
