@@ -26,7 +26,7 @@ class Over(enum.StrEnum):
     """Every record: the paper's definition of risk. People who rate more are attacked more."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Scenes:
     """Attacks, one for each row. The adversary's guess is slope * answer + shift, rounded.
 

@@ -155,7 +155,7 @@ def _with(own: Ratings, item: int) -> Ratings:
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Guesses:
     """Which attacks were right, in the order of the victims.
 

@@ -173,7 +173,7 @@ class OpenClient:
         self, own: Mapping[str, float] | OwnRatings
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
         catalog, scale = self.collection.catalog, self.collection.scale
-        ratings = own if isinstance(own, OwnRatings) else OwnRatings.of(own, catalog, scale)
+        ratings = own if isinstance(own, OwnRatings) else OwnRatings.onto(own, catalog, scale)
         # Under an epsilon, whether anything is rated must not show either.
         covered = self.collection.bit_epsilon_thousandths and not self._reveal
         if not len(ratings) and not covered:
