@@ -15,6 +15,8 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 LONGEST_FILE = 350
 
+_SHARED_OBFUSCATION = ("protocols.common", "protocols.obfuscation.messages")
+
 # Most specific first. `*` is one protocol; in the rules of a protocol it means that very protocol.
 # Everybody may import domain and their own room.
 MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
@@ -25,9 +27,19 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
     "release": ("privacy",),
     "predict": ("release", "privacy.mechanisms"),
     "protocols.common": ("privacy",),
-    "protocols.*.messages": ("protocols.common", "privacy"),
-    "protocols.*.client": ("protocols.*.messages", "protocols.common", "privacy", "predict"),
-    "protocols.*.server": ("protocols.*.messages", "protocols.common", "privacy", "release"),
+    # What open and closed clusters share; no protocol, so it goes by its own rows.
+    "protocols.obfuscation.messages": ("protocols.common", "privacy"),
+    "protocols.obfuscation.client": (*_SHARED_OBFUSCATION, "privacy"),
+    "protocols.obfuscation.server": (*_SHARED_OBFUSCATION, "privacy", "release"),
+    "protocols.*.messages": ("protocols.common", "protocols.obfuscation.messages", "privacy"),
+    "protocols.*.client": (
+        *("protocols.*.messages", "privacy", "predict"),
+        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.client"),
+    ),
+    "protocols.*.server": (
+        *("protocols.*.messages", "privacy", "release"),
+        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.server"),
+    ),
     # Packages above client and server run before both, so they may load neither.
     "protocols": (),
     "serve": (

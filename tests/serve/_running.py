@@ -23,7 +23,12 @@ from discreet.serve import Collector, Rate, Server, Settings
 ITEMS = 60
 TOKEN = "an administrator's token".replace(" ", "-")
 UNLIMITED = Rate(0, 1)
-FREE = {"per_address": UNLIMITED, "per_capability": UNLIMITED, "enrolments": UNLIMITED}
+FREE: dict[str, Any] = {
+    "per_address": UNLIMITED,
+    "per_capability": UNLIMITED,
+    "enrolments": UNLIMITED,
+    "least_people": 1,
+}
 
 
 def make_catalog(items: int = ITEMS) -> Catalog:

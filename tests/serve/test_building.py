@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import threading
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from discreet.domain import InputError
 from discreet.release import load
 from discreet.serve import Settings
+from discreet.serve._build_folders import build_folder, remove_leftovers
+from discreet.serve._builder import Builder
+from release._making import random_release
 from serve._running import (
     TOKEN,
     Talk,
+    make_catalog,
     make_collection,
     make_report,
     make_settings,
@@ -61,6 +68,7 @@ def test_serving_goes_on_while_a_release_is_built(tmp_path: Path) -> None:
 
 def test_only_one_build_at_a_time_and_a_failure_leaves_the_old_release(tmp_path: Path) -> None:
     with running(make_settings(tmp_path)) as talk:
+        talk.send(talk.enrol(), make_report())
         assert talk.ask("POST", "/v1/admin/rebuild", secret=TOKEN).status == 202
         assert talk.ask("POST", "/v1/admin/rebuild", secret=TOKEN).status == 409
         build = talk.built()
@@ -69,6 +77,125 @@ def test_only_one_build_at_a_time_and_a_failure_leaves_the_old_release(tmp_path:
         assert talk.ask("GET", "/v1/release").status == 404
         # And the service ends in time though a build is under way.
         assert talk.ask("POST", "/v1/admin/rebuild", secret=TOKEN).status == 202
+
+
+def test_too_few_people_make_no_release_and_the_curators_stays(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    file = tmp_path / "made.discreet"
+    random_release(60, 3, catalog=make_catalog()).save(file)
+    before = file.read_bytes()
+    with running(make_settings(tmp_path, least_people=4)) as talk:
+        people = [talk.enrol() for _ in range(4)]
+        for n, person in enumerate(people[:3]):
+            talk.send(person, make_report(n))
+        build = talk.rebuild()
+        assert build["state"] == "failed"
+        assert "too few people: 3 have a report" in build["reason"]
+        assert "4 or more (--least-people)" in build["reason"]
+        assert file.read_bytes() == before
+        assert sorted(path.name for path in tmp_path.glob("*.previous*")) == []
+        talk.send(people[3], make_report(3))
+        assert talk.rebuild()["state"] == "built"
+    assert "failed after" in caplog.text
+    assert "3 have a report" in caplog.text
+    with pytest.raises(InputError, match="1 person or more"):
+        make_settings(tmp_path, least_people=0)
+    assert Settings(file).least_people == 50
+
+
+def test_a_file_that_the_service_has_not_made_is_kept_once(tmp_path: Path) -> None:
+    file, spare = tmp_path / "made.discreet", tmp_path / "made.discreet.previous"
+    random_release(60, 3, catalog=make_catalog()).save(file)
+    curators = file.read_bytes()
+    settings = make_settings(tmp_path)
+    with running(settings) as talk:
+        for n in range(3):
+            talk.send(talk.enrol(), make_report(n))
+        assert talk.rebuild()["previous"] == spare.name
+        assert spare.read_bytes() == curators != file.read_bytes()
+        talk.send(talk.enrol(), make_report(3))
+        assert "previous" not in talk.rebuild()
+    with running(settings) as talk:  # and it knows its own work after a restart
+        talk.send(talk.enrol(), make_report(4))
+        assert "previous" not in talk.rebuild()
+        assert spare.read_bytes() == curators
+        # A second file of the curator's takes nothing from the first.
+        random_release(60, 4, catalog=make_catalog()).save(file)
+        second = file.read_bytes()
+        assert talk.rebuild()["previous"] == f"{spare.name}2"
+    assert spare.read_bytes() == curators
+    assert spare.with_name(f"{spare.name}2").read_bytes() == second
+
+
+def test_what_is_served_is_told_though_it_was_built_before(tmp_path: Path) -> None:
+    settings = make_settings(tmp_path)
+    with running(settings) as talk:
+        assert talk.statistics()["served"] is None
+        for n in range(3):
+            talk.send(talk.enrol(), make_report(n))
+        talk.rebuild()
+        built = talk.statistics()["served"]
+        assert built["built"].endswith("+00:00")
+        assert built["method"] == "covariance"
+        body = talk.ask("GET", "/v1/release").body
+        assert built["sha256"] == hashlib.sha256(body).hexdigest()
+        told = talk.statistics()
+        assert told["collection"] == make_collection().digest == make_report()["collection"]
+    with running(settings) as talk:
+        told = talk.statistics()
+        assert told["served"] == built | {"built": "before the start"}
+        assert told["build"] == {"state": "none since the start"}
+
+
+@pytest.mark.parametrize("error", [RuntimeError("secret"), KeyError("secret"), OSError()])
+def test_whatever_goes_wrong_a_build_ends_as_failed(
+    tmp_path: Path, error: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with running(make_settings(tmp_path)) as talk:
+        with mock.patch.object(Builder, "_work", side_effect=error):
+            build = talk.rebuild()
+        assert build["state"] == "failed"
+        assert type(error).__name__ in build["reason"]
+        assert "secret" not in str(build) + caplog.text
+        assert (
+            'builds_total{outcome="failed"} 1'
+            in talk.ask("GET", "/metrics", secret=TOKEN).body.decode()
+        )
+        for n in range(3):
+            talk.send(talk.enrol(), make_report(n))
+        assert talk.rebuild()["state"] == "built"
+
+
+def test_folders_of_builds_that_were_killed_are_removed_at_the_next_start(tmp_path: Path) -> None:
+    left = tmp_path / ".build.made.discreet.abcd_123"
+    others = [
+        tmp_path / ".build.other.discreet.abcd_123",
+        tmp_path / ".build.made.discreet.of mine",
+        tmp_path / ".build.abcd_123",
+    ]
+    for folder in (left, *others):
+        folder.mkdir()
+        (folder / "made").write_text("half")
+    with running(make_settings(tmp_path)):
+        assert not left.exists()
+        assert all((folder / "made").exists() for folder in others)
+
+
+def test_a_folder_where_somebody_builds_is_left_alone(tmp_path: Path) -> None:
+    target = tmp_path / "made"
+    with build_folder(target) as folder:
+        (folder / "x").write_text("being written")
+        assert remove_leftovers(target) == 0
+        assert (folder / "x").exists()
+    assert not folder.exists()
+    link = tmp_path / ".build.made.abcd_123"
+    (tmp_path / "elsewhere").mkdir()
+    link.symlink_to(tmp_path / "elsewhere")
+    assert remove_leftovers(target) == 0
+    assert link.exists()
 
 
 @pytest.mark.parametrize("secret", [None, "", TOKEN[:-1], TOKEN + "x", TOKEN.upper()])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from discreet.domain import InputError
-from discreet.protocols.common.http import ServiceClient
+from discreet.protocols.common.http import Refusal, ServiceClient
 from discreet.protocols.local_reports.client import LocalClient
 from discreet.protocols.local_reports.messages import Collection
 from loopback import Handler, Site, serving
@@ -42,7 +42,7 @@ def test_a_person_takes_part_and_leaves(service: ServiceClient, tmp_path: Path) 
     assert not service.enrolled
     service.enroll()
     held = state.read_text()
-    service.enroll()
+    assert not service.enroll()
     assert state.read_text() == held
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
     message = LocalClient(collection, state).report(OWN).as_json()
@@ -57,9 +57,36 @@ def test_a_person_takes_part_and_leaves(service: ServiceClient, tmp_path: Path) 
     again.delete()
     again.close()
     assert not service.enrolled
-    with pytest.raises(InputError, match="not enrolled yet"):
-        service.report(message)
+    for again in (lambda: service.report(message), service.sent):
+        with pytest.raises(InputError, match="not enrolled any more: what was sent") as caught:
+            again()
+        assert "yet" not in str(caught.value)
     assert LocalClient(collection, state).spent.reports == 1
+    assert service.enroll()
+    service.report(message)
+
+
+def test_a_void_capability_is_replaced_and_the_memory_stays(
+    service: ServiceClient, talk: Talk, tmp_path: Path
+) -> None:
+    state = tmp_path / "me.state"
+    with pytest.raises(InputError, match="not enrolled yet"):
+        service.check_enrolled()
+    assert service.enroll()
+    collection = Collection.from_json(service.collection(), service.catalog())
+    message = LocalClient(collection, state, limit=2).report(OWN).as_json()
+    capability = json.loads(state.read_text())["state"]["service"]["capability"]
+    assert talk.ask("DELETE", "/v1/enrolment", secret=capability).status == 204
+    with pytest.raises(InputError, match=r"refused \(401\).*; discreet client enroll gets a new"):
+        service.report(message)
+    assert service.enrolled
+    assert service.enroll()
+    assert json.loads(state.read_text())["state"]["service"]["capability"] != capability
+    client = LocalClient(collection, state)
+    assert (client.spent.reports, client.limit) == (1, 2.0)
+    assert client.report({}).as_json() == message
+    service.report(message)
+    assert not service.enroll()
 
 
 def test_a_release_is_fetched_once(service: ServiceClient, talk: Talk, tmp_path: Path) -> None:
@@ -72,7 +99,7 @@ def test_a_release_is_fetched_once(service: ServiceClient, talk: Talk, tmp_path:
 
 
 def test_the_administrators_calls(service: ServiceClient) -> None:
-    assert service.statistics(TOKEN)["build"]["state"] == "never"
+    assert service.statistics(TOKEN)["build"]["state"] == "none since the start"
     with pytest.raises(InputError, match=r"refused \(401\)") as caught:
         service.rebuild("x" * 20)
     assert "x" * 20 not in str(caught.value)
@@ -87,7 +114,8 @@ def test_a_refusal_is_told_with_its_reason(service: ServiceClient) -> None:
 def test_a_state_is_for_one_server(service: ServiceClient, talk: Talk, tmp_path: Path) -> None:
     service.enroll()
     other = ServiceClient(talk.url.replace("127.0.0.1", "localhost"), tmp_path / "me.state")
-    with pytest.raises(InputError, match="another server"):
+    place = rf"is enrolled at {talk.url}, not at {other.server}; name that server"
+    with pytest.raises(InputError, match=place):
         other.report({})
     other.close()
     alone = ServiceClient(talk.url)
@@ -103,6 +131,44 @@ def test_a_state_is_for_one_server(service: ServiceClient, talk: Talk, tmp_path:
 def test_what_is_no_server_is_refused(url: str) -> None:
     with pytest.raises(InputError, match="a server is a URL"):
         ServiceClient(url)
+
+
+@pytest.mark.parametrize(
+    ("told", "plain"),
+    [
+        ("HTTPS://Example.ORG/", "https://example.org"),
+        ("https://example.org:443", "https://example.org"),
+        ("http://127.0.0.1:80/here/", "http://127.0.0.1/here"),
+        ("http://[::1]:8000", "http://[::1]:8000"),
+        ("http://localhost:443", "http://localhost:443"),
+    ],
+)
+def test_one_server_has_one_spelling(told: str, plain: str) -> None:
+    assert ServiceClient(told).server == plain
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [("7", "; try again in 7 seconds"), ("1", "; try again in 1 second"), ("soon", "")],
+)
+def test_when_to_try_again_is_told(after: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Busy(Handler):
+        def answer(self, content: bytes) -> None:
+            self.send_response(429)
+            self.send_header("retry-after", after)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+    monkeypatch.setattr("loopback.Handler", Busy)
+    site = Site()
+    site.files = dict.fromkeys(("/v1/collection", "/v1/release"), b'{"reason": "hectic"}')
+    with serving(site) as url, ServiceClient(url) as service:
+        for ask in (service.collection, lambda: service.fetch_release("nowhere")):
+            with pytest.raises(Refusal, match=rf"refused \(429\): hectic{said}$") as caught:
+                ask()
+            assert caught.value.status == 429
+            assert caught.value.wait == (int(after) if said else None)
 
 
 def test_plain_http_to_another_machine_is_refused() -> None:

@@ -1,8 +1,9 @@
-"""`discreet serve` and `discreet client`, as a person would call them."""
+"""`discreet client`, as a person would call it."""
 
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from cli._calling import call
 from discreet.domain import Scale
 from discreet.serve import Collector, Settings
 from release._making import random_release
-from serve._running import FREE, TOKEN, Talk, make_catalog, make_settings, running
+from serve._running import FREE, TOKEN, Talk, make_catalog, make_collection, make_settings, running
 
 
 @pytest.fixture(scope="module")
@@ -39,26 +40,131 @@ def test_taking_part_from_the_command_line(told: list[str], mine: list[str]) -> 
     assert "not enrolled yet" in call("client", "report", *told, *mine).complaint()
     assert "enrolled;" in call("client", "enroll", *told).err
     assert "already" in call("client", "enroll", *told).err
+    assert "nothing of you" in call("client", "show", *told).out
+    assert "404" in call("client", "show", *told, "--json").complaint()
     first = call("client", "report", *told, *mine)
     assert first.code == 0
     assert "1 report drawn: epsilon 2 for each rating" in first.err
+    assert "no limit is set" in first.err
     assert "'Unheard of'" in first.err
     assert "frozen" in call("client", "report", *told, *mine).err
-    sent = call("client", "show", *told).json()
-    assert sent["protocol"] == "local-reports"
-    shown = call("client", "recommend", *told, *mine, "-n", "3", "--json").json()
-    assert len(shown["recommendations"]) == 3
+    assert call("client", "show", *told, "--json").json()["protocol"] == "local-reports"
+    shown = call("client", "show", *told)
+    assert "your answers of epoch 1" in shown.out
+    assert "of 60 items" in shown.out
+    assert "1 report drawn" in shown.out
+    assert "{" not in shown.out
+    recommended = call("client", "recommend", *told, *mine, "-n", "3", "--json").json()
+    assert len(recommended["recommendations"]) == 3
     assert "deleted" in call("client", "delete", *told).err
-    assert "not enrolled" in call("client", "show", *told).complaint()
+    gone = call("client", "show", *told).complaint()
+    assert "not enrolled any more" in gone
+    assert "yet" not in gone
 
 
-def test_a_limit_on_what_all_reports_may_cost(told: list[str], mine: list[str]) -> None:
+def test_the_terms_are_told_to_anybody_and_in_words(talk: Talk, tmp_path: Path) -> None:
+    said = call("client", "terms", "--server", talk.url)
+    assert said.code == 0
+    for part in (
+        "local reports", "epsilon 2 for each rating", "120 for everything", "Epoch: 1",
+        "Items: 60", "1..5", "modified-laplace", "What leaves your device",
+        "more than 7.39 times as likely", "differential privacy",
+    ):  # fmt: skip
+        assert part in said.out, part
+    assert said.err == ""
+    assert call("client", "terms", "--server", talk.url, "--json").json()["items"] == 60
+
+
+def test_a_dry_run_says_what_it_would_cost_and_leaves_no_trace(
+    told: list[str], mine: list[str], tmp_path: Path, talk: Talk
+) -> None:
+    stored = talk.statistics()["reports"]
+    said = call("client", "report", *told, *mine, "--dry-run")
+    assert said.code == 0
+    assert "on all 60 items, of which you rated 2" in said.out
+    assert "epsilon 2 for each rating, 120 for all" in said.out
+    assert "bytes" in said.out
+    assert said.out.endswith("Nothing was drawn, written or sent.\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv"]
+    call("client", "enroll", *told)
+    state = tmp_path / "me.state"
+    before = state.read_bytes()
+    limited = call("client", "report", *told, *mine, "--dry-run", "--limit", "1")
+    assert "your limit is 1\nThat would pass your limit" in limited.out
+    assert state.read_bytes() == before
+    call("client", "report", *told, *mine)
+    again = call("client", "report", *told, *mine, "--dry-run").out
+    assert "sent again as they are" in again
+    assert "Cost: nothing more" in again
+    assert talk.statistics()["reports"] == stored + 1
+
+
+def test_a_limit_on_what_all_reports_may_cost_is_remembered(
+    told: list[str], mine: list[str]
+) -> None:
     call("client", "enroll", *told)
     refused = call("client", "report", *told, *mine, "--limit", "1")
     assert refused.code == 2
-    assert "past your limit" in refused.err
-    assert "404" in call("client", "show", *told).complaint()
-    assert call("client", "report", *told, *mine, "--limit", "2").code == 0
+    assert "past your limit of 1; nothing was drawn or sent" in refused.err
+    assert "past your limit of 1" in call("client", "report", *told, *mine).err
+    assert "nothing of you" in call("client", "show", *told).out
+    assert "your limit is 2" in call("client", "report", *told, *mine, "--limit", "2").err
+    assert "your limit is 2" in call("client", "show", *told).out
+
+
+@pytest.mark.parametrize(
+    ("content", "about"),
+    [
+        ("title,rating\nA,5\nB,4\nC,4\nD,1\n", "none of its items ('A', 'B', 'C', ...) is among"),
+        ("title,rating\nA,5\n", "none of its items ('A') is among the 60"),
+        ("title,rating\n", "no ratings"),
+    ],
+)
+def test_a_file_of_which_nothing_is_known_spends_no_epoch(
+    told: list[str], tmp_path: Path, content: str, about: str
+) -> None:
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(content, encoding="utf-8")
+    call("client", "enroll", *told)
+    before = (tmp_path / "me.state").read_bytes()
+    complaint = call("client", "report", *told, "--ratings", wrong).complaint()
+    assert about in complaint
+    assert "--anyway" in complaint
+    assert "which the service can see" in complaint
+    assert (tmp_path / "me.state").read_bytes() == before
+    sent = call("client", "report", *told, "--ratings", wrong, "--anyway")
+    assert sent.code == 0
+    assert "1 report drawn" in sent.err
+
+
+def test_a_void_capability_is_renewed_by_enrolling(
+    told: list[str], mine: list[str], talk: Talk, tmp_path: Path
+) -> None:
+    call("client", "enroll", *told)
+    call("client", "report", *told, *mine)
+    state = json.loads((tmp_path / "me.state").read_text())["state"]
+    talk.ask("DELETE", "/v1/enrolment", secret=state["service"]["capability"])
+    assert "client enroll gets a new one" in call("client", "show", *told).complaint()
+    said = call("client", "enroll", *told).err
+    assert "no longer knew your capability" in said
+    assert "enrolled;" in said
+    assert "frozen" in call("client", "report", *told, *mine).err
+
+
+def test_recommending_needs_no_state(talk: Talk, mine: list[str], tmp_path: Path) -> None:
+    told = ["client", "recommend", "--server", talk.url, *mine, "-n", "3", "--json"]
+    once = call(*told)
+    assert len(once.json()["recommendations"]) == 3
+    assert "was not kept; --release FILE" in once.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv"]
+    file = tmp_path / "movies.discreet"
+    kept = call(*told, "--release", file)
+    assert kept.json() == once.json()
+    assert f"the release is in {file}" in kept.err
+    assert stat.S_IMODE(file.stat().st_mode) & 0o444
+    beside = call(*told, "--state", tmp_path / "me.state")
+    assert f"{tmp_path / 'me.state'}.release" in beside.err
+    assert not (tmp_path / "me.state").exists()
 
 
 def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]) -> None:
@@ -66,46 +172,57 @@ def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]
     db = str(tmp_path / "x.db")
     settings = Settings(tmp_path / "made", collector, db, TOKEN, **FREE)
     with running(settings) as talk:
+        told = ["--server", talk.url, "--state", str(tmp_path / "s0")]
+        said = call("client", "report", *told, *mine, "--dry-run").out
+        assert "2 true ratings would be sent among 78 made-up ones or more" in said
+        assert "1 bit of your true ratings, sent as it is: nothing protects it" in said
+        assert not (tmp_path / "s0").exists()
         for n in range(6):
             told = ["--server", talk.url, "--state", str(tmp_path / f"s{n}")]
             assert call("client", "enroll", *told).code == 0
             said = call("client", "report", *told, *mine).err
             assert "plausible deniability, not differential privacy" in said
-        assert call("client", "show", *told).json()["protocol"] == "open-clusters"
+        assert call("client", "show", *told, "--json").json()["protocol"] == "open-clusters"
+        assert "80 items with a rating each" in call("client", "show", *told).out
+        again = call("client", "report", *told, *mine, "--dry-run").out
+        assert "Something was sent before" in again
         assert "no epsilon" in call("client", "report", *told, *mine, "--limit", "1").complaint()
         assert talk.rebuild()["reports"] == 6
         assert talk.ask("GET", "/v1/release").status == 200
 
 
 @pytest.mark.parametrize(
-    ("arguments", "about"),
+    ("terms", "about"),
     [
-        (["absent.discreet"], "no release here"),
-        (["wrong"], "no safetensors file"),
-        (["absent.discreet", "--collect", "local", "--db", "x.db"], "both --catalog and --scale"),
-        (["good", "--collect", "local", "--term", "epsilon=1"], "needs a database"),
-        (["good", "--collect", "postal", "--db", "x.db"], "no protocol; there are local, open"),
-        (["good", "--collect", "local", "--db", "x.db"], "term of 'local' is missing"),
-        (["good", "--collect", "local", "--db", "x.db", "--term", "colour=1"], "no term 'colour'"),
-        (["good", "--collect", "local", "--db", "x.db", "--term", "epsilon"], "epsilon=1"),
-        (["good", "--collect", "local", "--db", "x.db", "--term", "epsilon=99"], "epsilon is from"),
-        (["good", "--term", "epsilon=1"], "are for --collect"),
-        (["good", "--admin-token-file", "absent"], "token cannot be read"),
-        (["good", "--admin-token-file", "wrong"], "visible ASCII"),
-        (["good", "--host", "192.0.2.77"], "cannot listen at 192.0.2.77"),
-        (["good", "--port", "99999"], "a port is"),
-        (["good", "--per-address", "-1"], "a rate"),
+        ({}, "8 bits of your true ratings, sent as it is: nothing protects it"),
+        ({"bit_epsilon": "0.5"}, "That costs epsilon 4, for one rating and for all alike"),
+        ({"hash_on": "obfuscated"}, "tells nothing beyond those"),
     ],
 )
-def test_what_cannot_be_served_is_one_clear_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], about: str
+def test_the_terms_of_open_clusters_say_what_of_the_hash_is_protected(
+    tmp_path: Path, terms: dict[str, str], about: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DISCREET_DATABASE", raising=False)
-    random_release(60, 3).save("good")
-    Path("wrong").write_text("too short")
-    assert about in call("serve", *arguments).complaint()
-    assert not list(tmp_path.glob("*.db-wal"))
+    collector = Collector.make("open", make_catalog(120), Scale(1, 5), terms)
+    with running(Settings(tmp_path / "made", collector, str(tmp_path / "x.db"), **FREE)) as talk:
+        said = call("client", "terms", "--server", talk.url).out
+    assert about in said
+    assert "Epsilon of the ratings: none" in said
+    assert "100 ratings or more for every hundred true ones" in said
+    assert "80 items or more look rated" in said
+
+
+def test_what_was_sent_under_other_terms_is_said_to_be_unused(
+    tmp_path: Path, mine: list[str]
+) -> None:
+    with running(make_settings(tmp_path)) as talk:
+        told = ["--server", talk.url, "--state", str(tmp_path / "me.state")]
+        call("client", "enroll", *told)
+        assert call("client", "report", *told, *mine).code == 0
+    later = make_settings(tmp_path, collection=make_collection(epoch=2))
+    with running(later, talk.url):
+        said = call("client", "show", *told).out
+        assert "under other terms than its present ones" in said
+        assert "1 report drawn" in said
 
 
 def test_the_state_is_of_use_to_no_other_protocol(told: list[str], tmp_path: Path) -> None:

@@ -200,12 +200,16 @@ def test_one_capability_cannot_ask_too_often(tmp_path: Path) -> None:
 def test_one_address_cannot_ask_or_enrol_too_often(tmp_path: Path) -> None:
     told = {"per_address": Rate(1, 6), "enrolments": Rate(1, 2)}
     with running(make_settings(tmp_path, **told)) as talk:
-        assert [talk.ask("POST", "/v1/enrolments").status for _ in range(3)] == [201, 201, 429]
+        enrolled = [talk.ask("POST", "/v1/enrolments") for _ in range(3)]
+        assert [answer.status for answer in enrolled] == [201, 201, 429]
+        assert enrolled[2].reason == "too many enrolments from this address"
+        assert 0 < int(enrolled[2].headers["retry-after"]) <= 60
         assert [talk.ask("GET", "/v1/collection").status for _ in range(4)] == [200, 200, 200, 429]
         # Whoever watches over the service is not shut out.
         assert talk.ask("GET", "/healthz").status == 200
         metrics = talk.ask("GET", "/metrics", secret=TOKEN).body.decode()
-        assert 'rate_limited_total{limit="address"} 2' in metrics
+        assert 'rate_limited_total{limit="address"} 1' in metrics
+        assert 'rate_limited_total{limit="enrolment"} 1' in metrics
 
 
 @pytest.mark.parametrize(("proxies", "expected"), [(None, 429), ("127.0.0.1", 200)])

@@ -145,7 +145,7 @@ def test_a_service_that_only_publishes_collects_nothing(talk: Talk, path: str) -
 def test_health_readiness_and_the_index(talk: Talk) -> None:
     assert talk.ask("GET", "/healthz").json() == {"status": "ok"}
     assert talk.ask("GET", "/readyz").json() == {"status": "ready"}
-    assert talk.ask("GET", "/").json()["collects"] is None
+    assert talk.ask("GET", "/v1").json()["collects"] is None
 
 
 def test_what_is_no_release_is_refused_before_anything_listens(tmp_path: Path) -> None:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from discreet.serve import Rate
+from inspect import signature
+from pathlib import Path
+
+import pytest
+
+from discreet.cli.serve import serve
+from discreet.serve import Rate, Settings
 from discreet.serve._rates import Buckets, network_of
+
+_OPTIONS = ("per_address", "per_capability", "enrolments")
 
 
 class Clock:
@@ -22,6 +30,21 @@ def test_a_burst_then_the_long_run() -> None:
     assert [buckets.wait("a") for _ in range(3)] == [0, 0, 1]
     clock.now = 1000.0
     assert [buckets.wait("a") for _ in range(4)] == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(("count", "burst"), [(600, 200), (30, 10), (12, 5), (0.5, 5), (0, 5)])
+def test_at_once_a_third_of_a_minutes_and_five_at_least(count: float, burst: int) -> None:
+    assert Rate.a_minute(count) == Rate(count, burst)
+
+
+def test_the_usual_rates_are_those_of_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "made").touch()
+    settings = Settings(tmp_path / "made")
+    found = {name: getattr(settings, name).per_minute for name in _OPTIONS}
+    usual = signature(serve).parameters
+    assert found == {name: usual[name].default for name in _OPTIONS}
+    assert settings.per_address.burst == 200
+    assert settings.least_people == usual["least_people"].default
 
 
 def test_the_wait_that_is_told_is_long_enough() -> None:

@@ -96,6 +96,12 @@ def test_metrics_are_prometheus_text_and_count(tmp_path: Path) -> None:
         r'(# (HELP|TYPE) .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)'
     )
     assert all(line.fullmatch(each) for each in text.splitlines())
+    types = dict(re.findall(r"# TYPE (\S+) (\S+)", text))
+    assert types["discreet_commits_total"] == types["discreet_commit_changes_total"] == "counter"
+    assert types["discreet_commit_failures_total"] == "counter"
+    for name, kind in types.items():
+        assert name.endswith("_total") == (kind == "counter"), name
+    assert int(re.findall(r"^discreet_commits_total (\d+)", text, re.M)[0]) >= 1
 
 
 def test_a_database_that_fails_is_503_and_not_ready_and_nothing_is_acknowledged(

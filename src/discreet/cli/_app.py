@@ -11,6 +11,7 @@ from discreet.cli import (
     INTERRUPTED,
     _console,
     _wording,
+    authority,
     choose_epsilon,
     client,
     data,
@@ -42,6 +43,7 @@ app.command()(evaluate.evaluate)
 app.command()(choose_epsilon.choose_epsilon)
 app.command()(serve.serve)
 app.add_typer(client.app, name="client")
+app.add_typer(authority.app, name="authority")
 app.add_typer(data.app, name="data")
 app.add_typer(ledger.app, name="ledger")
 

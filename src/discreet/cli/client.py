@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,8 @@ import typer
 
 from discreet.cli import _console, _own_ratings
 from discreet.cli import recommend as recommending
+from discreet.cli._taking_part import LocalPart, OpenPart, Part
+from discreet.cli._taking_part_closed import ClosedPart, make_key
 from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:
@@ -31,17 +35,47 @@ Ratings = Annotated[
 Insecure = Annotated[
     bool, typer.Option("--insecure", help="Take http:// to another machine: all can read along.")
 ]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+_MOST_NAMED = 3
+_NOTHING = 404
 
 
 @app.command()
-def enroll(server: Server, state: State, insecure: Insecure = False) -> None:
-    """Get a capability from a service and keep it in your own file."""
-    with _service(server, state, insecure) as service:
-        if service.enrolled:
-            _console.note(f"{state} is enrolled already")
+def terms(server: Server, as_json: Json = False, insecure: Insecure = False) -> None:
+    """Say what a service collects, what a report costs and what leaves your device."""
+    with _service(server, None, insecure) as service:
+        if as_json:
+            _console.write_json(service.collection())
             return
-        service.enroll()
-    _console.note(f"enrolled; {state} is yours alone: keep it, and keep it secret")
+        _say(_part(service, None).terms())
+
+
+@app.command()
+def enroll(
+    server: Server,
+    state: State,
+    authority: Annotated[
+        str | None,
+        typer.Option(help="Closed clusters: the authority's public key, from the authority."),
+    ] = None,
+    insecure: Insecure = False,
+) -> None:
+    """Get a capability from a service and keep it in your own file.
+
+    For closed clusters a key is made as well, and its public part is printed: it is for the
+    authority, who decides whether you are in.
+    """
+    with _service(server, state, insecure) as service:
+        _make_key(service, state, authority)
+        before = service.enrolled
+        fresh = service.enroll()
+    if before and fresh:
+        _console.note("the service no longer knew your capability, and has nothing sent with it")
+    if fresh:
+        _console.note(f"enrolled; {state} is yours alone: keep it, and keep it secret")
+    else:
+        _console.note(f"{state} is enrolled already")
 
 
 @app.command()
@@ -51,18 +85,29 @@ def report(
     ratings: Ratings,
     limit: Annotated[
         float | None,
-        typer.Option(help="The most epsilon for each rating, over all reports ever (local)."),
+        typer.Option(
+            help="The most epsilon for each rating, over all reports ever (local); your file "
+            "remembers it until you set another."
+        ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be sent and what it costs; send not.")
+    ] = False,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Send though the service knows none of your items.")
+    ] = False,
     insecure: Insecure = False,
 ) -> None:
     """Obscure your ratings and send them; they take the place of what you sent before."""
     with _service(server, state, insecure) as service:
-        if not service.enrolled:
-            raise InputError("is not enrolled yet: discreet client enroll", path=state)
-        make = _PROTOCOLS.get(str(service.collection().get("protocol")))
-        if make is None:
-            raise InputError(f"{server} collects by a protocol that this client does not know")
-        message, said = make(service, state, ratings, limit)
+        if not dry_run:
+            service.check_enrolled()
+        part = _part(service, state, limit)
+        own = _own(ratings, part.collection, anyway)
+        if dry_run:
+            _say([*part.foresee(own), "Nothing was drawn, written or sent."])
+            return
+        message, said = part.report(own)
         service.report(message)
     for sentence in said:
         _console.note(sentence)
@@ -71,24 +116,42 @@ def report(
 @app.command()
 def recommend(
     server: Server,
-    state: State,
     ratings: Ratings,
+    state: Annotated[
+        Path | None, typer.Option(help="Your own file: the release is kept beside it.")
+    ] = None,
+    release: Annotated[
+        Path | None, typer.Option(help="Where to keep the release, to fetch it once.")
+    ] = None,
     n: Annotated[int, typer.Option("-n", "--number", help="How many.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     insecure: Insecure = False,
 ) -> None:
     """Fetch the service's release, and recommend from it at home; nothing is sent."""
-    file = state.with_name(f"{state.name}.release")
-    with _service(server, state, insecure) as service:
+    if release is None and state is not None:
+        release = state.with_name(f"{state.name}.release")
+    with _service(server, None, insecure) as service, _kept(release) as file:
         service.fetch_release(file)
-    recommending.recommend(file, ratings, n=n, json=as_json)
+        recommending.recommend(file, ratings, n=n, json=as_json)
 
 
 @app.command()
-def show(server: Server, state: State, insecure: Insecure = False) -> None:
-    """Print what the service has of you, as JSON."""
+def show(server: Server, state: State, as_json: Json = False, insecure: Insecure = False) -> None:
+    """Say what the service has of you and what was ever told; with --json the message itself."""
+    from discreet.protocols.common.http import Refusal
+
     with _service(server, state, insecure) as service:
-        _console.write_json(service.sent())
+        try:
+            message = service.sent()
+        except Refusal as refused:
+            if refused.status != _NOTHING or as_json:
+                raise
+            _say(["The service has nothing of you: nothing was sent, or it was deleted."])
+            return
+        if as_json:
+            _console.write_json(message)
+        else:
+            _say(_part(service, state).describe(message))
 
 
 @app.command()
@@ -99,46 +162,72 @@ def delete(server: Server, state: State, insecure: Insecure = False) -> None:
     _console.note(f"deleted at {server}; {state} still counts what was ever told")
 
 
-def _service(server: str, state: Path, insecure: bool) -> ServiceClient:
+def _make_key(service: ServiceClient, state: Path, authority: str | None) -> None:
+    if service.collection().get("protocol") == "closed-clusters":
+        _console.say(make_key(state, authority))
+        _console.note("is your public key: give it to the authority, and not by way of the service")
+    elif authority is not None:
+        raise InputError("--authority is for closed clusters, which this service does not collect")
+
+
+def _service(server: str, state: Path | None, insecure: bool) -> ServiceClient:
     from discreet.protocols.common.http import ServiceClient
 
     return ServiceClient(server, state, insecure=insecure)
 
 
-def _own(ratings: Path, collection: Any) -> OwnRatings:
+def _part(service: ServiceClient, state: Path | None, limit: float | None = None) -> Part:
+    protocol = str(service.collection().get("protocol"))
+    if protocol not in _PROTOCOLS:
+        raise InputError(f"{service.server} collects by a protocol that this client does not know")
+    return _PROTOCOLS[protocol](service, state, limit)
+
+
+def _say(sentences: list[str]) -> None:
+    for sentence in sentences:
+        _console.say(sentence)
+
+
+def _own(ratings: Path, collection: Any, anyway: bool) -> OwnRatings:
+    """The person's ratings; stops where the collection knows none of them, unless told not to.
+
+    A report on nothing costs as much as any, and is most likely a wrong file. To stop is safe here
+    as it would not be in a protocol's client: it is the person's own machine and their decision.
+    But it is a decision by the ratings: whoever waits for the report learns that it did not come,
+    and a catalogue can be made such that this tells something. So the line says it, and whoever
+    runs this unattended gives --anyway: then whether a report is sent depends on no rating.
+    """
     own = OwnRatings.onto(_own_ratings.read(ratings, None), collection.catalog, collection.scale)
-    _own_ratings.report_unknown(own.unknown, collection.catalog)
-    return own
+    if len(own) or anyway:
+        _own_ratings.report_unknown(own.unknown, collection.catalog)
+        return own
+    named = ", ".join(f"'{name}'" for name in own.unknown[:_MOST_NAMED])
+    if len(own.unknown) > _MOST_NAMED:
+        named += ", ..."
+    known = f"none of its items ({named}) is" if own.unknown else "it has no ratings"
+    among = f" among the {len(collection.catalog):,} of this collection" if own.unknown else ""
+    raise InputError(
+        f"{known}{among}; nothing was drawn or sent, which the service can see; --anyway sends",
+        path=ratings,
+    )
 
 
-def _local(
-    service: ServiceClient, state: Path, ratings: Path, limit: float | None
-) -> tuple[dict[str, Any], list[str]]:
-    from discreet.protocols.local_reports.client import LocalClient
-    from discreet.protocols.local_reports.messages import Collection
-
-    collection = Collection.from_json(service.collection(), service.catalog())
-    client = LocalClient(collection, state, limit=limit)
-    repeated = client.cost == 0
-    message = client.report(_own(ratings, collection))
-    said = ["the answers of this epoch are frozen: the same ones were sent again"] * repeated
-    return message.as_json(), [*said, str(client.spent)]
+@contextmanager
+def _kept(release: Path | None) -> Iterator[Path]:
+    """Where the release goes; a folder that is removed again if it is not to be kept."""
+    if release is not None:
+        yield release
+        _console.note(f"the release is in {release}")
+        return
+    with tempfile.TemporaryDirectory(prefix="discreet.") as folder:
+        yield Path(folder) / "release"
+    _console.note("the release was not kept; --release FILE keeps it, and fetches it once")
 
 
-def _open(
-    service: ServiceClient, state: Path, ratings: Path, limit: float | None
-) -> tuple[dict[str, Any], list[str]]:
-    from discreet.protocols.open_clusters.client import OpenClient
-    from discreet.protocols.open_clusters.messages import Collection
-
-    if limit is not None:
-        raise InputError("--limit is for local reports: open clusters have no epsilon")
-    collection = Collection.from_json(service.collection(), service.catalog())
-    client = OpenClient(collection, state)
-    message = client.report(_own(ratings, collection))
-    return message.as_json(), client.standing().sentences()
-
-
-_Reporting = Callable[["ServiceClient", Path, Path, float | None], tuple[dict[str, Any], list[str]]]
-_PROTOCOLS: dict[str, _Reporting] = {"local-reports": _local, "open-clusters": _open}
-"""One line a protocol. Closed clusters need a directory and a pinned authority as well."""
+_Joining = Callable[["ServiceClient", Path | None, float | None], Part]
+_PROTOCOLS: dict[str, _Joining] = {
+    "local-reports": LocalPart,
+    "open-clusters": OpenPart,
+    "closed-clusters": ClosedPart,
+}
+"""One entry a protocol: the service, the person's file, the limit they set."""

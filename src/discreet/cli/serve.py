@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,64 +17,90 @@ from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.errors import MissingPart
 
 if TYPE_CHECKING:
-    from discreet.serve import ClosedCollector, Collector, Settings
+    from discreet.serve import ClosedCollector, Collects, Server, Settings
 
 _TOKEN = "DISCREET_ADMIN_TOKEN"  # noqa: S105  (the variable's name)
 _DATABASE = "DISCREET_DATABASE"
 _USUAL_TERMS = {"local": {"mechanism": "modified-laplace"}}
+_USUAL_PEOPLE = 50
+
+Release = Annotated[
+    Path, typer.Argument(help="A release's file; while collecting, the next one goes there.")
+]
+Collect = Annotated[
+    str | None, typer.Option(help="Also collect by a protocol: local, open or closed.")
+]
+Db = Annotated[
+    str | None,
+    typer.Option(
+        help=f"Where reports go: an SQLite file or postgresql://... [default: {_DATABASE}]"
+    ),
+]
+Term = Annotated[
+    list[str] | None,
+    typer.Option(help="A public parameter of the protocol, epsilon=1; repeat for more."),
+]
+Items = Annotated[
+    Path | None, typer.Option(help="A CSV file with id and title. [default: the release's]")
+]
+ScaleText = Annotated[
+    str | None, typer.Option(help="The rating scale: 1..5. [default: the release's]")
+]
+DirectoryFile = Annotated[
+    Path | None, typer.Option(help="Closed clusters: the file that the authority signed.")
+]
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(help="Closed clusters: the file of the server's key; made if it is not there."),
+]
+LeastPeople = Annotated[
+    int, typer.Option(help="Build no release from fewer people; what is served stays.")
+]
+OlderEpoch = Annotated[
+    bool,
+    typer.Option(
+        "--allow-older-epoch", help="Collect for an epoch though reports of a later one are stored."
+    ),
+]
+Host = Annotated[str, typer.Option(help="The address to listen at.")]
+Port = Annotated[int, typer.Option(help="The port; 0 for any that is free.")]
+TokenFile = Annotated[
+    Path | None,
+    typer.Option(
+        help=f"A file with the administrator's token, its owner's alone. [default: {_TOKEN}]"
+    ),
+]
+PerAddress = Annotated[float, typer.Option(help="Requests a minute from one address; 0: no limit.")]
+PerCapability = Annotated[
+    float, typer.Option(help="Requests a minute with one capability; 0: no limit.")
+]
+Enrolments = Annotated[
+    float, typer.Option(help="Enrolments a minute from one address; 0: no limit.")
+]
+Proxies = Annotated[
+    str | None,
+    typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed, with commas."),
+]
 
 
 def serve(
-    release: Annotated[
-        Path, typer.Argument(help="A release's file; while collecting, the next one goes there.")
-    ],
-    collect: Annotated[
-        str | None, typer.Option(help="Also collect by a protocol: local, open or closed.")
-    ] = None,
-    db: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Where reports go: an SQLite file or postgresql://... [default: {_DATABASE}]"
-        ),
-    ] = None,
-    term: Annotated[
-        list[str] | None,
-        typer.Option(help="A public parameter of the protocol, epsilon=1; repeat for more."),
-    ] = None,
-    catalog: Annotated[
-        Path | None, typer.Option(help="A CSV file with id and title. [default: the release's]")
-    ] = None,
-    scale: Annotated[
-        str | None, typer.Option(help="The rating scale: 1..5. [default: the release's]")
-    ] = None,
-    directory: Annotated[
-        Path | None, typer.Option(help="Closed clusters: the file that the authority signed.")
-    ] = None,
-    server_key: Annotated[
-        Path | None,
-        typer.Option(
-            help="Closed clusters: the file of the server's key; made if it is not there."
-        ),
-    ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="The port; 0 for any that is free.")] = 8000,
-    admin_token_file: Annotated[
-        Path | None,
-        typer.Option(help=f"A file with the administrator's token. [default: {_TOKEN}]"),
-    ] = None,
-    per_address: Annotated[
-        float, typer.Option(help="Requests a minute from one address; 0: no limit.")
-    ] = 600,
-    per_capability: Annotated[
-        float, typer.Option(help="Requests a minute with one capability; 0: no limit.")
-    ] = 30,
-    enrolments: Annotated[
-        float, typer.Option(help="Enrolments a minute from one address; 0: no limit.")
-    ] = 30,
-    proxies: Annotated[
-        str | None,
-        typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed, with commas."),
-    ] = None,
+    release: Release,
+    collect: Collect = None,
+    db: Db = None,
+    term: Term = None,
+    catalog: Items = None,
+    scale: ScaleText = None,
+    directory: DirectoryFile = None,
+    server_key: KeyFile = None,
+    least_people: LeastPeople = _USUAL_PEOPLE,
+    allow_older_epoch: OlderEpoch = False,
+    host: Host = "127.0.0.1",
+    port: Port = 8000,
+    admin_token_file: TokenFile = None,
+    per_address: PerAddress = 600,
+    per_capability: PerCapability = 30,
+    enrolments: Enrolments = 30,
+    proxies: Proxies = None,
 ) -> None:
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
@@ -85,51 +113,109 @@ def serve(
         raise MissingPart(f"serving needs more: pip install 'discreet[serve]' ({error})") from None
     settings = Settings(
         release,
-        _closed(term or [], directory, server_key)
-        if collect == "closed"
-        else _collector(release, collect, term or [], catalog, scale),
+        _collector(collect, release, _terms(term or ()), (catalog, scale), (directory, server_key)),
         _database(collect, db),
         _admin_token(admin_token_file),
-        per_address=_rate(Rate, per_address),
-        per_capability=_rate(Rate, per_capability),
-        enrolments=_rate(Rate, enrolments),
+        per_address=Rate.a_minute(per_address),
+        per_capability=Rate.a_minute(per_capability),
+        enrolments=Rate.a_minute(enrolments),
+        least_people=least_people,
+        allow_older_epoch=allow_older_epoch,
     )
-    logging.basicConfig(format="discreet: %(message)s")
+    _log_with_times()
+    run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))
+
+
+def _greet(server: Server, settings: Settings) -> None:
+    for line in _greeting(server, settings):
+        _console.note(line)
+    few = settings.least_people
+    if settings.collector is not None and few < _USUAL_PEOPLE:
+        whom = "one person" if few == 1 else f"{few:,} people"
+        _console.warn(f"a release may be built from {whom}: mostly noise, and close to who sent it")
+
+
+def _greeting(server: Server, settings: Settings) -> Iterator[str]:
+    if settings.collector is None:
+        yield f"serving {settings.release} at {server.url}"
+        return
+    yet = "" if settings.release.is_file() else " (once it is built)"
+    terms = _spell(settings.collector.document)
+    yield f"serving {settings.release}{yet} and collecting {terms} at {server.url}"
+    figures = server.figures()
+    here = figures["reports_of_collection"]
+    other = figures["reports"] - here
+    yield f"{_reports(here)} of this very collection {_be(here)} stored"
+    if other:
+        was = "was" if other == 1 else "were"
+        yield f"{_reports(other)} {was} sent under other terms and {_be(other)} not used"
+
+
+def _reports(count: int) -> str:
+    return f"{count:,} report" + ("" if count == 1 else "s")
+
+
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _spell(document: Mapping[str, Any]) -> str:
+    """A collection in a few words: its protocol, what it promises, its epoch."""
+    said = []
+    if "epsilon_thousandths" in document:
+        said.append(f"epsilon {document['epsilon_thousandths'] / 1000:g} for each rating")
+    bits = document.get("bit_epsilon_thousandths")
+    if bits is not None:
+        said.append(f"epsilon {bits / 1000:g} for each hash bit" if bits else "no epsilon")
+    said.append(f"epoch {document['epoch']:,}")
+    return f"{document['protocol']} ({', '.join(said)})"
+
+
+def _log_with_times() -> None:
+    formatter = logging.Formatter("%(asctime)s discreet: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    formatter.converter = time.gmtime
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter)
+    logging.basicConfig(handlers=[handler])
     logging.getLogger("discreet").setLevel(logging.INFO)
-    run(settings, host, port, proxies=proxies, ready=lambda url: _greet(url, settings))
-
-
-def _greet(url: str, settings: Settings) -> None:
-    kind = "" if settings.collector is None else f" and collecting ({settings.collector.kind})"
-    _console.note(f"serving {settings.release}{kind} at {url}")
-
-
-def _rate(make: Any, per_minute: float) -> Any:
-    return make(per_minute, max(int(per_minute / 3), 5))
 
 
 def _collector(
-    release: Path, kind: str | None, terms: list[str], catalog: Path | None, scale: str | None
-) -> Collector | None:
+    kind: str | None,
+    release: Path,
+    terms: dict[str, str],
+    items: tuple[Path | None, str | None],
+    closed: tuple[Path | None, Path | None],
+) -> Collects | None:
     from discreet.serve import Collector
 
+    if kind is None and (terms or any(items)):
+        raise InputError("--term, --catalog and --scale are for --collect")
+    if kind != "closed" and any(closed):
+        raise InputError("--directory and --server-key are for --collect closed")
     if kind is None:
-        if terms or catalog or scale:
-            raise InputError("--term, --catalog and --scale are for --collect")
         return None
-    told = dict(map(_term, terms))
-    return Collector.make(kind, *_items(release, catalog, scale), _USUAL_TERMS.get(kind, {}) | told)
+    if kind == "closed":
+        return _closed(terms, lambda: _items(release, *items), *closed)
+    return Collector.make(kind, *_items(release, *items), _USUAL_TERMS.get(kind, {}) | terms)
 
 
-def _closed(terms: list[str], directory: Path | None, key: Path | None) -> ClosedCollector:
-    from discreet.serve import ClosedCollector
+def _closed(
+    terms: dict[str, str],
+    items: Callable[[], tuple[Catalog, Scale]],
+    directory: Path | None,
+    key: Path | None,
+) -> ClosedCollector:
+    from discreet.protocols.obfuscation.messages import Obfuscation
+    from discreet.serve import ClosedCollector, make_collection
 
-    told = {name: value for name, _, value in (text.partition("=") for text in terms)}
-    if directory is None or key is None or told.keys() != {"authority"}:
+    authority = terms.pop("authority", None)
+    if directory is None or key is None or authority is None:
         raise InputError(
             "closed clusters need --directory, --server-key and --term authority=, its public key"
         )
-    return ClosedCollector.from_files(told["authority"], directory, key)
+    hiding = make_collection("closed", Obfuscation, *items(), terms)
+    return ClosedCollector.from_files(authority, directory, key, hiding)
 
 
 def _items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:
@@ -145,18 +231,22 @@ def _items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Cata
     return found.catalog, found.scale
 
 
-def _term(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise InputError("--term names a parameter and its value, like --term epsilon=1")
-    try:
-        return name.strip(), json.loads(value)
-    except ValueError:
-        return name.strip(), value.strip()
+def _terms(told: Sequence[str]) -> dict[str, str]:
+    terms: dict[str, str] = {}
+    for text in told:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals or not name or not value:
+            raise InputError("--term names a parameter and its value, like --term epsilon=1")
+        if name in terms:
+            raise InputError(f"--term {name} is given twice")
+        terms[name] = value
+    return terms
 
 
 def _database(kind: str | None, told: str | None) -> str | None:
     if kind is None:
+        if told:
+            raise InputError("--db is for --collect: without it nothing is stored")
         return None
     found = told or os.environ.get(_DATABASE)
     if not found:
@@ -168,6 +258,9 @@ def _admin_token(path: Path | None) -> str | None:
     if path is None:
         return os.environ.get(_TOKEN) or None
     try:
-        return path.read_text("utf-8").strip()
+        mode, token = path.stat().st_mode, path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError):
         raise InputError("the administrator's token cannot be read", path=path) from None
+    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
+        raise InputError(f"others may read this token: chmod 600 {path}", path=path)
+    return token

@@ -8,7 +8,8 @@ import numpy as np
 
 from discreet.domain.cluster_hash import to_grid
 from discreet.privacy import SeededRandomness
-from discreet.protocols.open_clusters.client import History, Terms
+from discreet.protocols.obfuscation.client import History, Terms
+from discreet.protocols.obfuscation.messages import SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.ratings import Ratings
 
@@ -44,4 +45,4 @@ def simulated_uploads(
             if collection.hash_on == "obfuscated":
                 value = collection.cluster_hash.value(*sent)
             own = sent
-        yield Upload(collection.digest, value, kind, *own)
+        yield Upload(collection.digest, value, SentRatings(kind, *own))

@@ -1,6 +1,7 @@
 """At home: a release and a person's own ratings become scores and recommendations."""
 
 from discreet.predict._buckets import BucketPredictor
+from discreet.predict._clusters import ClusterPredictor
 from discreet.predict._cosine import CosinePredictor
 from discreet.predict._knn import KnnPredictor
 from discreet.predict._people import People
@@ -19,10 +20,12 @@ for _method, _own, _other in (
     register_predictors(_method, {p.name: p for p in (_own, KnnPredictor, _other)})
 for _pairs in (SlopeOnePredictor, CosinePredictor):
     register_predictors(_pairs.name, {_pairs.name: _pairs})
-register_predictors("open-clusters", {BucketPredictor.name: BucketPredictor})
+register_predictors("open-clusters", {p.name: p for p in (BucketPredictor, ClusterPredictor)})
+register_predictors("closed-clusters", {ClusterPredictor.name: ClusterPredictor})
 
 __all__ = [
     "BucketPredictor",
+    "ClusterPredictor",
     "CosinePredictor",
     "KnnPredictor",
     "People",

@@ -73,6 +73,28 @@ _HEAD = ArrayLayout("int32", ("head",), at_least=0, below="items", optional=True
 _PAIRS = ArrayLayout("float32", (_TRIANGLE + "head",), optional=True)
 _MODEL = {"global_mean": -math.inf, "user_variance": 0, "rating_variance": 1e-9}
 
+_CLUSTERS = MethodLayout(
+    arrays={
+        "item_effects": _ITEMS["item_effects"],
+        "item_counts": _ITEMS["item_counts"],
+        "bucket_sizes": ArrayLayout("int32", ("buckets",), at_least=0),
+        "bucket_raters": ArrayLayout("int32", ("buckets",), at_least=0),
+        "bucket_fakes": ArrayLayout("float32", ("buckets",), at_least=0),
+        "bucket_fake_means": ArrayLayout("float32", ("buckets",)),
+        "bucket_ends": ArrayLayout("int64", ("buckets",), at_least=0),
+        "bucket_items": ArrayLayout("int32", ("entries",), at_least=0),
+        "bucket_sums": ArrayLayout("float32", ("entries",)),
+        "bucket_counts": ArrayLayout("int32", ("entries",), at_least=1),
+    },
+    parameters={
+        "global_mean": -math.inf,
+        "bits": 1,
+        "thin": 0,
+        "fake_percent": 0,
+        "popular_share": 0,
+    },
+)
+
 METHODS: dict[str, MethodLayout] = {
     "refined": MethodLayout(arrays=_FACTORS, parameters=_MODEL),
     "covariance": MethodLayout(
@@ -95,27 +117,8 @@ METHODS: dict[str, MethodLayout] = {
         parameters=_MODEL,
         together=((("head", "products", "squares"), ("product_noise", "square_noise")),),
     ),
-    "open-clusters": MethodLayout(
-        arrays={
-            "item_effects": _ITEMS["item_effects"],
-            "item_counts": _ITEMS["item_counts"],
-            "bucket_sizes": ArrayLayout("int32", ("buckets",), at_least=0),
-            "bucket_raters": ArrayLayout("int32", ("buckets",), at_least=0),
-            "bucket_fakes": ArrayLayout("float32", ("buckets",), at_least=0),
-            "bucket_fake_means": ArrayLayout("float32", ("buckets",)),
-            "bucket_ends": ArrayLayout("int64", ("buckets",), at_least=0),
-            "bucket_items": ArrayLayout("int32", ("entries",), at_least=0),
-            "bucket_sums": ArrayLayout("float32", ("entries",)),
-            "bucket_counts": ArrayLayout("int32", ("entries",), at_least=1),
-        },
-        parameters={
-            "global_mean": -math.inf,
-            "bits": 1,
-            "thin": 0,
-            "fake_percent": 0,
-            "popular_share": 0,
-        },
-    ),
+    "open-clusters": _CLUSTERS,
+    "closed-clusters": _CLUSTERS,
 }
 
 

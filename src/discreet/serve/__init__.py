@@ -10,6 +10,7 @@ from discreet.serve._rates import Rate
 from discreet.serve._run import Server, run
 from discreet.serve._settings import Settings, check_token
 from discreet.serve._store import database_url
+from discreet.serve._terms import make_collection
 
 __all__ = [
     "KINDS",
@@ -22,5 +23,6 @@ __all__ = [
     "check_token",
     "database_url",
     "make_app",
+    "make_collection",
     "run",
 ]

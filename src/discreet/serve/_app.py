@@ -16,6 +16,7 @@ from discreet.serve._documents import completed
 from discreet.serve._gate import Gate
 from discreet.serve._requests import Refused
 from discreet.serve._routes_admin import add_admin_routes
+from discreet.serve._routes_page import add_page_routes
 from discreet.serve._routes_people import add_people_routes
 from discreet.serve._routes_public import add_public_routes
 from discreet.serve._service import Service
@@ -43,6 +44,7 @@ def make_app(settings: Settings) -> FastAPI:
     # In the order of how often they are asked for: routes are tried one after the other.
     for add_routes in (add_people_routes, add_public_routes, add_admin_routes):
         add_routes(app.router, service)
+    add_page_routes(app.router)
     app.add_exception_handler(Refused, _refuse)
     app.add_exception_handler(HTTPException, _not_here)
     app.add_middleware(Gate, metrics=service.metrics, addresses=service.addresses)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from discreet.domain import DiscreetError
+from discreet.domain import DiscreetError, InputError
 from discreet.serve._closed import ClosedCollector
 from discreet.serve._collectors import Collector, Collects
 from discreet.serve._store import Store
@@ -32,10 +32,22 @@ def build(order: dict[str, Any]) -> dict[str, Any]:
 
     store = Store(order["database"])
     try:
+        figures = store.figures(collector.digest)
+        _check_people(figures["reports_of_collection"], order["least_people"])
         collector.build(contents(), Path(order["output"]))
+        # Somebody may have left since they were counted.
+        _check_people(counted, order["least_people"])
     finally:
         store.close()
     return {"reports": counted, "building_seconds": round(time.monotonic() - begun, 3)}
+
+
+def _check_people(found: int, least: int) -> None:
+    if found < least:
+        raise InputError(
+            f"too few people: {found:,} have a report under these terms, and a release needs "
+            f"{least:,} or more (--least-people); what is served stays"
+        )
 
 
 def main() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import itertools
 import json
 import logging
 import os
+import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +19,12 @@ from starlette.concurrency import run_in_threadpool
 
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
+from discreet.serve._build_folders import build_folder
+from discreet.serve._collectors import Collects
 from discreet.serve._metrics import Metrics
 from discreet.serve._published import Representation
 from discreet.serve._settings import Settings
+from discreet.serve._store import Store
 
 _log = logging.getLogger("discreet.serve")
 _STOP_SECONDS = 5.0
@@ -44,14 +49,14 @@ class Builder:
     ) -> None:
         self._settings, self._metrics, self._publish = settings, metrics, publish
         self._task: asyncio.Task[None] | None = None
-        self.last: dict[str, Any] = {"state": "never"}
+        self.last: dict[str, Any] = {"state": "none since the start"}
 
-    def start(self) -> bool:
-        """Begin to build; False if a build is under way."""
+    def start(self, collector: Collects, store: Store) -> bool:
+        """Begin to build from what a store has; False if a build is under way."""
         if self._task is not None and not self._task.done():
             return False
         self.last = {"state": "running"}
-        self._task = asyncio.create_task(self._run())
+        self._task = asyncio.create_task(self._run(collector, store))
         return True
 
     async def stop(self) -> None:
@@ -60,37 +65,42 @@ class Builder:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _run(self) -> None:
+    async def _run(self, collector: Collects, store: Store) -> None:
         begun = time.monotonic()
         try:
-            self.last = {"state": "built", **await self._build()}
+            self.last = {"state": "built", **await self._build(collector, store)}
         except asyncio.CancelledError:
             self.last = {"state": "stopped"}
         except InputError as error:
-            self.last = {"state": "failed", "reason": error.reason}
+            self.last = _failed(error.reason)
         except OSError as error:
-            self.last = {"state": "failed", "reason": error.strerror or type(error).__name__}
+            self.last = _failed(error.strerror or type(error).__name__)
+        except Exception as error:  # noqa: BLE001  (its message may hold what people sent)
+            self.last = _failed(f"the build failed: {type(error).__name__}")
         seconds = time.monotonic() - begun
         self.last["seconds"] = round(seconds, 3)
         self._metrics.builds[self.last["state"]] += 1
         self._metrics.build_seconds += seconds
-        _log.info("build: %s after %.1f s", self.last["state"], seconds)
+        reason = f": {self.last['reason']}" if "reason" in self.last else ""
+        _log.info("build: %s after %.1f s%s", self.last["state"], seconds, reason)
 
-    async def _build(self) -> dict[str, Any]:
-        target = self._settings.release
-        with tempfile.TemporaryDirectory(prefix=".build.", dir=target.resolve().parent) as folder:
-            made = Path(folder) / "made"
-            told = await self._work(made)
-            published = await run_in_threadpool(self._move, made, target)
+    async def _build(self, collector: Collects, store: Store) -> dict[str, Any]:
+        with build_folder(self._settings.release) as folder:
+            made = folder / "made"
+            told = await self._work(collector, made)
+            published, kept = await run_in_threadpool(self._move, collector, store, made)
         self._publish(published)
+        if kept is not None:
+            told["previous"] = kept.name
+            _log.info("the file that was served is kept as %s", kept.name)
         return told
 
-    async def _work(self, made: Path) -> dict[str, Any]:
-        assert self._settings.collector is not None
+    async def _work(self, collector: Collects, made: Path) -> dict[str, Any]:
         # Through a pipe: a command line is for everybody to read, and this holds secrets.
-        order = self._settings.collector.order() | {
+        order = collector.order() | {
             "database": self._settings.database,
             "output": os.fspath(made),
+            "least_people": self._settings.least_people,
         }
         worker = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "discreet.serve._build_worker",
@@ -108,16 +118,46 @@ class Builder:
             raise InputError(told["reason"])
         return dict(told)
 
-    def _move(self, made: Path, target: Path) -> Made:
-        """Check what was made, then give it the name: on disk and complete when this returns."""
-        assert self._settings.collector is not None
-        publish = self._settings.collector.publish
-        publish(made)
-        # Who is together is for the administrator's eyes; a release is for everybody's.
-        private = self._settings.collector.kind == "closed"
-        with whole_file(target, private=private) as temporary:
+    def _move(self, collector: Collects, store: Store, made: Path) -> tuple[Made, Path | None]:
+        """Check what was made, then give it the name: on disk and complete when this returns.
+
+        A file there that this service has not made is a curator's: it is kept under another name.
+        """
+        target = self._settings.release.resolve()
+        collector.publish(made)
+        foreign = target.is_file() and not store.has_built(_sha256(target))
+        kept = _keep(target) if foreign else None
+        # Noted first: were it noted after and we died between, our own file would be a stranger.
+        store.note_built(_sha256(made))
+        with whole_file(target) as temporary:
             made.replace(temporary)
-        return publish(target)
+        return collector.publish(target), kept
+
+
+def _failed(reason: str) -> dict[str, Any]:
+    return {"state": "failed", "reason": reason}
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _keep(target: Path) -> Path:
+    """Give a file a second name that no file has: its own with .previous, .previous2, ..."""
+    for number in itertools.count(1):
+        spare = target.with_name(f"{target.name}.previous{number if number > 1 else ''}")
+        if not os.path.lexists(spare):
+            break
+        if spare.samefile(target):  # a build kept it, and got no further
+            return spare
+    try:
+        spare.hardlink_to(target)
+    except OSError:  # not every file system has second names
+        private = not target.stat().st_mode & 0o077
+        with whole_file(spare, private=private) as temporary:
+            shutil.copy2(target, temporary)
+    return spare
 
 
 async def _end(worker: asyncio.subprocess.Process) -> None:

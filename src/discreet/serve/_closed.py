@@ -1,8 +1,8 @@
-"""Closed clusters: a directory goes out, tags come in, and who is together comes of it.
+"""Closed clusters: a directory goes out, tags and ratings come in, a release comes of them.
 
-A person sends their tags for the whole directory each time, in place of those they sent before:
-with a larger directory the client makes them from the first slot on (`since=0`). Where there were
-tags before they have to be the same: whoever could send others would try one value after the other.
+A person sends their tags for the whole directory each time, in place of those they sent before.
+Where there were tags before they have to be the same: whoever could send others would try one value
+after the other. Who is together is known while a release is being built, and is written nowhere.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import hashlib
 import json
 import secrets
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,15 +27,23 @@ from discreet.protocols.closed_clusters.server import (
     Collection,
     Directory,
     Matching,
+    Report,
     TagUpload,
-    build,
-    read_upload,
+    build_release,
+    read_report,
 )
-from discreet.protocols.common import bytes_text, numbers_text
-from discreet.serve._collectors import parameters_digest
-from discreet.serve._published import FileContent, MemoryContent, Representation
+from discreet.protocols.common import bytes_text
+from discreet.protocols.obfuscation.messages import Obfuscation
+from discreet.serve._collectors import catalog_from, catalog_order, parameters_digest
+from discreet.serve._published import (
+    MemoryContent,
+    Representation,
+    catalog_document,
+    open_release,
+)
 
-_ENVELOPE_BYTES = 1 << 10
+_ENVELOPE_BYTES = 4 << 10
+_BYTES_PER_ITEM = 8
 _TAG_BYTES = 16
 
 
@@ -78,7 +86,7 @@ class Tagged:
             return False
         if self._mark(tags) == mark:
             return True
-        earlier = TagUpload.from_json(json.loads(stored)) if stored is not None else None
+        earlier = Report.tags_in(json.loads(stored)) if stored is not None else None
         if earlier is None or (earlier.slot, earlier.stop) != (self.slot, stop):
             return False
         differ = (earlier.words() != self.upload.words()[:stop]).any(axis=1)
@@ -95,58 +103,69 @@ class ClosedCollector:
 
     Args:
         authority: The directory authority's Ed25519 public key.
-        directory: The whole directory, signed; a new one needs a new start of the service.
+        directory: The whole directory, signed; see `take`.
         private: The server's X25519 private key, 32 bytes.
+        terms: What is hashed and how ratings hide; the hash is the one that the authority signed.
+        path: The directory's file, where a newer one is looked for.
 
     Raises:
-        InputError: The directory is not the authority's, or the key is none.
+        InputError: The directory is not the authority's, of another hash, or the key is none.
     """
 
     kind = "closed"
 
-    def __init__(self, authority: bytes, directory: Directory, private: bytes) -> None:
+    def __init__(
+        self,
+        authority: bytes,
+        directory: Directory,
+        private: bytes,
+        terms: Obfuscation,
+        path: Path | None = None,
+    ) -> None:
         if len(private) != 32:
             raise InputError("the server's X25519 private key has 32 bytes")
         public = X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
         self.collection = Collection(
-            authority, public, directory.hash_digest, directory.bits, directory.epoch
+            authority, public, directory.hash_digest, directory.bits, directory.epoch, terms
         )
-        self.directory, self._private = directory, private
+        self.directory, self._private, self._terms, self._path = directory, private, terms, path
         # It never takes an upload, so that it checks each as a person's first.
         self._checking = Matching(self.collection, directory, private)
         weakref.finalize(self, self._checking.close)
 
     @classmethod
-    def from_files(cls, authority: str, directory: Path, key: Path) -> ClosedCollector:
+    def from_files(
+        cls, authority: str, directory: Path, key: Path, terms: Obfuscation
+    ) -> ClosedCollector:
         """From what an operator has.
 
         Args:
             authority: The authority's public key in hexadecimal.
             directory: The file that the authority signed.
             key: The server's private key in hexadecimal; a new one is made if there is no file.
+            terms: See the class.
 
         Raises:
             InputError: One of them cannot be used; no key is repeated.
         """
-        try:
-            signed = Directory.from_bytes(directory.read_bytes())
-        except OSError as error:
-            reason = error.strerror or type(error).__name__
-            raise InputError(f"cannot be read: {reason}", path=directory) from None
+        signed = _read_directory(directory)
         if not key.exists():
             with whole_file(key, private=True) as temporary:
                 temporary.write_text(f"{secrets.token_hex(32)}\n", "ascii")
         try:
-            return cls(bytes.fromhex(authority), signed, bytes.fromhex(key.read_text("ascii")))
+            keys = bytes.fromhex(authority), bytes.fromhex(key.read_text("ascii"))
         except (OSError, ValueError):
             reason = "the authority's and the server's key are 64 hexadecimal digits each"
             raise InputError(reason) from None
+        return cls(keys[0], signed, keys[1], terms, directory)
 
     @classmethod
     def from_order(cls, order: Mapping[str, Any]) -> ClosedCollector:
         """The collector that gave this order."""
         authority, directory, private = (base64.b64decode(text) for text in order["closed"])
-        return cls(authority, Directory.from_bytes(directory), private)
+        collection = Collection.from_json(order["collection"], catalog_from(order))
+        assert collection.ratings is not None
+        return cls(authority, Directory.from_bytes(directory), private, collection.ratings)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -160,51 +179,65 @@ class ClosedCollector:
 
     @property
     def largest(self) -> int:
-        """The most bytes that an upload's JSON may take: tags in base64."""
-        return _ENVELOPE_BYTES + (_TAG_BYTES * self.directory.slots + 2) // 3 * 4
+        """The most bytes that an upload's JSON may take: tags and ratings in base64."""
+        ratings = _BYTES_PER_ITEM * len(self._terms.catalog)
+        return _ENVELOPE_BYTES + ratings + (_TAG_BYTES * self.directory.slots + 2) // 3 * 4
 
     def announced(self) -> dict[str, Representation]:
-        """The parameters and the directory."""
+        """The parameters, the items and the directory."""
         content = MemoryContent(self.directory.as_bytes())
         return {
             "collection": Representation.of_json(self.document),
+            "catalog": catalog_document(self._terms.catalog, self._terms.scale),
             "directory": Representation.of(content, "application/octet-stream"),
         }
 
+    def reload(self) -> bool:
+        """Take the directory's file if it is a newer one of this epoch; False if it is the same.
+
+        Raises:
+            InputError: It cannot be read, is older, of another epoch or hash, or not the
+                authority's; the one before stays.
+        """
+        if self._path is None:
+            raise InputError("the directory was not read from a file")
+        found = _read_directory(self._path)
+        if found.version == self.directory.version and found.epoch == self.directory.epoch:
+            return False
+        self._checking.update(found)
+        self.directory = found
+        return True
+
     def check(self, upload: Any) -> Tagged:
-        """Refuse tags that are not whole, or not by the owner of their slot."""
-        read = read_upload(self.collection, upload)
-        self._checking.check(read)
-        return Tagged(read, self.directory.gone, self._private)
+        """Refuse tags that are not whole or not by the owner of their slot; ratings off terms."""
+        read = read_report(self.collection, upload)
+        self._checking.check(read.tags)
+        return Tagged(read.tags, self.directory.gone, self._private)
 
     def order(self) -> dict[str, Any]:
         """All that another process needs."""
         told = (self.collection.authority, self.directory.as_bytes(), self._private)
-        return {"kind": self.kind, "closed": [bytes_text(each) for each in told]}
+        return {
+            "kind": self.kind,
+            "closed": [bytes_text(each) for each in told],
+            "collection": self.document,
+            "catalog": catalog_order(self._terms.catalog),
+        }
 
     def build(self, contents: Iterable[bytes], path: Path) -> None:
-        """Compare all tags, and write who is together."""
-        clusters = build(self.collection, self.directory, self._private, self._uploads(contents))
-        told = {
-            "collection": parameters_digest(self.kind, self.document),
-            "directory_version": self.directory.version,
-            "slots": self.directory.slots,
-            "labels": numbers_text(clusters.labels, "int32"),
-            "figures": clusters.report(),
-        }
-        with whole_file(path, private=True) as temporary:
-            temporary.write_text(json.dumps(told), "utf-8")
+        """Compare all tags, and average the ratings of those who are together."""
+        reports = (read_report(self.collection, json.loads(content)) for content in contents)
+        release, _ = build_release(self.collection, self.directory, self._private, reports)
+        release.save(path)
 
     def publish(self, path: Path) -> dict[str, Representation]:
-        """The clusters, as JSON: a number for each slot, -1 for nobody."""
-        return {"clusters": Representation.of(FileContent(path), "application/json")}
+        """The release."""
+        return open_release(path)
 
-    def _uploads(self, contents: Iterable[bytes]) -> Iterator[TagUpload]:
-        """Whoever enrolled twice counts once: a slot's second tags would be refused."""
-        seen: set[int] = set()
-        for content in contents:
-            upload = read_upload(self.collection, json.loads(content))
-            gone = bool((self.directory.gone == upload.slot).any())
-            if upload.slot not in seen and not gone:
-                seen.add(upload.slot)
-                yield upload
+
+def _read_directory(path: Path) -> Directory:
+    try:
+        return Directory.from_bytes(path.read_bytes())
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError(f"cannot be read: {reason}", path=path) from None

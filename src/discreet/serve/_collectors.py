@@ -13,12 +13,12 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.serve._published import Representation, catalog_document, open_release
+from discreet.serve._terms import make_collection
 from discreet.serve._writer import Claim
 
 _MODULES: dict[str, Callable[[], Any]] = {
@@ -77,6 +77,17 @@ def parameters_digest(kind: str, document: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps([kind, document], sort_keys=True).encode()).hexdigest()
 
 
+def catalog_order(catalog: Catalog) -> list[Any]:
+    """A catalogue as part of an order."""
+    return [catalog.ids, catalog.titles, str(catalog.origin)]
+
+
+def catalog_from(order: Mapping[str, Any]) -> Catalog:
+    """The catalogue of an order."""
+    ids, titles, origin = order["catalog"]
+    return Catalog(ids, titles, CatalogOrigin(origin))
+
+
 @dataclass(frozen=True, eq=False)
 class Collector:
     """A protocol that ends in a release; see `Collects`.
@@ -107,23 +118,14 @@ class Collector:
             InputError: There is no such protocol or term, or one is missing or wrong.
         """
         make = cls(kind, None)._module.Collection
-        known = [name for name in signature(make).parameters if name not in ("catalog", "scale")]
-        for name in terms:
-            if name not in known:
-                raise InputError(f"'{kind}' has no term '{name}'; it has {', '.join(known)}")
-        try:
-            return cls(kind, make(catalog, scale, **terms))
-        except TypeError:
-            said = ", ".join(known)
-            raise InputError(f"a term of '{kind}' is missing or of another type: {said}") from None
+        return cls(kind, make_collection(kind, make, catalog, scale, terms))
 
     @classmethod
     def from_order(cls, order: Mapping[str, Any]) -> Collector:
         """The collector that gave this order."""
-        ids, titles, origin = order["catalog"]
-        catalog = Catalog(ids, titles, CatalogOrigin(origin))
         module = cls(order["kind"], None)._module
-        return cls(order["kind"], module.Collection.from_json(order["collection"], catalog))
+        collection = module.Collection.from_json(order["collection"], catalog_from(order))
+        return cls(order["kind"], collection)
 
     @property
     def document(self) -> dict[str, Any]:
@@ -147,9 +149,8 @@ class Collector:
         return None
 
     def order(self) -> dict[str, Any]:
-        catalog = self.collection.catalog
-        told = [catalog.ids, catalog.titles, str(catalog.origin)]
-        return {"kind": self.kind, "collection": self.document, "catalog": told}
+        catalog = catalog_order(self.collection.catalog)
+        return {"kind": self.kind, "collection": self.document, "catalog": catalog}
 
     def build(self, contents: Iterable[bytes], path: Path) -> None:
         self._module.build(self.collection, self._messages(contents)).save(path)

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+Figure = tuple[str, str, float]
+"""A name, what it means, a value."""
+
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
@@ -33,8 +36,8 @@ class Metrics:
         """One report that is on disk; not its size, which tells how much a person rated."""
         self.stored += 1
 
-    def text(self, gauges: Iterable[tuple[str, str, float]]) -> str:
-        """Everything in Prometheus' text format, and these gauges: name, help, value."""
+    def text(self, gauges: Iterable[Figure] = (), counters: Iterable[Figure] = ()) -> str:
+        """Everything in Prometheus' text format, and these gauges and counters beside it."""
         lines = _head("discreet_requests_total", "counter", "Answers by route and status.")
         for (method, route, status), count in sorted(self.requests.items()):
             labels = f'method="{method}",route="{route}",status="{status}"'
@@ -43,6 +46,7 @@ class Metrics:
         for name, help_text, value in (
             ("discreet_reports_stored_total", "Reports put on disk.", self.stored),
             ("discreet_build_seconds_total", "Time spent on releases.", self.build_seconds),
+            *counters,
         ):
             lines += [*_head(name, "counter", help_text), f"{name} {value}"]
         for name, help_text, label, counts in (

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from discreet.domain import InputError
 
 _MOST_KEYS = 100_000
+_BURST_SHARE, _LEAST_BURST = 3, 5
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,12 @@ class Rate:
     def __post_init__(self) -> None:
         if not 0 <= self.per_minute < math.inf or self.burst < 1:
             raise InputError("a rate is 0 or more a minute, and its burst 1 or more")
+
+    @classmethod
+    def a_minute(cls, count: float) -> Rate:
+        """So many a minute; at once a third of them, and never fewer than 5."""
+        most = int(count / _BURST_SHARE) if 0 <= count < math.inf else 0
+        return cls(count, max(most, _LEAST_BURST))
 
 
 class Buckets:

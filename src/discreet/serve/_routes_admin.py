@@ -1,38 +1,30 @@
-"""For the administrator: build a release, look at the numbers, read closed clusters."""
+"""For the administrator: build a release, take a newer directory, look at the numbers."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from discreet.serve._conditional import answer
+from discreet.domain import InputError
+from discreet.serve._closed import ClosedCollector
 from discreet.serve._documents import describe
+from discreet.serve._metrics import Figure
 from discreet.serve._requests import Refused, check_admin
 from discreet.serve._service import Service
 
 _OBJECT = {"type": "object"}
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
-_PRIVATE = "no-store"
 
 
 def add_admin_routes(router: APIRouter, service: Service) -> None:
     """Each needs the administrator's token in its Authorization header."""
     _add_building(router, service)
+    _add_reload(router, service)
     _add_reading(router, service)
 
 
 def _add_reading(router: APIRouter, service: Service) -> None:
-    @router.get(
-        "/v1/clusters",
-        **describe(
-            "Closed clusters: who is together",
-            304, 403, 404, 416, needs="administrator", gives=_OBJECT,
-        ),
-    )  # fmt: skip
-    async def clusters(request: Request) -> Response:
-        check_admin(request, service.settings.admin_token)
-        return answer(service.find("clusters"), request.headers, cache=_PRIVATE)
-
     told = describe(
         "Sums over everybody, for Prometheus",
         403,
@@ -44,7 +36,8 @@ def _add_reading(router: APIRouter, service: Service) -> None:
     @router.get("/metrics", **told)
     async def metrics(request: Request) -> Response:
         check_admin(request, service.settings.admin_token)
-        return PlainTextResponse(service.metrics.text(_gauges(service)), media_type=_TEXT)
+        told = service.metrics.text(_gauges(service), _counters(service))
+        return PlainTextResponse(told, media_type=_TEXT)
 
 
 def _add_building(router: APIRouter, service: Service) -> None:
@@ -65,7 +58,7 @@ def _add_building(router: APIRouter, service: Service) -> None:
     async def rebuild(request: Request) -> Response:
         admitted(request)
         service.collecting()
-        if not service.builder.start():
+        if not service.build():
             raise Refused(409, "a release is being built already")
         return JSONResponse(service.builder.last, 202)
 
@@ -80,24 +73,51 @@ def _add_building(router: APIRouter, service: Service) -> None:
         return JSONResponse(
             {
                 **figures,
-                "collection": service.digest,
+                "collection": service.collection_digest,
                 "stored_since_start": service.metrics.stored,
                 "commits_since_start": store.writer.commits,
+                "least_people": service.settings.least_people,
+                "served": service.served(),
                 "build": service.builder.last,
             }
         )
 
 
-def _gauges(service: Service) -> list[tuple[str, str, float]]:
-    size = service.published_bytes
-    gauges: list[tuple[str, str, float]] = [
-        ("discreet_published_bytes", "The size of what is served.", size)
+def _add_reload(router: APIRouter, service: Service) -> None:
+    told = describe(
+        "Closed clusters: the directory's file is looked at again",
+        403,
+        404,
+        422,
+        needs="administrator",
+        gives={"type": "object", "properties": {"reloaded": {"type": "boolean"}}},
+    )
+
+    @router.post("/v1/admin/reload", **told)
+    async def reload(request: Request) -> Response:
+        check_admin(request, service.settings.admin_token)
+        collector = service.collector
+        if not isinstance(collector, ClosedCollector):
+            raise Refused(404, "this service has no directory: it does not collect closed clusters")
+        try:
+            newer = await run_in_threadpool(collector.reload)
+        except InputError as error:
+            raise Refused(422, error.reason) from None
+        if newer:
+            service.adopt(collector)
+        return JSONResponse({"reloaded": newer})
+
+
+def _gauges(service: Service) -> list[Figure]:
+    return [("discreet_published_bytes", "The size of what is served.", service.published_bytes)]
+
+
+def _counters(service: Service) -> list[Figure]:
+    if service.store is None:
+        return []
+    writer = service.store.writer
+    return [
+        ("discreet_commits_total", "Transactions.", writer.commits),
+        ("discreet_commit_changes_total", "Changes in them.", writer.changes),
+        ("discreet_commit_failures_total", "Transactions that failed.", writer.failures),
     ]
-    if service.store is not None:
-        writer = service.store.writer
-        gauges += [
-            ("discreet_commits", "Transactions since the start.", writer.commits),
-            ("discreet_commit_changes", "Changes in them.", writer.changes),
-            ("discreet_commit_failures", "Transactions that failed.", writer.failures),
-        ]
-    return gauges

@@ -20,7 +20,7 @@ from discreet.serve._requests import (
     said_otherwise,
     unknown_capability,
 )
-from discreet.serve._service import LARGEST_BATCH, Service
+from discreet.serve._service import LARGEST_BATCH, LIMITED, Service
 from discreet.serve._store import Change, Claim, Enrol, Forget, Put, Withdraw
 
 _OBJECT = {"type": "object"}
@@ -70,7 +70,7 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
     async def enrol(request: Request) -> Response:
         service.collecting()
         host = network_of(request.client.host) if request.client else ""
-        service.limit("address", service.enrolments, host)
+        service.limit("enrolment", service.enrolments, host)
         capability = make_capability()
         digest = capability_digest(capability)
         await service.write([Enrol(digest)])
@@ -202,7 +202,7 @@ def _admitted(service: Service, digest: bytes, enrolled: set[bytes]) -> bytes | 
         return unknown_capability().reason
     if service.capabilities.wait(digest):
         service.metrics.limited["capability"] += 1
-        return "too many requests: limited per capability"
+        return LIMITED["capability"]
     return digest
 
 

@@ -51,7 +51,7 @@ def _offer(
 
 
 def _add_health(router: APIRouter, service: Service) -> None:
-    @router.get("/", **describe("What is here", gives=_OBJECT))
+    @router.get("/v1", **describe("What is here", gives=_OBJECT))
     async def index() -> Response:
         kind = None if service.collector is None else service.collector.kind
         told = {"service": "discreet", "version": __version__, "collects": kind}

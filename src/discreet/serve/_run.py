@@ -47,6 +47,14 @@ class Server:
         at = f"[{host}]" if ":" in host else host
         self.url = f"http://{at}:{self._socket.getsockname()[1]}"
 
+    def __str__(self) -> str:
+        return self.url
+
+    def figures(self) -> dict[str, int]:
+        """How many are enrolled and how many reports are stored, under these terms and in all."""
+        found: dict[str, int] = self.app.state.service.figures()
+        return found
+
     def run(self) -> None:
         """Serve until `stop`; requests under way are finished, and what was sent is stored."""
         try:
@@ -65,7 +73,7 @@ def run(
     port: int = 8000,
     *,
     proxies: str | None = None,
-    ready: Callable[[str], None] = lambda _: None,
+    ready: Callable[[Server], None] = lambda _: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; see `Server`.
 
@@ -74,7 +82,7 @@ def run(
         host: The address to listen at.
         port: The port; 0 for any free one.
         proxies: See `Server`.
-        ready: Told the URL as soon as connections are taken.
+        ready: Given the server as soon as connections are taken; as text it is its URL.
 
     Raises:
         InputError: See `Server`.
@@ -85,7 +93,7 @@ def run(
     # uvicorn raises the signal again when it is done; to end well is not to die of it.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.stop())
-    ready(server.url)
+    ready(server)
     server.run()
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import logging
 import queue
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from discreet.domain import InputError
+from discreet.serve._build_folders import remove_leftovers
 from discreet.serve._builder import Builder
+from discreet.serve._collectors import Collects
 from discreet.serve._metrics import Metrics
 from discreet.serve._published import Representation, open_release
 from discreet.serve._rates import Buckets
@@ -29,6 +32,11 @@ _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
 _DOWN = "what was sent cannot be stored now; nothing was; try again"
 _PUBLISHES = "this service publishes a release and collects nothing"
+LIMITED = {
+    "capability": "too many requests with this capability",
+    "enrolment": "too many enrolments from this address",
+}
+"""What is said to whom passes a limit, by its name."""
 _ABSENT = {"release": "no release has been built yet", "collection": _PUBLISHES}
 
 
@@ -55,16 +63,70 @@ class Service:
         self._known: set[bytes] = set()
         self._announced: dict[str, Representation] = {}
         self._published: dict[str, Representation] = {}
+        self._built_at: str | None = None
         if settings.release.is_file():
             publish = open_release if self.collector is None else self.collector.publish
             self._published = publish(settings.release)
         if self.collector is not None and settings.database is not None:
-            # Asked for with every upload, and the same every time.
-            self.digest, self.largest = self.collector.digest, self.collector.largest
-            self.bodies = Bodies(max(_BODIES_BYTES, 4 * self.largest))
-            self._announced = self.collector.announced()
+            remove_leftovers(settings.release)
             self.store = Store(settings.database)
-            self.store.add_collection(self.digest, self.collector.document)
+            try:
+                self.adopt(self.collector)
+            except BaseException:
+                self.store.close()
+                raise
+
+    def adopt(self, collector: Collects) -> None:
+        """Collect under these parameters from now on; what was sent under others stays stored.
+
+        Raises:
+            InputError: Reports of a later epoch of the same terms are stored; nothing changed.
+        """
+        store, document = self.collecting(), collector.document
+        if not self.settings.allow_older_epoch:
+            _check_epoch(document, store.latest_epoch(document))
+        announced = collector.announced()
+        store.add_collection(collector.digest, document)
+        self.collector, self._announced = collector, announced
+        # Asked for with every upload, and the same every time.
+        self.digest, self.largest = collector.digest, collector.largest
+        self.bodies = Bodies(max(_BODIES_BYTES, 4 * self.largest))
+
+    @property
+    def collection_digest(self) -> str:
+        """What clients call the collection, where its protocol has a name for it."""
+        told = getattr(getattr(self.collector, "collection", None), "digest", None)
+        return told if isinstance(told, str) else self.digest
+
+    def figures(self) -> dict[str, int]:
+        """How many reports are stored: see `Store.figures`; nothing where nothing is collected."""
+        return {} if self.store is None else self.store.figures(self.digest)
+
+    def build(self) -> bool:
+        """Begin to build a release; False if one is being built.
+
+        Raises:
+            Refused: 404; this service does not collect.
+        """
+        store = self.collecting()
+        assert self.collector is not None
+        return self.builder.start(self.collector, store)
+
+    def served(self) -> dict[str, Any] | None:
+        """What is served: its method and SHA-256, and when it was built if it was since the start.
+
+        None if there is nothing yet.
+        """
+        if not self._published:
+            return None
+        about = self._published.get("about")
+        told = json.loads(about.plain.read(0, about.plain.size)) if about else {}
+        largest = max(self._published.values(), key=lambda each: each.plain.size)
+        return {
+            "method": told.get("method"),
+            "sha256": told.get("sha256", largest.digest),
+            "built": self._built_at or "before the start",
+        }
 
     def find(self, name: str) -> Representation:
         """What is offered by this name; of two catalogues the one that is collected on.
@@ -93,7 +155,7 @@ class Service:
         return self.store
 
     def limit(self, what: str, buckets: Buckets, key: Hashable) -> None:
-        """Take one from a bucket.
+        """Take one from a bucket; `what` is the name of the limit.
 
         Raises:
             Refused: 429; it is empty.
@@ -101,8 +163,7 @@ class Service:
         wait = buckets.wait(key)
         if wait:
             self.metrics.limited[what] += 1
-            headers = {"retry-after": str(wait)}
-            raise Refused(429, f"too many requests: limited per {what}", headers)
+            raise Refused(429, LIMITED[what], {"retry-after": str(wait)})
 
     async def admit(self, digest: bytes) -> None:
         """Let only an enrolled capability go on; writing asks again.
@@ -180,3 +241,13 @@ class Service:
     def _publish(self, published: dict[str, Representation]) -> None:
         # One assignment: every request sees the old release or the new one, whole.
         self._published = published
+        self._built_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _check_epoch(document: Mapping[str, Any], latest: int | None) -> None:
+    epoch = document["epoch"]
+    if latest is not None and epoch < latest:
+        raise InputError(
+            f"epoch {epoch:,} is over: the database has reports of epoch {latest:,} under the same "
+            f"terms; go on with --term epoch={latest}, or go back with --allow-older-epoch"
+        )

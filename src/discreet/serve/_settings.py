@@ -12,6 +12,10 @@ from discreet.serve._rates import Rate
 _SHORTEST_TOKEN = 16
 _MOST_A_BATCH = 200
 
+LEAST_PEOPLE = 50
+"""A release of fewer is not built unless an operator asks for it: it would be noise, or too near
+to the few who sent something."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -28,17 +32,22 @@ class Settings:
         enrolments: Enrolments from one address.
         batch: The most reports in one request.
         body_seconds: How long a request's body may take to arrive.
+        least_people: From fewer reports no release is built, and what is served stays.
+        allow_older_epoch: Collect for an epoch though the database has reports of a later one of
+            the same terms.
     """
 
     release: Path
     collector: Collects | None = None
     database: str | None = field(default=None, repr=False)
     admin_token: str | None = field(default=None, repr=False)
-    per_address: Rate = field(default=Rate(600, 200), kw_only=True)
-    per_capability: Rate = field(default=Rate(30, 20), kw_only=True)
-    enrolments: Rate = field(default=Rate(30, 30), kw_only=True)
+    per_address: Rate = field(default=Rate.a_minute(600), kw_only=True)
+    per_capability: Rate = field(default=Rate.a_minute(30), kw_only=True)
+    enrolments: Rate = field(default=Rate.a_minute(30), kw_only=True)
     batch: int = field(default=100, kw_only=True)
     body_seconds: float = field(default=30.0, kw_only=True)
+    least_people: int = field(default=LEAST_PEOPLE, kw_only=True)
+    allow_older_epoch: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if (self.collector is None) != (self.database is None):
@@ -47,6 +56,8 @@ class Settings:
             raise InputError("there is no release here to publish", path=self.release)
         if not 1 <= self.batch <= _MOST_A_BATCH:
             raise InputError(f"a batch is 1 to {_MOST_A_BATCH:,} reports")
+        if self.least_people < 1:
+            raise InputError("a release is built from 1 person or more")
         check_token(self.admin_token)
 
 

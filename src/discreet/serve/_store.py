@@ -7,16 +7,27 @@ that a thousand uploads a second need not be a thousand flushes.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, func, insert, make_url, select, text
+from sqlalchemy import (
+    Engine,
+    create_engine,
+    event,
+    func,
+    insert,
+    make_url,
+    select,
+    text,
+)
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from discreet.domain import InputError
 from discreet.serve._tables import VERSION, about, collections, metadata, people, reports
@@ -45,6 +56,8 @@ __all__ = [
 
 _PAGE = 200
 _READERS = 4
+_PATIENCE = 30
+"""Seconds that SQLite waits for others."""
 
 
 def database_url(told: str) -> URL:
@@ -79,14 +92,14 @@ class Store:
     """
 
     def __init__(self, url: str) -> None:
-        self._engine = _engine(database_url(url))
+        place = database_url(url)
+        self._engine = _engine(place)
         try:
             metadata.create_all(self._engine)
             self._check_version()
         except SQLAlchemyError as error:
             self._engine.dispose()
-            reason = type(error).__name__
-            raise InputError(f"the database cannot be opened: {reason}") from None
+            raise _unusable(place, error) from None
         self._writer = GroupWriter(self._engine)
 
     @property
@@ -113,6 +126,26 @@ class Store:
             if connection.execute(known).first() is None:
                 row = {"digest": digest, "content": json.dumps(content)}
                 connection.execute(insert(collections), row)
+
+    def latest_epoch(self, content: Mapping[str, Any]) -> int | None:
+        """The last epoch of which reports are stored, of terms that are otherwise the same."""
+        used = select(reports.c.collection).distinct()
+        asked = select(collections.c.content).where(collections.c.digest.in_(used))
+        with self._engine.connect() as connection:
+            found = [json.loads(told) for (told,) in connection.execute(asked)]
+        wanted = _but_epoch(content)
+        return max((told["epoch"] for told in found if _but_epoch(told) == wanted), default=None)
+
+    def note_built(self, digest: str) -> None:
+        """A file with this SHA-256 is the service's own work, now or soon."""
+        with self._engine.begin() as connection:
+            if connection.execute(_built(digest)).first() is None:
+                connection.execute(insert(about), {"name": _built_name(digest), "value": digest})
+
+    def has_built(self, digest: str) -> bool:
+        """Whether a file is the service's own work."""
+        with self._engine.connect() as connection:
+            return connection.execute(_built(digest)).first() is not None
 
     def is_enrolled(self, digest: bytes) -> bool:
         """Whether a capability with this digest was given out and not taken back."""
@@ -182,12 +215,33 @@ class Store:
                 raise InputError(f"the database has tables of version {found}, not {VERSION}")
 
 
+def _but_epoch(content: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name != "epoch"}
+
+
+def _built_name(digest: str) -> str:
+    return f"built {digest[:32]}"
+
+
+def _built(digest: str) -> Any:
+    return select(about.c.value).where(about.c.name == _built_name(digest))
+
+
+def _unusable(place: URL, error: SQLAlchemyError) -> InputError:
+    """What SQLite says of its file holds nothing of what people sent; others are told by class."""
+    if place.drivername == "sqlite" and isinstance(error, DBAPIError):
+        return InputError(f"cannot be used as a database: {error.orig}", path=str(place.database))
+    return InputError(f"the database cannot be opened: {type(error).__name__}")
+
+
 def _engine(url: URL) -> Engine:
     # Parameters never appear in errors: they are what people sent.
     options: dict[str, Any] = {"hide_parameters": True, "pool_size": _READERS, "max_overflow": 2}
     if url.drivername != "sqlite":
         return create_engine(url, pool_pre_ping=True, **options)
-    _make_private(Path(str(url.database)))
+    path = Path(str(url.database))
+    _make_private(path)
+    _check_ours(path)
     engine = create_engine(url, **options)
     event.listen(engine, "connect", _prepare_sqlite)
     return engine
@@ -201,10 +255,23 @@ def _make_private(path: Path) -> None:
         raise InputError(f"cannot be opened: {error.strerror or error}", path=path) from None
 
 
+def _check_ours(path: Path) -> None:
+    """Read alone, so that a file which is somebody else's stays as it is."""
+    place = f"{path.resolve().as_uri()}?mode=ro"
+    asked = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    try:
+        with contextlib.closing(sqlite3.connect(place, _PATIENCE, uri=True)) as connection:
+            found = {name for (name,) in connection.execute(asked)}
+    except sqlite3.Error as error:
+        raise InputError(f"cannot be used as a database: {error}", path=path) from None
+    if found and about.name not in found:
+        raise InputError("is a database of something else; name a new file", path=path)
+
+
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
     for pragma in (
-        "busy_timeout = 30000",
+        f"busy_timeout = {_PATIENCE * 1000}",
         "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",

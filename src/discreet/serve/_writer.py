@@ -156,19 +156,24 @@ class GroupWriter:
             return self._closed and not self._waiting
 
     def _do(self, jobs: Sequence[_Job]) -> None:
+        # Whoever asked may have gone: theirs is written all the same, and nobody is told. From here
+        # on no future can be cancelled, so that telling cannot fail.
+        waiting = [job.done.set_running_or_notify_cancel() for job in jobs]
         try:
             results = self._write([change for job in jobs for change in job.changes])
         except Exception as error:  # noqa: BLE001  (whatever it was, those who wait are told)
             self._drop_connection()
             self.failures += 1
             self.healthy = False
-            for job in jobs:
-                job.done.set_exception(error)
+            for job, waits in zip(jobs, waiting, strict=True):
+                if waits:
+                    job.done.set_exception(error)
             return
         self.healthy = True
         begin = 0
-        for job in jobs:
-            job.done.set_result(results[begin : begin + len(job.changes)])
+        for job, waits in zip(jobs, waiting, strict=True):
+            if waits:
+                job.done.set_result(results[begin : begin + len(job.changes)])
             begin += len(job.changes)
 
     def _tidy(self) -> None:

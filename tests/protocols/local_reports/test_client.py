@@ -70,12 +70,40 @@ def test_the_running_total_is_kept_over_epochs_and_collections(tmp_path: Path) -
 def test_a_limit_is_not_passed(tmp_path: Path) -> None:
     state = tmp_path / "state"
     LocalClient(make_collection(40), state, limit=1.0).report(_RATINGS)
-    before = state.read_bytes()
     greedy = LocalClient(make_collection(40, epoch=2), state, limit=1.5)
+    assert not greedy.is_within_limit
     with pytest.raises(InputError, match=r"epsilon to 2, past your limit of 1.5"):
         greedy.report(_RATINGS)
-    assert state.read_bytes() == before
+    assert greedy.spent.reports == 1
     assert LocalClient(make_collection(40), state, limit=1.0).report({}).epoch == 1
+
+
+def test_a_limit_is_remembered_until_another_is_set(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    second = make_collection(40, epoch=2)
+    assert LocalClient(second, state).limit is None
+    # Looking ahead writes nothing; a report that is refused is remembered for its limit.
+    assert LocalClient(second, state, limit=0.5).limit == 0.5
+    assert not state.exists()
+    with pytest.raises(InputError, match=r"past your limit of 0\.5"):
+        LocalClient(second, state, limit=0.5).report(_RATINGS)
+    assert LocalClient(second, state).limit == 0.5
+    with pytest.raises(InputError, match=r"past your limit of 0.5; .* stays until you set another"):
+        LocalClient(second, state).report(_RATINGS)
+    LocalClient(second, state, limit=1.0).report(_RATINGS)
+    third = LocalClient(make_collection(40, epoch=3), state)
+    assert (third.limit, third.is_within_limit, third.spent.reports) == (1.0, False, 1)
+    with pytest.raises(InputError, match="past your limit of 1;"):
+        third.report(_RATINGS)
+    assert third.spent.reports == 1
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+def test_about_how_large_a_report_is(tmp_path: Path, mechanism: str, epsilon: float) -> None:
+    client = LocalClient(make_collection(5000, mechanism, epsilon), tmp_path / "state")
+    size = len(json.dumps(client.report(_RATINGS).as_json()))
+    assert client.usual_bytes == pytest.approx(size, rel=0.06, abs=150)
 
 
 def test_an_answer_once_drawn_is_never_redrawn(tmp_path: Path) -> None:
@@ -147,6 +175,8 @@ def test_whether_a_report_is_sent_does_not_depend_on_the_ratings(tmp_path: Path)
     [
         ({"reports": 3}, "the kept reports are damaged"),
         ({"events": {}}, "the events are damaged"),
+        ({"limit": "much"}, "the limit is damaged"),
+        ({"limit": -1}, "the limit is damaged"),
         ({"events": [{"kind": "dice"}]}, "not a kind of spend"),
     ],
 )

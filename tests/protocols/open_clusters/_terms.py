@@ -8,7 +8,8 @@ import numpy as np
 
 from discreet.domain import Catalog, Scale
 from discreet.privacy import SeededRandomness
-from discreet.protocols.open_clusters.client import History, Terms
+from discreet.protocols.obfuscation.client import History, Terms
+from discreet.protocols.obfuscation.messages import SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
 
 FIVE_STARS = Scale(1, 5)
@@ -37,9 +38,10 @@ def obfuscated(collection: Collection, count: int, seed: int = 0, **told: Any) -
     randomness = SeededRandomness(f"upload {seed}")
     sent = History().advance(*own, collection, Terms.of(collection, **told), randomness).sent
     value = collection.cluster_hash.value(*(sent if collection.hash_on == "obfuscated" else own))
-    return Upload(collection.digest, value, "obfuscated", *sent)
+    return Upload(collection.digest, value, SentRatings("obfuscated", *sent))
 
 
 def revealed(collection: Collection, items: Any, codes: Any) -> Upload:
     own = np.array(items, np.int32), np.array(codes, np.uint8)
-    return Upload(collection.digest, collection.cluster_hash.value(*own), "revealed", *own)
+    value = collection.cluster_hash.value(*own)
+    return Upload(collection.digest, value, SentRatings("revealed", *own))

@@ -14,7 +14,8 @@ from scipy import stats
 from discreet.domain import InputError, OwnRatings
 from discreet.domain.cluster_hash import from_grid
 from discreet.privacy import SeededRandomness
-from discreet.protocols.open_clusters.client import History, OpenClient, Terms
+from discreet.protocols.obfuscation.client import History, Terms
+from discreet.protocols.open_clusters.client import OpenClient
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import read_upload
 from protocols.open_clusters._terms import FIVE_STARS, person, terms
@@ -146,7 +147,9 @@ def test_what_is_taken_back_stays_as_a_fake(tmp_path: Path) -> None:
     first = sent_codes(made.report(own(items, codes)))
     second = sent_codes(made.report(own(items[10:], codes[10:])))
     assert second == first
-    assert made.standing().true == 40
+    standing = made.standing()
+    assert standing.true == 40 and standing.taken_back == 10
+    assert f"{standing.taken_back} more were when they were sent" in standing.sentences()[1]
 
 
 def test_changed_ratings_take_fakes_along(tmp_path: Path) -> None:

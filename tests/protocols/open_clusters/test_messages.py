@@ -12,6 +12,7 @@ import pytest
 from discreet.domain import PRESENCE, InputError, Scale
 from discreet.privacy import Guarantee, Unit
 from discreet.protocols.common import numbers_text
+from discreet.protocols.obfuscation.messages import SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import read_upload
 from protocols.open_clusters._terms import FIVE_STARS, catalog_of, obfuscated, revealed, terms
@@ -101,7 +102,7 @@ def test_uploads_come_back() -> None:
     for sent in (
         obfuscated(told, 50),
         revealed(told, [3, 7, 9], [4, 0, 2]),
-        Upload(told.digest, 200, "none", np.empty(0, np.int32), np.empty(0, np.uint8)),
+        Upload(told.digest, 200, SentRatings.none()),
     ):
         found = read_upload(told, through_text(sent))
         assert (found.hash, found.ratings, found.collection) == (
@@ -147,9 +148,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("change", "complaint"), WRONG)
 def test_bad_uploads_are_refused(change: dict[str, Any], complaint: str) -> None:
     told = terms()
-    good = Upload(
-        told.digest, 9, "obfuscated", np.arange(100, dtype=np.int32), np.ones(100, np.uint8)
-    )
+    ones = np.ones(100, np.uint8)
+    sent = SentRatings("obfuscated", np.arange(100, dtype=np.int32), ones)
+    good = Upload(told.digest, 9, sent)
     assert read_upload(told, good.as_json()).hash == 9
     with pytest.raises(InputError, match=complaint) as refused:
         read_upload(told, good.as_json() | change)

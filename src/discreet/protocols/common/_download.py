@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
+from discreet.protocols.common._refusals import read_refusal
 
 _CHUNK = 1 << 18
 _TAG = re.compile(r'"([0-9a-f]{64})"')
@@ -87,9 +88,10 @@ class Download:
         return answer.length in (0, None)
 
     def _refused(self, answer: http.client.HTTPResponse) -> InputError:
-        status = answer.status
+        if answer.status >= 400:
+            return read_refusal(self._service.server, answer)
         answer.close()
-        return InputError(f"{self._service.server} has no release to fetch ({status})")
+        return InputError(f"{self._service.server} sent no release ({answer.status})")
 
 
 def _sha256(path: Path) -> str:

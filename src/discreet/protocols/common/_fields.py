@@ -112,6 +112,10 @@ class Fields:
             raise self._wrong(name, "finite numbers")
         return found
 
+    def nested(self, name: str, kind: str, names: tuple[str, ...]) -> Fields:
+        """An object in this one."""
+        return Fields(self._get(name), kind, names)
+
     def objects(self, name: str, most: int) -> list[Any]:
         """A list of at most `most` entries."""
         value = self._get(name)

@@ -43,11 +43,17 @@ class StateFile:
             raise InputError("cannot be read as a client's state", path=self.path) from error
         if stat.S_IMODE(mode) & 0o077:
             raise InputError(
-                "a client's state is private; others may read this file: chmod 600", path=self.path
+                "others may read this file, which holds secrets: chmod 600", path=self.path
             )
         known = isinstance(told, dict) and told.get("version") == _VERSION
-        if not known or told.get("kind") != self.kind or not isinstance(told.get("state"), dict):
+        if not known or not isinstance(told.get("state"), dict):
             raise InputError(f"is no state of a '{self.kind}' client", path=self.path)
+        if told.get("kind") != self.kind:
+            raise InputError(
+                f"is no state of a '{self.kind}' client but of another protocol's; "
+                "each needs a file of its own",
+                path=self.path,
+            )
         return dict(told["state"])
 
     def write(self, state: dict[str, Any]) -> None:

@@ -23,10 +23,15 @@ from typing import Any
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.protocols.common._download import Download
+from discreet.protocols.common._refusals import Refusal
 from discreet.protocols.common._state import StateFile
+
+__all__ = ["Refusal", "ServiceClient"]
 
 _MOST_BYTES = 1 << 28
 _KEY = "service"
+_PORTS = {"http": 80, "https": 443}
+_VOID, _NOTHING = 401, 404
 _TRIES = 3
 
 
@@ -53,21 +58,22 @@ class ServiceClient:
         insecure: bool = False,
         timeout: float = 60.0,
     ) -> None:
-        self.server = server.rstrip("/")
-        parts = urllib.parse.urlsplit(self.server)
-        host = parts.hostname
+        parts = urllib.parse.urlsplit(server.strip())
+        host, port = parts.hostname, _port(parts)
         wrong = parts.query or parts.fragment or parts.username or parts.password
-        if parts.scheme not in ("http", "https") or host is None or wrong:
+        if parts.scheme not in _PORTS or host is None or wrong:
             raise InputError("a server is a URL like https://example.org")
         if parts.scheme == "http" and not insecure and not _is_here(host):
             raise InputError(f"http:// to {host} is readable on the way; use https://")
-        self._prefix = parts.path
+        self._prefix = parts.path.rstrip("/")
+        # One spelling for one server. Not so for localhost and 127.0.0.1: the first may be ::1 as
+        # well, where another's program may listen, and would be sent the capability.
+        named = f"[{host}]" if ":" in host else host
+        there = "" if port in (None, _PORTS[parts.scheme]) else f":{port}"
+        self.server = f"{parts.scheme}://{named}{there}{self._prefix}"
         secure = parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        try:
-            self._connection = kind(host, parts.port, timeout=timeout)
-        except ValueError:
-            raise InputError("a server is a URL like https://example.org:8000") from None
+        self._connection = kind(host, port, timeout=timeout)
         self._path = None if state is None else Path(state)
         self._collection: dict[str, Any] | None = None
 
@@ -109,42 +115,60 @@ class ServiceClient:
         """The scale that ratings live on."""
         return Scale.parse(str(self._object("GET", "/v1/catalog").get("scale")))
 
-    def enroll(self) -> None:
-        """Get a capability and keep it; nothing happens if there is one already."""
+    def enroll(self) -> bool:
+        """Get a capability and keep it: False if there is one already that the server knows.
+
+        One that the server does not know any more is replaced; what the protocol's client
+        remembers stays.
+        """
         file = self._file()
-        if self._known(file.read()) is not None:
-            return
+        held = self._known(file.read())
+        if held is not None and self._is_valid(held):
+            return False
         capability = self._object("POST", "/v1/enrolments").get("capability")
         if not isinstance(capability, str):
             raise InputError(f"{self.server} sent no capability")
         with file.change() as state:
             state[_KEY] = {"server": self.server, "capability": capability}
+        return True
 
     @property
     def enrolled(self) -> bool:
         """Whether the person's file has a capability for this server."""
         return self._known(self._file().read()) is not None
 
+    def check_enrolled(self) -> None:
+        """Go on only if the person's file has a capability for this server.
+
+        Raises:
+            InputError: It has none, or had one and left.
+        """
+        self._capability()
+
     def report(self, message: Mapping[str, Any]) -> None:
         """Send a message in place of the last one; it is on the server's disk when this returns."""
-        self._ask("PUT", "/v1/report", json.dumps(message).encode(), self._capability())
+        self._use("PUT", "/v1/report", json.dumps(message).encode())
 
     def sent(self) -> dict[str, Any]:
-        """What the server has of this person."""
-        return self._object("GET", "/v1/report", secret=self._capability())
+        """What the server has of this person.
+
+        Raises:
+            Refusal: 404; it has nothing.
+        """
+        return self._parsed(self._use("GET", "/v1/report"))
 
     def withdraw(self) -> None:
         """Delete what was sent; the capability stays."""
-        self._ask("DELETE", "/v1/report", secret=self._capability())
+        self._use("DELETE", "/v1/report")
 
     def delete(self) -> None:
         """Delete what was sent and the capability, at the server first and then here.
 
         What the protocol's client remembers stays: it keeps count of what was ever told.
         """
-        self._ask("DELETE", "/v1/enrolment", secret=self._capability())
+        self._use("DELETE", "/v1/enrolment")
         with self._file().change() as state:
-            state.pop(_KEY, None)
+            state[_KEY] = {"left": self.server}
 
     def fetch_release(self, path: str | os.PathLike[str]) -> bool:
         """Bring a file up to the release that is served: False if it was so already.
@@ -160,13 +184,13 @@ class ServiceClient:
         """Closed clusters: everybody's keys; the protocol's client checks who signed them."""
         return self._ask("GET", "/v1/directory")
 
-    def clusters(self, token: str) -> dict[str, Any]:
-        """For the administrator: who is together in closed clusters."""
-        return self._object("GET", "/v1/clusters", secret=token)
-
     def rebuild(self, token: str) -> dict[str, Any]:
         """For the administrator: begin to build a release."""
         return self._object("POST", "/v1/admin/rebuild", secret=token)
+
+    def reload(self, token: str) -> dict[str, Any]:
+        """For the administrator: closed clusters' directory is looked at again."""
+        return self._object("POST", "/v1/admin/reload", secret=token)
 
     def statistics(self, token: str) -> dict[str, Any]:
         """For the administrator: the numbers."""
@@ -218,12 +242,36 @@ class ServiceClient:
             self._connection.close()
             raise InputError(f"{self.server} sent more than {_MOST_BYTES:,} bytes")
         if answer.status >= 300:
-            raise refusal(self.server, answer.status, content)
+            raise Refusal.of(self.server, answer, content)
         return content
 
-    def _object(self, method: str, path: str, *, secret: str | None = None) -> dict[str, Any]:
+    def _use(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Ask with the person's capability."""
         try:
-            told = json.loads(self._ask(method, path, secret=secret))
+            return self._ask(method, path, body, self._capability())
+        except Refusal as refused:
+            if refused.status != _VOID:
+                raise
+            raise refused.advised("discreet client enroll gets a new one") from None
+
+    def _is_valid(self, capability: str) -> bool:
+        """Whether the server knows a capability."""
+        try:
+            self._ask("GET", "/v1/report", secret=capability)
+        except Refusal as refused:
+            if refused.status == _NOTHING:
+                return True
+            if refused.status == _VOID:
+                return False
+            raise
+        return True
+
+    def _object(self, method: str, path: str, *, secret: str | None = None) -> dict[str, Any]:
+        return self._parsed(self._ask(method, path, secret=secret))
+
+    def _parsed(self, content: bytes) -> dict[str, Any]:
+        try:
+            told = json.loads(content)
         except (RecursionError, ValueError):
             told = None
         if not isinstance(told, dict):
@@ -237,29 +285,34 @@ class ServiceClient:
 
     def _known(self, state: Mapping[str, Any]) -> str | None:
         told = state.get(_KEY)
-        if told is None:
+        if told is None or (isinstance(told, dict) and "left" in told):
             return None
         if not isinstance(told, dict) or not isinstance(told.get("capability"), str):
             raise InputError("its capability is damaged", path=self._path)
         if told.get("server") != self.server:
-            raise InputError("is enrolled at another server; use a file a server", path=self._path)
+            raise InputError(
+                f"is enrolled at {told.get('server')}, not at {self.server}; name that server, or "
+                "use another file for this one",
+                path=self._path,
+            )
         return str(told["capability"])
 
     def _capability(self) -> str:
-        found = self._known(self._file().read())
+        state = self._file().read()
+        found = self._known(state)
+        if found is None and _KEY in state:
+            reason = "is not enrolled any more: what was sent with it was deleted"
+            raise InputError(f"{reason}; discreet client enroll begins anew", path=self._path)
         if found is None:
             raise InputError("is not enrolled yet: discreet client enroll", path=self._path)
         return found
 
 
-def refusal(server: str, status: int, content: bytes) -> InputError:
-    """The error for an answer that is no success, with the server's reason if it gave one."""
+def _port(parts: urllib.parse.SplitResult) -> int | None:
     try:
-        reason = str(json.loads(content)["reason"])[:200]
-    except (KeyError, RecursionError, TypeError, ValueError):
-        reason = ""
-    plain = "".join(letter for letter in reason if letter.isprintable())
-    return InputError(f"{server} refused ({status})" + (f": {plain}" if plain else ""))
+        return parts.port
+    except ValueError:
+        raise InputError("a server is a URL like https://example.org:8000") from None
 
 
 def _is_here(host: str) -> bool:

@@ -1,27 +1,31 @@
-"""A person's side: one key pair, one frozen hash value an epoch, tags for whoever is new."""
+"""A person's side: one key pair, one frozen hash value an epoch, tags, ratings among fakes."""
 
 from __future__ import annotations
 
 import base64
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from discreet.domain import InputError
+from discreet.domain import InputError, OwnRatings
 from discreet.protocols.closed_clusters.client._pairs import Progress, pair_tags
 from discreet.protocols.closed_clusters.messages import (
     CHAIN_START,
     PROTOCOL,
     Collection,
     Directory,
+    Report,
     TagUpload,
     agree,
     key_info,
     public_bytes,
 )
 from discreet.protocols.common import StateFile, bytes_text
+from discreet.protocols.obfuscation.client import Obfuscator, Standing, read_own, standing
+from discreet.protocols.obfuscation.messages import Obfuscation, SentRatings
 
 
 class Client:
@@ -30,25 +34,28 @@ class Client:
     Args:
         path: The client's own file; made if there is none.
         authority: The directory authority's Ed25519 public key, given by the authority itself and
-            not by the server. It is pinned: the file remembers it and never takes another.
+            not by the server. It is pinned: the file remembers it and never takes another. It may
+            be left out where the file has it.
 
     Raises:
-        InputError: The file is another protocol's, readable by others, or pins another authority.
+        InputError: The file is another protocol's, readable by others, or pins another authority
+            or none.
     """
 
-    def __init__(self, path: str | os.PathLike[str], authority: bytes) -> None:
-        if len(authority) != 32:
+    def __init__(self, path: str | os.PathLike[str], authority: bytes | None = None) -> None:
+        if authority is not None and len(authority) != 32:
             raise InputError("the authority's Ed25519 public key has 32 bytes")
-        self.authority = authority
         self._file = StateFile(path, PROTOCOL)
-        state = self._file.read()
-        if not state:
-            private = X25519PrivateKey.generate().private_bytes_raw()
-            state = {"private": bytes_text(private), "authority": bytes_text(authority)}
-            self._file.write(state)
-        if _bytes(state, "authority") != authority:
+        with self._file.change() as state:
+            if "private" not in state:
+                if authority is None:
+                    raise InputError("has no key yet: the authority's is needed first", path=path)
+                private = X25519PrivateKey.generate().private_bytes_raw()
+                state |= {"private": bytes_text(private), "authority": bytes_text(authority)}
+            self.authority = _bytes(state, "authority")
+            self._private = X25519PrivateKey.from_private_bytes(_bytes(state, "private"))
+        if authority not in (None, self.authority):
             raise InputError("this client's file pins another authority", path=path)
-        self._private = X25519PrivateKey.from_private_bytes(_bytes(state, "private"))
         self.public_key = public_bytes(self._private)
 
     def __repr__(self) -> str:
@@ -87,23 +94,75 @@ class Client:
                 it. Nothing was made.
         """
         with self._file.change() as state:
-            self._check_announced(collection, directory, state)
-            known = state if state.get("epoch") == directory.epoch else {}
-            slot, first = self._place(directory, known, since)
-            value = int(known.get("value", value))
-            tags = pair_tags(self._private, directory.since(first), value, progress)
-            made = TagUpload(directory.epoch, slot, first, tags, bytes(16))
-            sealed = self._sealed(collection, made)
-            state |= {
-                "epoch": directory.epoch,
-                "version": directory.version,
-                "hash": bytes_text(directory.hash_digest),
-                "value": value,
-                "slot": slot,
-                "stop": directory.slots,
-                "chain": bytes_text(directory.chain),
-            }
-        return sealed
+            return self._tagged(state, collection, directory, value, progress, since)
+
+    def report(
+        self,
+        collection: Collection,
+        directory: Directory,
+        own: Mapping[str, float] | OwnRatings,
+        *,
+        progress: Progress | None = None,
+        tags_only: bool = False,
+        reveal: bool = False,
+        **obfuscation: Any,
+    ) -> Report:
+        """The tags for the whole directory, and the ratings among made-up ones.
+
+        Args:
+            collection: What the server announces.
+            directory: The whole directory.
+            own: The person's ratings. Those at the first report of an epoch decide the hash value,
+                and the tags say that one until the next epoch.
+            progress: Told every few thousand keys.
+            tags_only: Send no ratings.
+            reveal: Send all true ratings and say so.
+            obfuscation: Further arguments of `Obfuscator`: stricter terms than the collection's.
+
+        Raises:
+            InputError: As `upload`; nothing is rated; or the terms cannot be used.
+        """
+        terms = _terms(collection)
+        items, codes = read_own(own, terms)
+        value = terms.cluster_hash.value(items, codes)
+        obfuscator = Obfuscator(terms, **obfuscation)
+        with self._file.change() as state:
+            tags = self._tagged(state, collection, directory, value, progress, 0)
+            if tags_only:
+                return Report(tags, SentRatings.none())
+            if reveal:
+                return Report(tags, SentRatings("revealed", items, codes))
+            return Report(tags, obfuscator.obfuscate(items, codes, state)[0])
+
+    def standing(self, collection: Collection) -> Standing:
+        """What was sent so far, for the person's own eyes."""
+        return standing(_terms(collection), self._file.read())
+
+    def _tagged(
+        self,
+        state: dict[str, Any],
+        collection: Collection,
+        directory: Directory,
+        value: int,
+        progress: Progress | None,
+        since: int | None,
+    ) -> TagUpload:
+        self._check_announced(collection, directory, state)
+        known = state if state.get("epoch") == directory.epoch else {}
+        slot, first = self._place(directory, known, since)
+        value = int(known.get("value", value))
+        tags = pair_tags(self._private, directory.since(first), value, progress)
+        made = TagUpload(directory.epoch, slot, first, tags, bytes(16))
+        state |= {
+            "epoch": directory.epoch,
+            "version": directory.version,
+            "hash": bytes_text(directory.hash_digest),
+            "value": value,
+            "slot": slot,
+            "stop": directory.slots,
+            "chain": bytes_text(directory.chain),
+        }
+        return self._sealed(collection, made)
 
     def _place(
         self, directory: Directory, known: dict[str, Any], since: int | None
@@ -152,6 +211,12 @@ class Client:
         except InputError as error:
             raise InputError(f"the server's key: {error}") from None
         return replace(upload, mac=upload.mac_under(key))
+
+
+def _terms(collection: Collection) -> Obfuscation:
+    if collection.ratings is None:
+        raise InputError("this collection takes tags alone, and no ratings")
+    return collection.ratings
 
 
 def _bytes(state: dict[str, Any], name: str) -> bytes:

@@ -18,6 +18,7 @@ from discreet.protocols.closed_clusters.messages._keys import (
     key_info,
     public_bytes,
 )
+from discreet.protocols.closed_clusters.messages._report import Report
 from discreet.protocols.closed_clusters.messages._tags import TAG_BYTES, TagUpload
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "VERSION",
     "Collection",
     "Directory",
+    "Report",
     "TagUpload",
     "agree",
     "chain_keys",

@@ -7,15 +7,16 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.domain import InputError
+from discreet.domain import Catalog, InputError
 from discreet.protocols.common import Fields, bytes_text
+from discreet.protocols.obfuscation.messages import TERMS_FIELDS, Obfuscation, read_terms
 
 PROTOCOL = "closed-clusters"
 VERSION = 1
 LONGEST_HASH = 16
 LAST_EPOCH = 2**53 - 1  # the largest that every JSON reader has exactly
 
-_FIELDS = ("protocol", "version", "authority", "server", "hash", "bits", "epoch")
+_FIELDS = ("protocol", "version", "authority", "server", "hash", "bits", "epoch", "ratings")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Collection:
         hash_digest: 32 bytes that stand for the public parameters of the hash.
         bits: The length of the hash value, 1 to 16.
         epoch: Within it everybody's hash value is frozen; from 1.
+        ratings: What is hashed, and how ratings hide that are sent beside the tags; None for tags
+            by themselves, of which no release comes.
     """
 
     authority: bytes
@@ -36,6 +39,7 @@ class Collection:
     hash_digest: bytes
     bits: int
     epoch: int
+    ratings: Obfuscation | None = None
 
     def __post_init__(self) -> None:
         for name in ("authority", "server", "hash_digest"):
@@ -45,6 +49,12 @@ class Collection:
             raise InputError(f"{PROTOCOL} collection: a hash has 1 to {LONGEST_HASH} bits")
         if not 1 <= self.epoch <= LAST_EPOCH:
             raise InputError(f"{PROTOCOL} collection: an epoch is a whole number from 1")
+        told = self.ratings
+        if told is not None and (told.hash_digest, told.bits) != (self.hash_digest, self.bits):
+            raise InputError(
+                f"{PROTOCOL} collection: the authority signed another hash than that of these "
+                "items, scale, bits and beacon"
+            )
 
     def as_json(self) -> dict[str, Any]:
         """The announcement."""
@@ -56,14 +66,19 @@ class Collection:
             "hash": bytes_text(self.hash_digest),
             "bits": self.bits,
             "epoch": self.epoch,
+            "ratings": None if self.ratings is None else self.ratings.terms_json(),
         }
 
     @classmethod
-    def from_json(cls, content: Any) -> Collection:
+    def from_json(cls, content: Any, catalog: Catalog | None = None) -> Collection:
         """Read one.
 
+        Args:
+            content: The announcement.
+            catalog: The items, where it speaks of ratings.
+
         Raises:
-            InputError: A field is missing, unknown or wrong.
+            InputError: A field is missing, unknown or wrong, or of another catalogue.
         """
         fields = Fields(content, f"{PROTOCOL} collection", _FIELDS)
         fields.choice("protocol", (PROTOCOL,))
@@ -74,9 +89,19 @@ class Collection:
             fields.content("hash", 32, 32),
             fields.whole("bits", 1, LONGEST_HASH),
             fields.whole("epoch", 1, LAST_EPOCH),
+            _read_ratings(fields, catalog),
         )
 
     def digest(self) -> bytes:
         """32 bytes that stand for the announcement: BLAKE2b of its JSON, keys sorted, no spaces."""
         text = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"))
         return hashlib.blake2b(text.encode(), digest_size=32, person=b"discreet closed").digest()
+
+
+def _read_ratings(fields: Fields, catalog: Catalog | None) -> Obfuscation | None:
+    if not fields.has("ratings"):
+        return None
+    if catalog is None:
+        raise InputError(f"{PROTOCOL} collection: it speaks of items, and there is no catalogue")
+    terms = fields.nested("ratings", f"{PROTOCOL} ratings", TERMS_FIELDS)
+    return Obfuscation(**read_terms(terms, catalog))

@@ -7,14 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from discreet.domain import InputError, OwnRatings
 from discreet.privacy import Event, Randomness, SystemRandomness, Unit, event_from_dict
 from discreet.privacy.accounting import FilterAccountant
 from discreet.protocols.common import StateFile
 from discreet.protocols.local_reports.client._draw import draw_report
-from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Report
+from discreet.protocols.local_reports.client._fakes import FakeCount
+from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Mechanism, Report
 
 _SLACK = 1e-9
+_ENVELOPE_BYTES = 250
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,8 @@ class LocalClient:
         state: The person's own file, or where it shall be. Without it the client has forgotten
             its answers: it would draw new ones, and could not count the old.
         limit: The most epsilon for each rating that all reports together may cost; a report that
-            would pass it is refused.
+            would pass it is refused. The state remembers it from the next report on, drawn or
+            refused; absent, the remembered one holds.
         randomness: For tests and experiments; from the operating system if absent.
     """
 
@@ -75,7 +80,7 @@ class LocalClient:
     ) -> None:
         if limit is not None and not limit >= 0:
             raise InputError(f"a limit is an epsilon from 0 on, not {limit:g}")
-        self.collection, self.limit = collection, limit
+        self.collection, self._limit = collection, limit
         self._file = state if isinstance(state, StateFile) else StateFile(state, PROTOCOL)
         self._randomness = randomness or SystemRandomness()
 
@@ -88,10 +93,34 @@ class LocalClient:
         return _spent(self._file, self._file.read())
 
     @property
+    def limit(self) -> float | None:
+        """The most epsilon for each rating: as told, or as remembered."""
+        return self._limit if self._limit is not None else self._remembered(self._file.read())
+
+    @property
     def cost(self) -> float:
-        """What `report` would add to each rating's epsilon: 0 if the answer is there already."""
+        """What `report` would add to each rating's epsilon: 0 if the answer is there already.
+
+        Raises:
+            InputError: The epoch is over.
+        """
         kept = self._kept(self._file.read())
         return 0.0 if kept is not None else self.collection.epsilon
+
+    @property
+    def is_within_limit(self) -> bool:
+        """Whether `report` would keep to the limit."""
+        return self._passed(self.limit, self.spent.per_rating + self.cost) is None
+
+    @property
+    def usual_bytes(self) -> int:
+        """About how large a report is as JSON: nearly the same for everybody."""
+        collection, size = self.collection, len(self.collection.catalog)
+        laplace = collection.mechanism is Mechanism.MODIFIED_LAPLACE
+        ways = 1 if laplace else collection.levels
+        law = FakeCount(size, ways, collection.epsilon / 2 if laplace else collection.epsilon)
+        values = size * law.odds / (1 + law.odds) * np.dtype(collection.number).itemsize
+        return _ENVELOPE_BYTES + round((size / 8 + values) * 4 / 3)
 
     def report(self, own: Mapping[str, float] | OwnRatings) -> Report:
         """The answers for this epoch: the first ever given, or new ones, on disk before they leave.
@@ -110,11 +139,12 @@ class LocalClient:
         collection = self.collection
         if not isinstance(own, OwnRatings):
             own = OwnRatings.onto(own, collection.catalog, collection.scale)
+        self._remember_limit()
         with self._file.change() as state:
             kept = self._kept(state)
             if kept is not None:
                 return kept
-            self._check_limit(_spent(self._file, state))
+            self._check_limit(self._remembered(state), _spent(self._file, state))
             drawn = draw_report(collection, own, self._randomness)
             state["events"] = [*state.get("events", []), collection.event.to_dict()]
             state["reports"] = state.get("reports", {}) | {collection.digest: drawn.as_json()}
@@ -140,14 +170,30 @@ class LocalClient:
             return None
         return Report.from_json(told, self.collection)
 
-    def _check_limit(self, spent: Spent) -> None:
-        if self.limit is None:
-            return
+    def _remember_limit(self) -> None:
+        """On disk before anything else: a report that is refused must not forget why."""
+        if self._limit is not None:
+            with self._file.change() as state:
+                state["limit"] = self._limit
+
+    def _remembered(self, state: dict[str, Any]) -> float | None:
+        found = state.get("limit")
+        number = isinstance(found, int | float) and not isinstance(found, bool)
+        if found is not None and not (number and found >= 0):
+            raise InputError("the limit is damaged", path=self._file.path)
+        return None if found is None else float(found)
+
+    def _passed(self, limit: float | None, after: float) -> float | None:
+        """The limit, if so much would pass it."""
+        return limit if limit is not None and after > limit * (1 + _SLACK) else None
+
+    def _check_limit(self, limit: float | None, spent: Spent) -> None:
         after = spent.per_rating + self.collection.epsilon
-        if after > self.limit * (1 + _SLACK):
+        passed = self._passed(limit, after)
+        if passed is not None:
             raise InputError(
                 f"this report would take each rating's epsilon to {after:g}, past your limit of "
-                f"{self.limit:g}; nothing was sent"
+                f"{passed:g}; nothing was drawn or sent. The limit stays until you set another"
             )
 
 

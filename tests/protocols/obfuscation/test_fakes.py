@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from discreet.domain import InputError
 from discreet.privacy import SeededRandomness
-from discreet.protocols.open_clusters.client import History, Terms
-from discreet.protocols.open_clusters.client._fakes import (
+from discreet.protocols.obfuscation.client import History, Terms
+from discreet.protocols.obfuscation.client._fakes import (
     choose_places,
     draw_codes,
     redraw_codes,
 )
-from discreet.protocols.open_clusters.messages import FAKES
+from discreet.protocols.obfuscation.messages import FAKES
 from protocols.open_clusters._terms import person, terms
 
 ALPHA = 1e-4
@@ -109,14 +107,12 @@ def test_fakes_that_keep_the_hash_are_still_around_the_mean() -> None:
 
 
 @pytest.mark.parametrize("kind", FAKES)
-def test_a_large_catalogue_takes_no_time(kind: str) -> None:
+def test_a_large_catalogue_gets_all_its_fakes(kind: str) -> None:
     told = terms(17_770, fakes=kind, fake_percent=200)
     own = person(17_770, 500)
     mine = Terms.of(told, popularity=np.arange(17_770.0))
     assert told.cluster_hash.value(*own) >= 0
-    begin = time.perf_counter()
     history = History().advance(*own, told, mine, SeededRandomness(9))
-    assert time.perf_counter() - begin < 1  # 3 ms, or 30 to keep the hash, on an idle core
     assert len(history.fake_items) == 1_000
 
 

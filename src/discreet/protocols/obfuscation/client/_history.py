@@ -19,17 +19,15 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.privacy import Randomness
 from discreet.privacy.noise import draw_below
-from discreet.protocols.open_clusters.client._fakes import (
-    Codes,
+from discreet.protocols.obfuscation.client._fakes import (
     HashKeeper,
-    Items,
     choose_places,
     draw_codes,
     redraw_codes,
 )
-from discreet.protocols.open_clusters.messages import Collection
+from discreet.protocols.obfuscation.messages import Codes, Items, Obfuscation
 
-_NAMES = ("true_items", "true_codes", "fake_items", "fake_codes", "met", "suppressed")
+_NAMES = ("true_items", "true_codes", "fake_items", "fake_codes", "met", "suppressed", "taken_back")
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Terms:
     least: int = 0
 
     @classmethod
-    def of(cls, collection: Collection, **told: Any) -> Terms:
+    def of(cls, collection: Obfuscation, **told: Any) -> Terms:
         """The collection's, but for what is told.
 
         Raises:
@@ -100,6 +98,7 @@ class History:
         met: Made-up ones whose item the person has rated since; they keep what was made up.
         suppressed: Rated, and never sent. A made-up rating may be on such an item as on any other:
             else, once fakes are everywhere, what is absent would be rated.
+        taken_back: Made-up ones that were true when they were first sent.
     """
 
     true_items: Items = field(default_factory=_no_items)
@@ -108,6 +107,7 @@ class History:
     fake_codes: Codes = field(default_factory=_no_codes)
     met: Items = field(default_factory=_no_items)
     suppressed: Items = field(default_factory=_no_items)
+    taken_back: Items = field(default_factory=_no_items)
 
     def __repr__(self) -> str:
         return "History(private)"
@@ -145,7 +145,7 @@ class History:
         self,
         items: Items,
         codes: Codes,
-        collection: Collection,
+        collection: Obfuscation,
         terms: Terms,
         randomness: Randomness,
     ) -> History:
@@ -181,7 +181,7 @@ class History:
         wanted = max(terms.fakes_for(int(added)), then.lacks(collection, terms))
         return then._with_fakes(wanted, now)
 
-    def lacks(self, collection: Collection, terms: Terms) -> int:
+    def lacks(self, collection: Obfuscation, terms: Terms) -> int:
         """How many more fakes such terms ask for, as far as there are items left for them."""
         sent = len(self.true_items) + len(self.fake_items)
         true = len(self.true_items) + len(self.met)
@@ -202,6 +202,7 @@ class History:
             true_codes=self.true_codes[~gone],
             fake_items=fake_items,
             fake_codes=fake_codes,
+            taken_back=np.union1d(self.taken_back, self.true_items[gone]).astype(np.int32),
         )
 
     def _with_changed(self, now: _Now) -> History:
@@ -247,7 +248,7 @@ class _Now:
 
     items: Items
     codes: Codes
-    collection: Collection
+    collection: Obfuscation
     terms: Terms
     randomness: Randomness
 

@@ -17,9 +17,8 @@ import numpy.typing as npt
 from discreet.domain.cluster_hash import ClusterHash
 from discreet.privacy import Randomness
 from discreet.privacy.noise import draw_below
+from discreet.protocols.obfuscation.messages import Codes, Items
 
-Items = npt.NDArray[np.int32]
-Codes = npt.NDArray[np.uint8]
 _Floats = npt.NDArray[np.float64]
 
 _TRIES = 256

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
-from discreet.protocols.open_clusters.messages import RATINGS, Collection, Upload
+from discreet.protocols.obfuscation.messages import RATINGS, Obfuscation, SentRatings
 
 Ints = npt.NDArray[np.int64]
 
@@ -21,12 +21,19 @@ _BLOCK = 1 << 21
 _MANY = 1 << 16
 
 
+class Placed(NamedTuple):
+    """What one person sent, and the bucket they are in."""
+
+    bucket: int
+    sent: SentRatings
+
+
 @dataclass(eq=False, repr=False)
 class Totals:
     """What uploads add up to.
 
     Attributes:
-        collection: Their public terms.
+        terms: Their public terms.
         keys: bucket * items + item, rising, of every pair that some upload had.
         sums: The standardised ratings of each pair, in parts of a code.
         counts: How many they are.
@@ -39,7 +46,7 @@ class Totals:
         kinds: How many uploads were obfuscated, revealed, and without ratings.
     """
 
-    collection: Collection
+    terms: Obfuscation
     keys: Ints
     sums: Ints
     counts: Ints
@@ -51,38 +58,32 @@ class Totals:
     kinds: Ints
 
     @classmethod
-    def of(cls, collection: Collection, uploads: Iterable[Upload]) -> Totals:
-        """Add up uploads as they come, in blocks."""
+    def of(cls, terms: Obfuscation, buckets: int, people: Iterable[Placed]) -> Totals:
+        """Add up what people sent as it comes, in blocks."""
         none = np.empty(0, np.int64)
-        sizes, raters, means, sent, mids = np.zeros((5, 1 << collection.bits), np.int64)
+        sizes, raters, means, sent, mids = np.zeros((5, buckets), np.int64)
         kinds = np.zeros(len(RATINGS), np.int64)
-        totals = cls(collection, none, none, none, sizes, raters, means, sent, mids, kinds)
-        for block in _blocks(uploads):
+        totals = cls(terms, none, none, none, sizes, raters, means, sent, mids, kinds)
+        for block in _blocks(people):
             totals.add(block)
         return totals
 
-    def add(self, uploads: Sequence[Upload]) -> None:
-        """Add one block of uploads.
-
-        Raises:
-            InputError: One of them was made for other terms.
-        """
-        if any(upload.collection != self.collection.digest for upload in uploads):
-            raise InputError("an upload was made for other terms than this collection's")
-        hashes = np.array([upload.hash for upload in uploads], np.int64)
-        kinds = np.array([RATINGS.index(upload.ratings) for upload in uploads])
-        lengths = np.array([len(upload.items) for upload in uploads])
-        items = np.concatenate([upload.items for upload in uploads]).astype(np.int64)
-        codes = np.concatenate([upload.codes for upload in uploads]).astype(np.int64)
-        owner = np.repeat(np.arange(len(uploads)), lengths)
-        code_sums = np.bincount(owner, codes, len(uploads)).astype(np.int64)
+    def add(self, people: Sequence[Placed]) -> None:
+        """Add one block."""
+        hashes = np.array([person.bucket for person in people], np.int64)
+        kinds = np.array([RATINGS.index(person.sent.kind) for person in people])
+        lengths = np.array([len(person.sent.items) for person in people])
+        items = np.concatenate([person.sent.items for person in people]).astype(np.int64)
+        codes = np.concatenate([person.sent.codes for person in people]).astype(np.int64)
+        owner = np.repeat(np.arange(len(people)), lengths)
+        code_sums = np.bincount(owner, codes, len(people)).astype(np.int64)
         rated = lengths > 0
-        means = np.zeros(len(uploads), np.int64)
+        means = np.zeros(len(people), np.int64)
         means[rated] = np.rint(code_sums[rated] * GRID / lengths[rated])
         values = np.rint((lengths[owner] * codes - code_sums[owner]) * (GRID / lengths[owner]))
-        self._merge(hashes[owner] * len(self.collection.catalog) + items, values.astype(np.int64))
+        self._merge(hashes[owner] * len(self.terms.catalog) + items, values.astype(np.int64))
         hidden = kinds == RATINGS.index("obfuscated")
-        middle = self.collection.parts * GRID // 2
+        middle = self.terms.parts * GRID // 2
         np.add.at(self.sizes, hashes, 1)
         np.add.at(self.raters, hashes[rated], 1)
         np.add.at(self.mean_sums, hashes, means)
@@ -103,12 +104,12 @@ class Totals:
             self.counts = np.add.reduceat(counts, begins)
 
 
-def _blocks(uploads: Iterable[Upload]) -> Iterator[list[Upload]]:
-    block: list[Upload] = []
+def _blocks(people: Iterable[Placed]) -> Iterator[list[Placed]]:
+    block: list[Placed] = []
     held = 0
-    for upload in uploads:
-        block.append(upload)
-        held += len(upload.items)
+    for person in people:
+        block.append(person)
+        held += len(person.sent.items)
         if held >= _BLOCK or len(block) >= _MANY:
             yield block
             block, held = [], 0

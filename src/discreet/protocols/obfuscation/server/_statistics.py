@@ -1,4 +1,4 @@
-"""What a release of open clusters says about the people in its buckets.
+"""What a release of clusters says about the people in its buckets.
 
 For a bucket and an item, c is how many uploads have the item for each that has not: the bucket is
 (c, 2)-diverse, and a person in it can deny having rated the item the better the smaller c is.
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.protocols.open_clusters.messages import PROTOCOL
 from discreet.release import Release
 
 EDGES = tuple(round(0.1 * step, 1) for step in range(21))
@@ -32,11 +31,11 @@ class Statistics:
         hash_only: Without ratings.
         buckets: How many there are.
         empty: How many of them have nobody.
-        withheld: How many have somebody, and are published by their size alone.
+        withheld: How many have somebody, and are published by their size alone or not at all.
         smallest: The size of the smallest bucket that has anybody.
         largest: The size of the largest.
-        mean_size: Of all buckets.
-        size_variance: Of all buckets.
+        mean_size: Of all buckets that are published.
+        size_variance: Of them.
         c_edges: Where the bins of the histograms begin; the last has no end.
         c_histogram: Pairs of bucket and item by c, over the buckets that are shown.
         c_typical: Items by c in the bucket of median size.
@@ -92,13 +91,13 @@ class Statistics:
 
 
 def report(release: Release) -> Statistics:
-    """The statistics of a release of open clusters.
+    """The statistics of a release of clusters.
 
     Raises:
         InputError: It is of another method.
     """
-    if release.method != PROTOCOL:
-        raise InputError(f"statistics of buckets are of method '{PROTOCOL}'")
+    if "bucket_sizes" not in release.arrays:
+        raise InputError(f"statistics of buckets are of clusters, not of '{release.method}'")
     arrays, told = release.arrays, release.parameters
     sizes = arrays["bucket_sizes"].astype(np.int64)
     ends = arrays["bucket_ends"].astype(np.int64)
@@ -114,21 +113,22 @@ def report(release: Release) -> Statistics:
     typical = _median(np.where(shown, sizes, -1))
     uploads = told["uploads"]
     present = sizes[sizes > 0]
+    buckets = int(told.get("clusters", len(sizes)))
     return Statistics(
-        people=int(sizes.sum()),
+        people=int(told.get("people", sizes.sum())),
         obfuscated=uploads["obfuscated"],
         revealed=uploads["revealed"],
         hash_only=uploads["none"],
-        buckets=len(sizes),
+        buckets=buckets,
         empty=int(np.count_nonzero(sizes == 0)),
-        withheld=int(np.count_nonzero((sizes > 0) & ~shown)),
+        withheld=int(np.count_nonzero((sizes > 0) & ~shown)) + buckets - len(sizes),
         smallest=int(present.min(initial=2**31)),
-        largest=int(sizes.max()),
-        mean_size=float(sizes.mean()),
-        size_variance=float(sizes.var()),
+        largest=int(sizes.max(initial=0)),
+        mean_size=float(sizes.mean()) if len(sizes) else 0.0,
+        size_variance=float(sizes.var()) if len(sizes) else 0.0,
         c_edges=EDGES,
         c_histogram=_histogram(c, int(shown.sum()) * items),
-        c_typical=_histogram(c[bucket == typical], items if shown[typical] else 0),
+        c_typical=_histogram(c[bucket == typical], items if shown.any() else 0),
         c_largest_histogram=_histogram(largest[shown], int(shown.sum())),
         c_largest=tuple(float(x) if np.isfinite(x) else None for x in largest[shown]),
         share_true=100 / (100 + told["fake_percent"]),

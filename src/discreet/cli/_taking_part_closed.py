@@ -1,0 +1,123 @@
+"""Closed clusters in words for the person who takes part."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.cli import _console
+from discreet.cli._progress import bar
+from discreet.cli._taking_part import OTHER_TERMS, SEEN
+from discreet.domain import InputError, OwnRatings
+
+if TYPE_CHECKING:
+    from discreet.protocols.closed_clusters.client import Client
+    from discreet.protocols.common.http import ServiceClient
+
+_TAG_BYTES = 16 * 4 / 3
+
+
+class ClosedPart:
+    """Closed clusters; see `Part`."""
+
+    def __init__(self, service: ServiceClient, state: Path | None, limit: float | None) -> None:
+        from discreet.protocols.closed_clusters.messages import Collection
+
+        if limit is not None:
+            raise InputError("--limit is for local reports: closed clusters have no epsilon")
+        self._service, self._state = service, state
+        self._announced = Collection.from_json(service.collection(), service.catalog())
+        if self._announced.ratings is None:
+            raise InputError(f"{service.server} announces no terms for ratings")
+        self.collection = self._announced.ratings
+
+    def terms(self) -> list[str]:
+        """See `Part`."""
+        terms, announced = self.collection, self._announced
+        return [
+            "Protocol: closed clusters. Tags tell the service who is alike, and hide by what; your "
+            "true ratings are sent among made-up ones: plausible deniability, not differential "
+            "privacy, and the ratings tell what the tags hide.",
+            "Epsilon: none, neither for one rating nor for all of them together.",
+            f"Authority: {announced.authority.hex()}. It decides who is in; compare its key with "
+            "the one that it gave you itself.",
+            f"Made up: {max(terms.fake_percent, 50)} ratings or more for every hundred true ones, "
+            f"{terms.suppress_percent} of a hundred true ratings are held back.",
+            f"Epoch: {announced.epoch:,}. Within an epoch your tags stay as they are, even if your "
+            "ratings change.",
+            f"Items: {len(terms.catalog):,}. Scale: {terms.scale}. Hash: {terms.bits} bits.",
+            "What leaves your device: a tag of 16 bytes for every other member, and a list of "
+            f"items with a rating each. {SEEN}",
+        ]
+
+    def foresee(self, own: OwnRatings) -> list[str]:
+        """See `Part`."""
+        from discreet.protocols.closed_clusters.messages import Directory
+        from discreet.protocols.obfuscation.client import Obfuscator
+
+        directory = Directory.from_bytes(self._service.directory())
+        members = directory.slots - len(directory.gone)
+        terms = Obfuscator(self.collection).terms
+        least = max(self.collection.least, terms.least) - len(own)
+        fakes = max(terms.fakes_for(len(own)), least)
+        size = _console.spell_size(round(_TAG_BYTES * directory.slots))
+        return [
+            f"Tags for {members:,} members would be sent, {size}, and {len(own):,} true ratings, "
+            f"or nearly all of them, among {fakes:,} made-up ones at least. They are your true "
+            "ratings: nothing but the made-up ones beside them protects them.",
+        ]
+
+    def report(self, own: OwnRatings) -> tuple[Mapping[str, Any], list[str]]:
+        """See `Part`."""
+        from discreet.protocols.closed_clusters.messages import Directory
+
+        client = self._client()
+        directory = Directory.from_bytes(self._service.directory())
+        with bar("Tags") as told:
+            made = client.report(self._announced, directory, own, progress=told)
+        return made.as_json(), client.standing(self._announced).sentences()
+
+    def describe(self, message: Mapping[str, Any]) -> list[str]:
+        """See `Part`."""
+        from discreet.protocols.closed_clusters.messages import Report
+
+        standing = self._client().standing(self._announced).sentences()
+        try:
+            found = Report.from_json(message, self._announced)
+        except InputError:
+            return [OTHER_TERMS, *standing]
+        size = _console.spell_size(len(json.dumps(message)))
+        return [
+            f"The service has your tags for {len(found.tags):,} members, and "
+            f"{len(found.sent.items):,} items with a rating each ({size}). --json prints the "
+            "message itself.",
+            *standing,
+        ]
+
+    def _client(self) -> Client:
+        from discreet.protocols.closed_clusters.client import Client
+
+        assert self._state is not None
+        return Client(self._state)
+
+
+def make_key(state: Path, authority: str | None) -> str:
+    """The member's own public key in hexadecimal; the authority is pinned with it.
+
+    Raises:
+        InputError: The authority's key is missing or none, or another one was pinned.
+    """
+    from discreet.protocols.closed_clusters.client import Client
+
+    if authority is None and not state.exists():
+        raise InputError(
+            "closed clusters need --authority, the authority's public key: from the authority "
+            "itself, not from the service"
+        )
+    try:
+        key = None if authority is None else bytes.fromhex(authority)
+    except ValueError:
+        raise InputError("--authority is a public key, 64 hexadecimal digits") from None
+    return Client(state, key).public_key.hex()

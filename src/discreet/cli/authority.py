@@ -1,0 +1,141 @@
+"""`discreet authority`: who is in a closed system. Never run by the service's operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli import _console
+from discreet.domain import Catalog, InputError, Scale
+from discreet.domain.files import whole_file
+
+if TYPE_CHECKING:
+    from discreet.protocols.closed_clusters.client import Authority
+    from discreet.protocols.closed_clusters.messages import Directory
+
+app = typer.Typer(
+    help="Closed clusters: keep the directory of members, and sign it.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+State = Annotated[Path, typer.Option(help="The authority's own file, with its signing key.")]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", help="The signed directory, for the service's operator.")
+]
+Keys = Annotated[
+    list[str] | None, typer.Option("--key", help="A member's public key in hexadecimal; repeat.")
+]
+
+
+@app.command()
+def begin(
+    state: State,
+    output: Output,
+    release: Annotated[
+        Path | None, typer.Option(help="A release of the items that will be rated.")
+    ] = None,
+    catalog: Annotated[
+        Path | None, typer.Option(help="Or a CSV file with the columns id and title.")
+    ] = None,
+    scale: Annotated[str | None, typer.Option(help="With --catalog: the scale, 1..5.")] = None,
+    bits: Annotated[int, typer.Option(help="The length of the hash, 1 to 16.")] = 8,
+    hash_kind: Annotated[str, typer.Option("--hash", help="orthogonal or lsh.")] = "orthogonal",
+    beacon: Annotated[
+        str, typer.Option(help="A public text that nobody could choose, a day's lottery draw.")
+    ] = "",
+) -> None:
+    """Begin an epoch with a hash; the file with the signing key is made at the first.
+
+    Everybody's hash value is frozen until the next epoch, and members stay.
+    """
+    from discreet.protocols.obfuscation.messages import Obfuscation
+
+    items, on = _items(release, catalog, scale)
+    least = min(Obfuscation.least, len(items))
+    terms = Obfuscation(items, on, bits, hash_kind, beacon, least=least)
+    authority = _authority(state)
+    _write(output, authority.begin_epoch(terms.hash_digest, terms.bits))
+    _console.say(authority.public_key.hex())
+    _console.note("is the authority's public key: members pin it, the operator names it as a term")
+
+
+@app.command()
+def admit(state: State, output: Output, key: Keys = None) -> None:
+    """Enrol the keys of people whom you know: whoever is in can find out others' hash values."""
+    wanted = [_key(text) for text in key or []]
+    if not wanted:
+        raise InputError("name whom to admit: --key, as discreet client enroll prints it")
+    _write(output, _authority(state).change(join=b"".join(wanted)))
+
+
+@app.command()
+def remove(state: State, output: Output, key: Keys = None) -> None:
+    """Strike off members; in the next epoch their places are gone."""
+    authority = _authority(state)
+    now = authority.directory()
+    slots = []
+    for text in key or []:
+        slot = now.slot_of(_key(text))
+        if slot is None:
+            raise InputError(f"no member has the key {text}")
+        slots.append(slot)
+    if not slots:
+        raise InputError("name whom to remove: --key")
+    _write(output, authority.change(leave=tuple(slots)))
+
+
+@app.command()
+def show(state: State) -> None:
+    """Print the public key, the epoch and how many members there are."""
+    if not state.exists():
+        raise InputError("there is no such file", path=state)
+    authority = _authority(state)
+    now = authority.directory()
+    _console.write_json(
+        {
+            "public_key": authority.public_key.hex(),
+            "epoch": now.epoch,
+            "version": now.version,
+            "bits": now.bits,
+            "members": now.slots - len(now.gone),
+        }
+    )
+
+
+def _authority(state: Path) -> Authority:
+    from discreet.protocols.closed_clusters.client import Authority
+
+    return Authority(state)
+
+
+def _items(release: Path | None, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:
+    if release is not None and catalog is None and scale is None:
+        from discreet.release import load
+
+        found = load(release)
+        return found.catalog, found.scale
+    if release is None and catalog is not None and scale is not None:
+        from discreet.ratings import read_catalog
+
+        return read_catalog(catalog), Scale.parse(scale)
+    raise InputError("what will be rated is told by --release, or by --catalog and --scale")
+
+
+def _key(text: str) -> bytes:
+    try:
+        found = bytes.fromhex(text)
+    except ValueError:
+        found = b""
+    if len(found) != 32:
+        raise InputError("a public key is 64 hexadecimal digits")
+    return found
+
+
+def _write(path: Path, directory: Directory) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_bytes(directory.as_bytes())
+    members = directory.slots - len(directory.gone)
+    _console.note(f"{path}: epoch {directory.epoch}, {members:,} members")

@@ -1,0 +1,123 @@
+"""Closed clusters: the own mean, and how the clusters that fit the own ratings rate an item."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse, special
+
+from discreet.domain import OwnRatings
+from discreet.predict._bucket_averages import BucketAverages
+from discreet.predict._people import People
+from discreet.predict._predictor import Floats, Predictor
+from discreet.release import Release
+
+_BLOCK = 256
+"""People whose scores of all items are in memory at once."""
+_SPREAD = 0.25
+"""How far ratings are from what a cluster expects, in parts of the scale's range."""
+
+
+class ClusterPredictor(Predictor):
+    """Own mean + the clusters' averages of the item, each by how well it fits the own ratings.
+
+    Nobody is told which cluster they are in, and members and others use a release alike. Cluster c
+    with n people weighs n exp(-sum (x - a_c)^2 / 2 s^2), over the own ratings less their mean, x,
+    and the cluster's averages of the same items, held back to everybody's, a_c; s is a quarter of
+    the scale's range. Everybody's averages count as a cluster of one: they are for whom no cluster
+    fits.
+
+    Args:
+        release: Of method `closed-clusters` or `open-clusters`.
+        popularity: See `Predictor`.
+        thin: Another number of ratings than the release's at which a cluster's average counts as
+            much as everybody's.
+    """
+
+    name: ClassVar[str] = "clusters"
+
+    def __init__(
+        self, release: Release, *, popularity: float = 0.0, thin: float | None = None
+    ) -> None:
+        super().__init__(release, popularity=popularity)
+        averages = BucketAverages(release, thin)
+        self._effects = averages.everybody
+        beyond = averages.entries() - self._effects[averages.items]
+        # A row a cluster, and an empty one for everybody.
+        begins = np.concatenate(([0], averages.ends, averages.ends[-1:]))
+        if not len(averages):
+            begins = np.zeros(2, np.int64)
+        shape = (len(averages) + 1, len(self._effects))
+        self._beyond = sparse.csr_array((beyond, averages.items, begins), shape=shape)
+        self._squares = self._beyond.power(2)
+        # What is not shown is no cluster to be in.
+        raters = np.where(np.diff(begins)[:-1] > 0, release.arrays["bucket_raters"], 0)
+        with np.errstate(divide="ignore"):
+            self._prior = np.log(np.append(raters.astype(np.float64), 1.0))
+        self._spread = (_SPREAD * release.scale.range) ** 2
+
+    def weights(self, people: People) -> Floats:
+        """How much each cluster counts, and last everybody, a row a person; together 1."""
+        off = people.values - np.repeat(self._means(people), np.diff(people.starts))
+        off = off - self._effects[people.items]
+        found: Floats = special.softmax(self._prior + self._fits(people, off), axis=1)
+        return found
+
+    def _fits(self, people: People, off: Floats) -> Floats:
+        """Logarithms of how much better each cluster explains the ratings than everybody does."""
+        shape = (len(people), len(self._effects))
+        products = sparse.csr_array((off, people.items, people.starts), shape=shape)
+        rated = sparse.csr_array((np.ones_like(off), people.items, people.starts), shape=shape)
+        gains = 2 * (products @ self._beyond.T) - rated @ self._squares.T
+        found: Floats = gains.toarray() / (2 * self._spread)
+        return found
+
+    def _means(self, people: People) -> Floats:
+        """Own means; the mean of everybody's for those who rated nothing."""
+        running = np.concatenate(([0.0], np.cumsum(people.values)))
+        sums = running[people.starts[1:]] - running[people.starts[:-1]]
+        counts = np.diff(people.starts)
+        everybody = float(self.release.parameters["global_mean"])
+        return np.where(counts > 0, sums / np.maximum(counts, 1), everybody)
+
+    def _expected(self, people: People) -> Floats:
+        personal: Floats = self.weights(people) @ self._beyond
+        return self._means(people)[:, None] + self._effects + personal
+
+    def _scores(self, people: People) -> npt.NDArray[np.float32]:
+        return self._expected(people).astype(np.float32)
+
+    def _pairs(
+        self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
+    ) -> Floats:
+        found = np.empty(len(rows))
+        order = np.argsort(rows, kind="stable")
+        sorted_rows = rows[order]
+        for first in range(0, len(people), _BLOCK):
+            last = min(first + _BLOCK, len(people))
+            begin, end = np.searchsorted(sorted_rows, (first, last))
+            where = order[begin:end]
+            if len(where):
+                expected = self._expected(people.part(first, last))
+                found[where] = expected[rows[where] - first, items[where]]
+        return found
+
+    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+        """Its share of the own mean, and of what told the clusters apart.
+
+        A rating counts for the clusters by how much better they fit it, those that gained most.
+        """
+        everybody = float(self.release.parameters["global_mean"])
+        count = max(len(own), 1)
+        found: Floats = np.tile((own.values - everybody) / count, (len(items), 1))
+        if not len(own):
+            return found
+        gained = self.weights(People.one(own))[0] - special.softmax(self._prior)
+        here = self._beyond[:, own.items].toarray()
+        off = own.values - own.values.mean() - self._effects[own.items]
+        pushes = np.maximum(gained @ (2 * off * here - here**2), 0.0)
+        total = pushes.sum()
+        shares = pushes / total if total > 0 else np.full(len(own), 1 / count)
+        return found + np.outer((gained @ self._beyond)[items], shares)

@@ -1,0 +1,200 @@
+"""A person's ratings in, what is sent out; what has to be remembered in the person's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError, OwnRatings
+from discreet.domain.cluster_hash import to_grid
+from discreet.privacy import Randomness, SystemRandomness
+from discreet.protocols.obfuscation.client._history import History, Terms, share_true
+from discreet.protocols.obfuscation.messages import LEAST, Codes, Items, Obfuscation, SentRatings
+
+_BATCH = 5
+_LEAST_PERCENT = 50
+"""Fewer fakes for a hundred true ratings are sent only by whoever asks for it."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a person stands with a collection, for their own eyes.
+
+    Attributes:
+        true: Items in what was sent that the person has rated.
+        taken_back: Items in it that the person rated once, and took back.
+        fakes: Items in it that the person never rated.
+        suppressed: Items that the person has rated and that are not in it.
+        share: N / (N + M), the chance that an item in it was ever rated, as far as counting goes;
+            NaN if nothing was sent.
+        hash_epsilon: What the hash bits cost in all epochs that the client took part in: the same
+            for one rating and for everything the person rated. 0 if they cost nothing or if
+            nothing protects them.
+    """
+
+    true: int
+    taken_back: int
+    fakes: int
+    suppressed: int
+    share: float
+    hash_epsilon: float = 0.0
+
+    def sentences(self) -> list[str]:
+        """The same in plain words."""
+        if not self.true + self.taken_back + self.fakes:
+            said = ["No obfuscated ratings were sent."]
+        else:
+            said = self._on_ratings()
+        if self.hash_epsilon:
+            said.append(
+                f"Your hash was reported with an epsilon of {self.hash_epsilon:g} in all; that "
+                "covers the hash and not the ratings."
+            )
+        return said
+
+    def _on_ratings(self) -> list[str]:
+        total = self.true + self.taken_back + self.fakes
+        back = f" {self.taken_back:,} more were when they were sent, and stay." * bool(
+            self.taken_back
+        )
+        return [
+            "This is plausible deniability, not differential privacy: your true ratings are in "
+            "what was sent, among made-up ones.",
+            f"Of {total:,} items that look rated, {self.true:,} are.{back} By counting alone a "
+            f"guess that you rated one of them is right {self.share:.0%} of the time, and more "
+            "often for popular items.",
+        ]
+
+
+class Obfuscator:
+    """Hides one person's ratings among made-up ones, the same ones for good.
+
+    What it remembers is in a part of the person's state that all collections of a catalogue and
+    scale share. Whoever loses it draws new fakes, and the items that both uploads share are then
+    the true ones.
+
+    Args:
+        public: The public terms.
+        fakes: Another way to make ratings up than theirs.
+        fake_percent: More fakes than they ask for.
+        suppress_percent: More suppression than they ask for.
+        popularity: For `popular` fakes: how popular each item is, from any release.
+        batch: Changes to wait for before a later upload differs from the one before.
+        accept_less: For experiments: obfuscate no more than the public terms ask for. Without it
+            there are at least 50 fakes for a hundred true ratings and 80 items that look rated, or
+            the whole catalogue, whatever they say.
+        randomness: For tests and experiments; the operating system's if absent.
+
+    Raises:
+        InputError: The terms cannot be used.
+    """
+
+    def __init__(
+        self,
+        public: Obfuscation,
+        *,
+        fakes: str | None = None,
+        fake_percent: int | None = None,
+        suppress_percent: int | None = None,
+        popularity: npt.NDArray[np.float64] | None = None,
+        batch: int = _BATCH,
+        accept_less: bool = False,
+        randomness: Randomness | None = None,
+    ) -> None:
+        if batch < 1:
+            raise InputError(f"a batch is at least 1 change, not {batch}")
+        self._public, self._batch = public, batch
+        self.randomness = randomness or SystemRandomness()
+        least = 0
+        if not accept_less:
+            fake_percent = _floored(fake_percent, public)
+            least = min(LEAST, len(public.catalog))
+        self.terms = Terms.of(
+            public,
+            fakes=fakes,
+            fake_percent=fake_percent,
+            suppress_percent=suppress_percent,
+            popularity=popularity,
+            least=least,
+        )
+
+    def obfuscate(
+        self, items: Items, codes: Codes, state: dict[str, Any]
+    ) -> tuple[SentRatings, int]:
+        """What to send once these are the person's ratings, and a number that counts its versions.
+
+        The same as before, to the byte, until there are enough changes for a batch. Another epoch,
+        beacon or other terms change nothing about fakes, unless they ask for more of them.
+
+        Args:
+            items: What the person has rated, rising.
+            codes: The ratings beside them.
+            state: The person's whole state, which is changed; to be on disk before anything is
+                sent.
+        """
+        shared = state.setdefault(_shared_name(self._public), {})
+        history = _history(shared)
+        waiting = "history" in shared and history.changes(items, codes) < self._batch
+        if not waiting or history.lacks(self._public, self.terms):
+            history = history.advance(items, codes, self._public, self.terms, self.randomness)
+            shared |= {"history": history.as_state(), "turn": int(shared.get("turn", 0)) + 1}
+        sent = SentRatings("obfuscated", *history.sent)
+        sent.check(self._public)
+        return sent, int(shared["turn"])
+
+
+def standing(public: Obfuscation, state: Mapping[str, Any], hash_epsilon: float = 0.0) -> Standing:
+    """How the person stands who has this state."""
+    history = _history(state.get(_shared_name(public), {}))
+    # A suppressed item that a fake fell on is rated and looks it.
+    hit = int(np.isin(history.suppressed, history.fake_items).sum())
+    true = len(history.true_items) + len(history.met) + hit
+    back = int(np.count_nonzero(~np.isin(history.taken_back, history.met)))
+    fakes = len(history.fake_items) - len(history.met) - hit - back
+    share = share_true(true + back, fakes)
+    return Standing(true, back, fakes, len(history.suppressed) - hit, share, hash_epsilon)
+
+
+def read_own(
+    own: Mapping[str, float] | OwnRatings, public: Obfuscation, *, allow_none: bool = False
+) -> tuple[Items, Codes]:
+    """A person's ratings as catalogue indices and codes.
+
+    Args:
+        own: Ids or titles and ratings.
+        public: The public terms.
+        allow_none: Take somebody who has rated nothing.
+
+    Raises:
+        InputError: There are none.
+    """
+    catalog, scale = public.catalog, public.scale
+    ratings = own if isinstance(own, OwnRatings) else OwnRatings.onto(own, catalog, scale)
+    if not len(ratings) and not allow_none:
+        raise InputError("there is nothing to report: none of the catalogue's items is rated")
+    return ratings.items, to_grid(scale, ratings.values)
+
+
+def _floored(fake_percent: int | None, public: Obfuscation) -> int:
+    """What the person asks for, or the public terms, but not below the client's own floor."""
+    if fake_percent is None:
+        return max(public.fake_percent, _LEAST_PERCENT)
+    if fake_percent < _LEAST_PERCENT:
+        raise InputError(
+            f"fake_percent is at least {_LEAST_PERCENT}, not {fake_percent}; "
+            "accept_less=True is for experiments"
+        )
+    return fake_percent
+
+
+def _shared_name(public: Obfuscation) -> str:
+    """Where the state has the history of a catalogue and scale; no digest has a space."""
+    return f"{public.catalog_digest} {public.scale.spelling}"
+
+
+def _history(memory: Mapping[str, Any]) -> History:
+    return History.from_state(memory["history"]) if "history" in memory else History()

@@ -1,0 +1,87 @@
+"""The page for a browser: the files of `web/`, read at the start and served as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from discreet.serve._conditional import answer
+from discreet.serve._published import MemoryContent, Representation
+
+_FRESH = "public, no-cache"
+"""May be kept, and is to be asked for again: a new version of the page counts at once."""
+
+_MEDIA_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+}
+_ALIASES = {"index.html": "/", "operator.html": "/operator"}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; manifest-src 'self'; worker-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+
+def find_page() -> Path | None:
+    """The folder of the page's files: in the installed package, or at the root of a checkout."""
+    here = Path(__file__).resolve()
+    checkout = here.parents[3] / "web" if here.parents[2].name == "src" else None
+    for folder in (here.parent / "web", checkout):
+        if folder is not None and (folder / "index.html").is_file():
+            return folder
+    return None
+
+
+def read_page(folder: Path) -> dict[str, Representation]:
+    """Each file of the page by the path it is served at; hidden and other files are left out."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        media_type = _MEDIA_TYPES.get(path.suffix)
+        if media_type is not None and path.is_file() and not name.startswith("."):
+            content = MemoryContent(path.read_bytes())
+            found[_ALIASES.get(name, f"/{name}")] = Representation.of(content, media_type)
+    return found
+
+
+def add_page_routes(router: APIRouter, folder: Path | None = None) -> None:
+    """A route for each file, and none for anything else.
+
+    Args:
+        router: Where they go.
+        folder: The page's files; those that came with the package if absent. If there are none,
+            there is no page.
+    """
+    folder = folder or find_page()
+    for path, found in read_page(folder).items() if folder else ():
+        _offer(router, path, found)
+
+
+def _offer(router: APIRouter, path: str, found: Representation) -> None:
+    async def get(request: Request) -> Response:
+        return _dressed(answer(found, request.headers, cache=_FRESH))
+
+    async def head(request: Request) -> Response:
+        return _dressed(answer(found, request.headers, cache=_FRESH, head=True))
+
+    for method, take in (("GET", get), ("HEAD", head)):
+        router.add_api_route(
+            path, take, methods=[method], include_in_schema=False, response_model=None
+        )
+
+
+def _dressed(response: Response) -> Response:
+    response.headers.update(_HEADERS)
+    return response

@@ -1,0 +1,95 @@
+"""The page's files: as they are in web/, with headers that let nothing else in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import APIRouter
+
+from discreet.serve import Settings
+from discreet.serve._routes_page import add_page_routes, find_page
+from release._making import random_release
+from serve._running import FREE, Talk, running
+
+WEB = Path(__file__).resolve().parents[2] / "web"
+TYPES = {
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+    ".html": "text/html",
+}
+
+
+@pytest.fixture(scope="module")
+def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
+    path = tmp_path_factory.mktemp("page") / "r.discreet"
+    random_release(20, 2).save(path)
+    with running(Settings(path, **FREE)) as talk:
+        yield talk
+
+
+def test_every_file_is_served_as_it_is(talk: Talk) -> None:
+    files = [path for path in WEB.rglob("*") if path.is_file()]
+    assert len(files) > 20
+    for path in files:
+        name = path.relative_to(WEB).as_posix()
+        at = {"index.html": "/", "operator.html": "/operator"}.get(name, f"/{name}")
+        answer = talk.ask("GET", at)
+        assert (answer.status, answer.body) == (200, path.read_bytes()), name
+        if path.suffix in TYPES:
+            assert answer.headers["content-type"].startswith(TYPES[path.suffix])
+
+
+def test_the_headers_let_nothing_else_in(talk: Talk) -> None:
+    for path in ("/", "/operator", "/worker.js", "/style.css"):
+        headers = talk.ask("GET", path).headers
+        policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+        assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+        assert policy["frame-ancestors"] == "'none'"
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "public, no-cache"
+
+
+def test_a_file_that_did_not_change_is_not_sent_again(talk: Talk) -> None:
+    first = talk.ask("GET", "/js/app.js")
+    again = talk.ask("GET", "/js/app.js", If_None_Match=first.headers["etag"])
+    assert (again.status, again.body) == (304, b"")
+    assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
+    head = talk.ask("HEAD", "/js/app.js")
+    assert (head.status, head.body) == (200, b"")
+    assert int(head.headers["content-length"]) == len(first.body)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/js",
+        "/js/",
+        "/index.html",
+        "/js/../js/app.js",
+        "/js/%2e%2e/worker.js",
+        "/.hidden",
+        "/etc/passwd",
+    ],
+)
+def test_there_is_nothing_beside_the_files(talk: Talk, path: str) -> None:
+    assert talk.ask("GET", path).status in (307, 404)
+    assert talk.ask("POST", "/").status == 405
+
+
+def test_only_files_that_a_page_is_made_of_are_served(tmp_path: Path) -> None:
+    for name in ("index.html", "notes.txt", ".secret.js", "js/app.js"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    router = APIRouter()
+    add_page_routes(router, tmp_path)
+    assert {route.path for route in router.routes} == {"/", "/js/app.js"}  # type: ignore[attr-defined]
+
+
+def test_a_checkout_serves_its_own_folder() -> None:
+    assert find_page() == WEB

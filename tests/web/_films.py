@@ -1,0 +1,102 @@
+"""A small world of films with two tastes, and how tests go about the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet.domain import Catalog
+from discreet.release import Release
+from discreet.serve import Collector, Settings
+from release._making import make_release, spent
+from serve._running import FREE, TOKEN
+
+NASTY = '<img src=x onerror="document.title=1">, "quoted"; & Söhne'
+TITLES = [
+    "Alien Ants",
+    "Quiet Tea",
+    "Alien Bees",
+    "Quiet Rain",
+    NASTY,
+    "Quiet Évening",
+    *(f"{'Quiet' if n % 2 else 'Alien'} Number {n}" for n in range(6, 200)),
+]
+
+
+def film_release(*, seed: int = 1, **told: Any) -> Release:
+    """Whoever likes an even film likes the even ones, and not the odd ones; film 0 is best known."""
+    count = len(TITLES)
+    taste = np.where(np.arange(count) % 2, -0.8, 0.8)
+    noise = np.random.default_rng(seed).normal(0, 0.05, (count, 2))
+    catalog = Catalog([f"f{n}" for n in range(count)], TITLES)
+    counts = np.linspace(1000, 10, count)
+    return make_release(
+        np.stack((taste, np.zeros(count)), 1) + noise,
+        effects=np.linspace(0.3, -0.3, count),
+        counts=counts, catalog=catalog, guarantee=spent(), **told,
+    )  # fmt: skip
+
+
+def collecting(folder: Path, kind: str = "local", **terms: Any) -> Settings:
+    """A service that has the films' release and collects about them."""
+    release = film_release()
+    release.save(folder / "films.discreet")
+    usual = {"local": {"mechanism": "modified-laplace", "epsilon": 2.0}, "open": {"bits": 2}}
+    collector = Collector.make(kind, release.catalog, release.scale, usual[kind] | terms)
+    told = FREE | {"admin_token": TOKEN}
+    return Settings(folder / "films.discreet", collector, str(folder / "sent.db"), **told)
+
+
+def open_page(
+    context: Any, url: str, complaints: list[str], *, allow: str | None = None, ready: bool = True
+) -> Any:
+    """The page; what its console and its scripts complain of goes to the list.
+
+    Args:
+        context: The browser's profile.
+        url: Where.
+        complaints: Takes errors and warnings, content security policy above all.
+        allow: Complaints that contain this text are expected.
+        ready: Wait until everything is shown.
+    """
+    page = context.new_page()
+
+    def complain(text: str) -> None:
+        if allow is None or allow not in text:
+            complaints.append(text)
+
+    page.on("console", lambda m: complain(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: complain(str(error)))
+    page.goto(url)
+    if ready:
+        wait_ready(page)
+    return page
+
+
+def wait_ready(page: Any) -> None:
+    """Until everything is shown."""
+    page.wait_for_selector("html[data-ready]")
+
+
+def rate(page: Any, title: str, stars: str) -> None:
+    """Look a title up and click on a star, as a person does."""
+    page.get_by_label("Look for a title").fill(title)
+    group = page.locator("#results").get_by_role("group", name=f"Rate {title}", exact=True)
+    group.get_by_title(stars).click()
+
+
+def recommended(page: Any) -> list[str]:
+    """The titles that are recommended, the best first."""
+    return list(page.locator("#recommended .title").all_inner_texts())
+
+
+def own(page: Any) -> dict[str, str]:
+    """The person's ratings, as their list shows them."""
+    return dict(
+        page.locator("#own > li").evaluate_all(
+            "rows => rows.map(row => [row.querySelector('.title').textContent,"
+            " row.querySelector('input:checked')?.value ?? ''])"
+        )
+    )

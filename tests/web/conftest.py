@@ -1,0 +1,73 @@
+"""A service with the page, and a real browser to open it in."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.serve import Settings
+from serve._running import FREE, Talk, running
+from web._films import film_release, open_page
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium; 'make system-deps' installs it")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a small release."""
+    path = tmp_path_factory.mktemp("films") / "films.discreet"
+    film_release().save(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def plain(films: Path) -> Iterator[Talk]:
+    """A service that publishes and collects nothing."""
+    with running(Settings(films, **FREE)) as talk:
+        yield talk
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a page in a browser profile of its own; at the end nothing may have gone wrong in it."""
+    contexts: list[Any] = []
+    complaints: list[str] = []
+
+    def visit(
+        url: str, *, allow: str | None = None, ready: bool = True, context: Any = None, **told: Any
+    ) -> Any:
+        if context is None:
+            context = browser.new_context(**told)
+            context.set_default_timeout(10_000)
+            contexts.append(context)
+        return open_page(context, url, complaints, allow=allow, ready=ready)
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert complaints == []

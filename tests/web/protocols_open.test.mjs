@@ -1,0 +1,209 @@
+// Open clusters: fakes that stay, floors, and what is remembered of them.
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { OpenClient, readCollection, readUpload } from "../../web/js/open_clusters.js";
+import { announceOpen, catalogOf, copy, never, ownOf } from "./_protocols.mjs";
+
+const open = async (items, told) => readCollection(announceOpen(catalogOf(items), told), catalogOf(items));
+
+/** Somebody with so many ratings of every n-th item. */
+const person = (count, every, shift = 0) =>
+  ownOf(Object.fromEntries(Array.from({ length: count }, (_, i) => [i * every, 1 + ((i * 7 + shift) % 5)])));
+const sentBy = async (collection, memory, own, options) => {
+  const upload = readUpload(await new OpenClient(collection, memory, options).report(own), collection);
+  return new Map(Array.from(upload.items, (item, i) => [item, upload.codes[i]]));
+};
+const part = (own, from, to) => ({ items: own.items.slice(from, to), values: own.values.slice(from, to) });
+const sharedOf = (memory, scale = "1..5") => Object.entries(memory).find(([name]) => name.endsWith(` ${scale}`))[1];
+
+test("an upload has the true ratings among as many fakes, and the true hash", async () => {
+  const [collection, memory, own] = [await open(1_000), {}, person(100, 9)];
+  const client = new OpenClient(collection, memory);
+  const upload = readUpload(await client.report(own), collection);
+  assert.deepEqual([upload.kind, upload.items.length], ["obfuscated", 200]);
+  const codes = Array.from(own.values, (value) => value - 1);
+  const found = new Map(Array.from(upload.items, (item, i) => [item, upload.codes[i]]));
+  own.items.forEach((item, i) => assert.equal(found.get(item), codes[i]));
+  assert.equal(upload.hash, (await collection.clusterHash()).value([...own.items], codes));
+  const { sentences, ...standing } = client.standing();
+  assert.deepEqual(standing, { true: 100, takenBack: 0, fakes: 100, suppressed: 0, share: 0.5, hashEpsilon: 0 });
+  assert.match(sentences()[1], /Of 200 items that look rated, 100 are\. By counting alone .* 50% of the time/);
+});
+
+test("fakes persist, few changes wait, and later batches keep the ratio", async () => {
+  for (const percent of [50, 100, 200]) {
+    const [collection, memory, own] = [await open(3_000, { fake_percent: percent, least: 500 }), {}, person(300, 9)];
+    let before = await sentBy(collection, memory, part(own, 0, 20), { batch: 1 });
+    assert.equal(before.size, 500); // the floor's
+    const early = await sentBy(collection, copy(memory), part(own, 0, 24), { random: never });
+    assert.deepEqual(early, before); // four changes are no batch of five
+    for (const [from, to] of [[20, 60], [60, 61], [61, 160], [160, 300]]) {
+      const now = await sentBy(collection, memory, part(own, 0, to), { batch: 1 });
+      before.forEach((code, item) => assert.equal(now.get(item), code));
+      const joined = [...now.keys()].filter((item) => !before.has(item));
+      const fresh = new Set(part(own, from, to).items);
+      const rated = joined.filter((item) => fresh.has(item)).length;
+      assert.ok(joined.length - rated >= (percent / 100) * rated, `${joined.length} with ${rated}`);
+      assert.ok(joined.length - rated <= (percent / 100) * fresh.size + 1);
+      before = now;
+    }
+  }
+});
+
+test("a fake that is rated later stays as it was; what is taken back stays as a fake", async () => {
+  const [collection, memory, own] = [await open(1_000), {}, person(50, 9)];
+  const first = await sentBy(collection, memory, own, { batch: 1 });
+  const fake = [...first.keys()].find((item) => !own.items.includes(item));
+  const both = ownOf({ ...Object.fromEntries([...own.items].map((item, i) => [item, own.values[i]])), [fake]: 1 + ((first.get(fake) + 1) % 5) });
+  const second = await sentBy(collection, memory, both, { batch: 1 });
+  assert.equal(second.get(fake), first.get(fake));
+  assert.equal(second.size, first.size + 2); // one is true now, so two are made up anew
+  const third = await sentBy(collection, memory, part(both, 10), { batch: 1 });
+  assert.deepEqual(third, second);
+  const { true: rated, takenBack, fakes } = new OpenClient(collection, memory).standing();
+  assert.deepEqual([rated + takenBack + fakes, rated, takenBack >= 9], [second.size, 41, true]);
+});
+
+test("changed ratings take as many fakes along as the terms say", async () => {
+  const [collection, memory, own] = [await open(1_000, { fake_percent: 200 }), {}, person(50, 9)];
+  const first = await sentBy(collection, memory, own, { batch: 1 });
+  const values = own.values.map((value, i) => (i < 10 ? (value % 5) + 1 : value));
+  const second = await sentBy(collection, memory, { ...own, values }, { batch: 1 });
+  assert.deepEqual([...second.keys()], [...first.keys()]);
+  const moved = [...first.keys()].filter((item) => first.get(item) !== second.get(item));
+  assert.equal(moved.length, 30);
+  assert.deepEqual(moved.filter((item) => own.items.includes(item)), [...own.items.slice(0, 10)]);
+});
+
+test("a share is suppressed for good, and faked like any other item", async () => {
+  const [collection, memory, own] = [await open(2_000, { suppress_percent: 50, least: 0 }), {}, person(1_000, 2)];
+  const first = await sentBy(collection, memory, part(own, 0, 900), { batch: 1 });
+  const hidden = sharedOf(memory).history.suppressed;
+  assert.ok(Math.abs(hidden.length - 450) < 6 * 15);
+  await sentBy(collection, memory, own, { batch: 1 });
+  const { suppressed, true_items: shown } = sharedOf(memory).history;
+  assert.ok(hidden.every((item) => suppressed.includes(item) && !shown.includes(item)));
+  assert.ok(hidden.some((item) => first.has(item)));
+  const all = await sentBy(await open(100, { suppress_percent: 10 }), {}, person(70, 1));
+  assert.equal(all.size, 100); // where fakes are everywhere nothing absent is rated
+});
+
+test("other terms draw no new fakes, stricter ones only add", async () => {
+  const own = person(100, 9);
+  for (const changed of [{ epoch: 1 }, { beacon: "new" }, { bits: 4 }, { fakes: "uniform" }]) {
+    const memory = {};
+    const first = await sentBy(await open(1_000), memory, own);
+    assert.deepEqual(await sentBy(await open(1_000, changed), memory, own, { random: never }), first);
+  }
+  const memory = {};
+  const first = await sentBy(await open(1_000), memory, own);
+  const more = await sentBy(await open(1_000, { fake_percent: 200 }), memory, own);
+  assert.deepEqual(await sentBy(await open(1_000, { fake_percent: 60 }), memory, own), more);
+  const floor = await sentBy(await open(1_000, { least: 500 }), memory, own);
+  assert.deepEqual([first.size, more.size, floor.size], [200, 300, 500]);
+  for (const [less, all] of [[first, more], [more, floor]])
+    less.forEach((code, item) => assert.equal(all.get(item), code));
+});
+
+test("a client has floors of its own", async () => {
+  const weak = await open(1_000, { fake_percent: 0, least: 0 });
+  assert.equal((await sentBy(weak, {}, person(200, 5))).size, 300);
+  assert.equal((await sentBy(weak, {}, person(5, 5))).size, 80);
+  assert.equal((await sentBy(await open(30, { bits: 4, fake_percent: 0, least: 0 }), {}, person(1, 1))).size, 30);
+  const refuses = (options, reason) => assert.throws(() => new OpenClient(weak, {}, options), reason);
+  refuses({ fakePercent: 20 }, /from 50 to 1000/);
+  refuses({ fakePercent: 1_001 }, /from 50 to 1000/);
+  refuses({ suppressPercent: 91 }, /from 0 to 90/);
+  refuses({ fakes: "honest" }, /one of/);
+  refuses({ fakes: "popular" }, /popularity/);
+  refuses({ fakes: "popular", popularity: new Float64Array(1_000).fill(NaN) }, /popularity/);
+  refuses({ batch: 0 }, /at least 1/);
+  refuses({ reveal: true, hashOnly: true }, /not both/);
+  const strict = await open(1_000, { fake_percent: 150, suppress_percent: 10 });
+  assert.throws(() => new OpenClient(strict, {}, { fakePercent: 100 }), /from 150/);
+  assert.throws(() => new OpenClient(strict, {}, { suppressPercent: 5 }), /from 10/);
+});
+
+test("same-hash fakes keep the hash of the true ratings", async () => {
+  let lucky = 0;
+  for (let shift = 0; shift < 8; shift++) {
+    const own = person(60, 7, shift);
+    for (const bits of [4, 8, 16]) {
+      const kept = await open(1_000, { bits, fakes: "same-hash", beacon: String(shift) });
+      const loose = await open(1_000, { bits, beacon: String(shift) });
+      const hash = await kept.clusterHash();
+      const wanted = hash.value([...own.items], [...own.values]);
+      const value = (sent) => hash.value([...sent.keys()], [...sent.values()]);
+      assert.equal(value(await sentBy(kept, {}, own)), wanted);
+      lucky += value(await sentBy(loose, {}, own)) === wanted;
+    }
+  }
+  assert.ok(lucky < 20);
+});
+
+test("the hash of what is sent, all revealed, the hash alone", async () => {
+  const own = person(40, 9);
+  const codes = Array.from(own.values, (value) => value - 1);
+  const obfuscated = await open(1_000, { hash_on: "obfuscated" });
+  const upload = readUpload(await new OpenClient(obfuscated, {}).report(own), obfuscated);
+  assert.equal(upload.hash, (await obfuscated.clusterHash()).value([...upload.items], upload.codes));
+  assert.throws(() => new OpenClient(obfuscated, {}, { hashOnly: true }), /not taken/);
+  const plain = await open(1_000);
+  const value = (await plain.clusterHash()).value([...own.items], codes);
+  const shown = readUpload(await new OpenClient(plain, {}, { reveal: true }).report(own), plain);
+  assert.deepEqual([shown.kind, shown.hash, [...shown.codes]], ["revealed", value, codes]);
+  const bare = new OpenClient(plain, {}, { hashOnly: true });
+  assert.deepEqual(await bare.report(own), { protocol: "open-clusters", version: 1, collection: plain.digest, hash: value, ratings: "none" });
+  assert.deepEqual(bare.standing().sentences(), ["No obfuscated ratings were sent."]);
+});
+
+test("randomized bits are answered once an epoch and counted; nothing rated is answered too", async () => {
+  const memory = {};
+  const told = { bit_epsilon_thousandths: 250 };
+  const collection = await open(300, told);
+  const options = { hashOnly: true };
+  const first = await new OpenClient(collection, memory, options).report(person(50, 3));
+  for (const own of [person(50, 3, 1), person(20, 3), ownOf({})])
+    assert.deepEqual(await new OpenClient(collection, memory, { ...options, random: never }).report(own), first);
+  const later = new OpenClient(await open(300, { ...told, epoch: 1 }), memory, options);
+  await later.report(person(50, 3));
+  assert.equal(later.standing().hashEpsilon, 4);
+  assert.match(later.standing().sentences().at(-1), /epsilon of 4 in all/);
+  assert.equal((await sentBy(collection, {}, ownOf({}))).size, 80);
+  await assert.rejects(new OpenClient(await open(300), {}, { random: never }).report(ownOf({})), /nothing to report/);
+  await assert.rejects(new OpenClient(collection, {}, { reveal: true }).report(ownOf({})), /nothing to report/);
+});
+
+test("two reports at once give one answer, and a damaged memory is refused", async () => {
+  const [collection, memory] = [await open(300), {}];
+  const both = await Promise.all([1, 2].map(() => new OpenClient(collection, memory).report(person(50, 3))));
+  assert.deepEqual(both[0], both[1]);
+  for (const damage of [
+    (history) => delete history.fake_items,
+    (history) => history.fake_items.pop(),
+    (history) => (history.met = [-1]),
+    (history) => (history.true_codes[0] = "x"),
+  ]) {
+    const damaged = copy(memory);
+    damage(sharedOf(damaged).history);
+    const before = copy(damaged);
+    await assert.rejects(new OpenClient(collection, damaged, { random: never }).report(person(60, 3)), /no usable history/);
+    assert.deepEqual(damaged, before);
+  }
+});
+
+test("an announced collection of open clusters is checked", async () => {
+  const catalog = catalogOf(100);
+  const wrongs = [
+    [{ protocol: "local-reports" }, /'protocol'/], [{ version: 2 }, /'version'/], [{ items: 99 }, /'catalog'/],
+    [{ catalog: "0".repeat(64) }, /'catalog'/], [{ scale: "presence" }, /'scale'/], [{ bits: 17 }, /'bits'/],
+    [{ hash: "minhash" }, /'hash'/], [{ beacon: "a\nb" }, /'beacon'/], [{ beacon: "x".repeat(201) }, /'beacon'/],
+    [{ fakes: "none" }, /'fakes'/], [{ fake_percent: 1001 }, /'fake_percent'/], [{ suppress_percent: 91 }, /'suppress_percent'/],
+    [{ least: 101 }, /'least'/], [{ epoch: -1 }, /'epoch'/], [{ bit_epsilon_thousandths: 0.5 }, /'bit_epsilon/],
+    [{ hash_on: "obfuscated", bit_epsilon_thousandths: 1 }, /needs no noise/], [{ further: 1 }, /does not have/],
+    [{ beacon: null }, /'beacon' should be a text/], [{ epoch: undefined }, /'epoch'/],
+  ];
+  for (const [wrong, reason] of wrongs)
+    await assert.rejects(readCollection({ ...announceOpen(catalog), ...wrong }, catalog), reason);
+});

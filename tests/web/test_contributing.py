@@ -1,0 +1,193 @@
+"""Contributing: seen before it is sent, sent as it was seen, withdrawn, forgotten."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.protocols.local_reports.server import Report
+from serve._running import Talk, running
+from web._films import TITLES, collecting, own, rate, wait_ready
+
+Visit = Callable[..., Any]
+KEPT = """key => new Promise(done => {
+  const asked = indexedDB.open("discreet /");
+  asked.onsuccess = () => {
+    const got = asked.result.transaction("kept").objectStore("kept").get(key);
+    got.onsuccess = () => { asked.result.close(); done(got.result ?? null); };
+  };
+})"""
+
+
+def prepare(page: Any) -> list[list[str]]:
+    """Rate, switch on, look: the rows of what is true beside what would be sent."""
+    for title, stars in (("Quiet Tea", "5 of 5"), ("Alien Ants", "1 of 5"), ("Quiet Rain", "4 of 5")):
+        rate(page, title, stars)
+    page.get_by_role("switch", name="Contribute").click()
+    page.get_by_role("button", name="Show what would be sent").click()
+    page.get_by_role("button", name="Send this").wait_for()
+    return preview(page)
+
+
+def preview(page: Any) -> list[list[str]]:
+    cells = "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+    return [list(row) for row in page.locator("#preview tr").evaluate_all(cells)]
+
+
+def send(page: Any) -> None:
+    page.get_by_role("button", name="Send this").click()
+    page.get_by_text("Sent. Thank you.").wait_for()
+
+
+def capability(page: Any) -> str:
+    return str(page.evaluate(KEPT, "contribution")["capability"])
+
+
+def test_a_local_report_shows_the_true_beside_the_sent(visit: Visit, tmp_path: Path) -> None:
+    settings = collecting(tmp_path)
+    with running(settings) as talk:
+        page = visit(f"{talk.url}/")
+        rows = prepare(page)
+        assert page.evaluate(KEPT, "memory local-reports")["events"][0]["epsilon"] == 2
+        assert talk.statistics()["enrolled"] == 0
+        send(page)
+        stored = talk.ask("GET", "/v1/report", secret=capability(page)).json()
+        page.reload()
+        wait_ready(page)
+        page.get_by_text("Sent. Thank you.").wait_for()
+        assert preview(page) == rows
+    assert settings.collector is not None
+    sent = sent_values(Report.from_json(stored, settings.collector.collection))
+    assert [row[:2] for row in rows[:3]] == [
+        ["Alien Ants", "1"], ["Quiet Tea", "5"], ["Quiet Rain", "4"],
+    ]  # fmt: skip
+    for title, true, told in rows:
+        assert told == sent.get(title, "not mentioned")
+        assert true != "not rated" or title not in own(page)
+    assert "2" in page.locator("#contribute-more").inner_text()
+
+
+def sent_values(report: Any) -> dict[str, str]:
+    """The noisy ratings by title, as the page writes them: on 1..5 the grid has steps of 1."""
+    found = {TITLES[i]: 3 + int(v) for i, v in zip(report.items, report.values, strict=True)}
+    return {title: str(value) for title, value in found.items()}
+
+
+def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
+    visit: Visit, tmp_path: Path
+) -> None:
+    with running(collecting(tmp_path, "open")) as talk:
+        page = visit(f"{talk.url}/")
+        rows = prepare(page)
+        assert [row for row in rows if row[1] != "not rated"] == [
+            ["Alien Ants", "1", "1"], ["Quiet Tea", "5", "5"], ["Quiet Rain", "4", "4"],
+        ]  # fmt: skip
+        assert "no more: your true ratings" in page.locator("#contribute").inner_text()
+        send(page)
+        secret = capability(page)
+        first = talk.ask("GET", "/v1/report", secret=secret).json()
+        items = np.frombuffer(base64.b64decode(first["items"]), np.int32)
+        assert {0, 1, 3} < set(items.tolist())
+        assert 80 <= len(items) < len(TITLES)
+        for number in range(7, 19, 2):
+            rate(page, f"Quiet Number {number}", "5 of 5")
+        page.get_by_role("button", name="Show an update").click()
+        send(page)
+        assert talk.ask("GET", "/v1/report", secret=secret).json() != first
+        assert talk.statistics()["reports"] == 1
+
+
+def test_withdrawing_and_forgetting_delete_it_at_the_service(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/")
+        rows = prepare(page)
+        send(page)
+        assert counts(talk) == (1, 1)
+        page.get_by_role("button", name="Withdraw it").click()
+        page.get_by_text("Withdrawn: the service has deleted it.").wait_for()
+        assert counts(talk) == (0, 0)
+        assert page.evaluate(KEPT, "contribution") is None
+        # The answers of a round stay what they are, and cost once.
+        page.get_by_role("switch", name="Contribute").click()
+        page.get_by_text("costs nothing").wait_for()
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_role("button", name="Send this").wait_for()
+        assert preview(page) == rows
+        send(page)
+        assert len(page.evaluate(KEPT, "memory local-reports")["events"]) == 1
+        assert counts(talk) == (1, 1)
+        page.get_by_role("button", name="Forget everything").first.click()
+        page.get_by_role("dialog").get_by_role("button", name="Forget everything").click()
+        page.wait_for_selector("html[data-ready=forgotten]")
+        assert counts(talk) == (0, 0)
+
+
+def counts(talk: Talk) -> tuple[int, int]:
+    found = talk.statistics()
+    return found["enrolled"], found["reports"]
+
+
+def test_what_is_remembered_is_kept_before_anything_leaves(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/", allow="ERR_FAILED")
+        prepare(page)
+        seen: list[Any] = []
+
+        def cut(route: Any) -> None:
+            seen.append(route.request.post_data_json)
+            route.abort()
+
+        page.route("**/v1/report", cut)
+        page.get_by_role("button", name="Send this").click()
+        page.get_by_text("does not answer").wait_for()
+        kept = page.evaluate(KEPT, "memory local-reports")["reports"]
+        assert list(kept.values()) == seen
+        assert page.evaluate(KEPT, "contribution")["done"] is False
+        page.unroute("**/v1/report")
+        page.reload()
+        wait_ready(page)
+        page.get_by_text("It may have been sent").wait_for()
+        page.get_by_role("button", name="Send again").click()
+        page.get_by_text("Sent. Thank you.").wait_for()
+        assert talk.ask("GET", "/v1/report", secret=capability(page)).json() == seen[0]
+
+
+def test_a_limit_and_a_new_round(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/")
+        prepare(page)
+        send(page)
+    with running(collecting(tmp_path, epoch=2), talk.url):
+        page.reload()
+        wait_ready(page)
+        page.get_by_role("button", name="Look at the new terms").click()
+        page.get_by_text("Told so far: 2.").wait_for()
+        page.get_by_label("Never tell more in all than epsilon").fill("3")
+        page.get_by_label("Never tell more in all than epsilon").blur()
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_text("past your limit of 3").wait_for()
+        assert len(page.evaluate(KEPT, "memory local-reports")["events"]) == 1
+        page.get_by_label("Never tell more in all than epsilon").fill("4")
+        page.get_by_label("Never tell more in all than epsilon").blur()
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_role("button", name="Send this").wait_for()
+        assert len(page.evaluate(KEPT, "memory local-reports")["events"]) == 2
+
+
+@pytest.mark.parametrize("kind", ["local", "open"])
+def test_before_there_is_a_release_people_can_rate_and_contribute(
+    visit: Visit, tmp_path: Path, kind: str
+) -> None:
+    settings = collecting(tmp_path, kind)
+    settings.release.unlink()
+    with running(settings) as talk:
+        page = visit(f"{talk.url}/", allow="404")
+        assert "No release has been built yet" in page.locator("#you-said").inner_text()
+        prepare(page)
+        send(page)
+        assert counts(talk) == (1, 1)

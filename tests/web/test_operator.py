@@ -1,0 +1,89 @@
+"""The operator's page: behind the token, which stays in the tab's memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from serve._running import TOKEN, Talk, make_settings, running
+from web._films import collecting
+
+Visit = Callable[..., Any]
+
+
+def enter(page: Any, token: str = TOKEN) -> None:
+    page.get_by_label("The administrator's token").fill(token)
+    page.get_by_role("button", name="Look").first.click()
+
+
+def test_it_shows_release_health_and_collection(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        asked: list[Any] = []
+        page = visit(f"{talk.url}/operator", ready=False, allow="401")
+        page.context.on("request", lambda request: asked.append(request))
+        enter(page, "not-the-right-token-at-all")
+        page.locator("#said", has_text="not the administrator's token").wait_for()
+        assert not page.locator("main").is_visible()
+        enter(page)
+        page.locator("main").wait_for()
+        about = talk.ask("GET", "/v1/release/about").json()
+        told = page.locator("main").inner_text()
+        assert about["guarantee"]["words"] in " ".join(told.split())
+        for expected in ("It runs\nyes", about["sha256"], "local-reports", "fewer than 10", "sums"):
+            assert expected in told
+        assert_secret_stays(page, asked)
+        page.get_by_role("button", name="Leave").click()
+        assert not page.locator("main").is_visible()
+        assert about["sha256"] not in page.content()
+
+
+def assert_secret_stays(page: Any, asked: list[Any]) -> None:
+    """The token is in Authorization headers and nowhere else."""
+    assert page.evaluate("indexedDB.databases().then(all => all.length)") == 0
+    assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    assert page.get_by_label("The administrator's token").input_value() == ""
+    assert TOKEN not in page.content()
+    carried = [request for request in asked if "authorization" in request.all_headers()]
+    assert {request.url.rpartition("/")[2] for request in carried} == {"statistics"}
+    assert not any(TOKEN in request.url for request in asked)
+
+
+def test_it_builds_a_release_and_says_how_that_went(visit: Visit, tmp_path: Path) -> None:
+    with running(make_settings(tmp_path)) as talk:
+        page = visit(f"{talk.url}/operator", ready=False, allow="404")
+        enter(page)
+        page.get_by_text("None has been built yet.").wait_for()
+        page.get_by_role("button", name="Build a release now").click()
+        page.locator("#build-said", has_text="Not built:").wait_for()
+        fill(talk)
+        page.get_by_role("button", name="Build a release now").click()
+        page.locator("#build-said", has_text="Built.").wait_for(timeout=60_000)
+        assert "Made of\n12 reports" in page.locator("#build").inner_text()
+        assert "Reports\n10 or a few more" in page.locator("#collection").inner_text()
+        assert "epsilon" in page.locator("#release").inner_text()
+
+
+def fill(talk: Talk) -> None:
+    from serve._running import make_report
+
+    for seed in range(12):
+        assert talk.send(talk.enrol(), make_report(seed)).status == 204
+
+
+def test_the_ledger_is_a_bar_that_fills(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/operator", ready=False)
+        known = talk.statistics()
+
+        def answer(route: Any) -> None:
+            ledger = {"spent_epsilon": 1.25, "limit_epsilon": 5.0, "delta": 1e-6, "unit": "user"}
+            route.fulfill(body=json.dumps(known | {"ledger": ledger}))
+
+        page.route("**/v1/admin/statistics", answer)
+        enter(page)
+        bar = page.get_by_role("progressbar", name="Epsilon spent of the limit")
+        bar.wait_for()
+        assert bar.evaluate("bar => bar.position") == 0.25
+        assert "room for about 3.75 more" in page.locator("#ledger").inner_text()

@@ -1,0 +1,182 @@
+"""The page in a real browser: rate, see recommendations change, keep, import and export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from serve._running import Talk
+from web._films import NASTY, TITLES, own, rate, recommended, wait_ready
+
+Visit = Callable[..., Any]
+
+
+def test_recommendations_follow_the_stars_at_once(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    assert "in general" in page.locator("#you-said").inner_text()
+    before = recommended(page)
+    rate(page, "Quiet Rain", "5 of 5")
+    after = recommended(page)
+    assert after != before
+    assert all("Quiet" in title for title in after)
+    assert "Quiet Rain" not in after
+    assert "Because you rated Quiet Rain" in page.locator("#recommended > li").first.inner_text()
+    rate(page, "Quiet Rain", "1 of 5")
+    assert not any("Quiet" in title for title in recommended(page))
+    page.get_by_role("button", name="Remove your rating of Quiet Rain").click()
+    assert recommended(page) == before
+    assert own(page) == {}
+
+
+def test_everything_can_be_done_with_the_keyboard(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    page.get_by_label("Look for a title").focus()
+    page.keyboard.type("quiet tea")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert own(page) == {"Quiet Tea": "1"}
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    assert own(page) == {"Quiet Tea": "5"}
+    focused = "document.activeElement.closest('#results') && document.activeElement.value"
+    assert page.evaluate(focused) == "5"
+    assert page.evaluate("getComputedStyle(document.activeElement.parentNode).outlineStyle") != "none"
+    assert all("Quiet" in title for title in recommended(page))
+    page.keyboard.press("Delete")
+    assert own(page) == {}
+    assert page.evaluate("!!document.activeElement.closest('#results')")
+
+
+def test_a_recommendation_can_be_rated_where_it_is(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    row = page.locator("#recommended > li").nth(2)
+    title = row.locator(".title").inner_text()
+    row.get_by_title("2 of 5").click()
+    assert own(page) == {title: "2"}
+    # It stays under the finger until the person goes elsewhere.
+    assert recommended(page)[2] == title
+    row.get_by_title("4 of 5").click()
+    assert own(page) == {title: "4"}
+    page.get_by_label("Look for a title").focus()
+    page.locator("#recommended .rated").wait_for(state="detached")
+    assert title not in recommended(page)
+
+
+def test_a_reload_keeps_ratings_and_the_choice_of_predictor(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    rate(page, "Alien Ants", "2 of 5")
+    rate(page, "Quiet Tea", "4 of 5")
+    page.get_by_label("Worked out by").select_option("posterior")
+    before = recommended(page)
+    page.reload()
+    wait_ready(page)
+    assert own(page) == {"Alien Ants": "2", "Quiet Tea": "4"}
+    assert page.get_by_label("Worked out by").input_value() == "posterior"
+    assert recommended(page) == before
+
+
+def test_two_tabs_show_the_same(plain: Talk, visit: Visit) -> None:
+    first = visit(f"{plain.url}/")
+    second = visit(f"{plain.url}/", context=first.context)
+    rate(first, "Quiet Tea", "5 of 5")
+    second.wait_for_selector("#own > li")
+    assert own(second) == {"Quiet Tea": "5"}
+    assert recommended(second) == recommended(first)
+
+
+def test_the_search_needs_no_accents_and_all_words(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    page.get_by_label("Look for a title").fill("evening QUIET")
+    assert page.locator("#results .title").all_inner_texts() == ["Quiet Évening"]
+    page.get_by_label("Look for a title").fill("quiet")
+    found = page.locator("#results .title").all_inner_texts()
+    assert found == TITLES[1:16:2]
+    assert "100 titles found" in page.locator("#found").inner_text()
+    page.get_by_label("Look for a title").fill("nothing like it")
+    assert "0 titles" in page.locator("#found").inner_text()
+
+
+def test_titles_are_text_whatever_they_contain(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    rate(page, NASTY, "3 of 5")
+    assert own(page) == {NASTY: "3"}
+    assert page.locator("main img").count() == 0
+    assert page.title() == "discreet: recommendations at home"
+
+
+def test_ratings_go_out_as_csv_and_come_back(plain: Talk, visit: Visit, tmp_path: Path) -> None:
+    page = visit(f"{plain.url}/")
+    for title, stars in ((NASTY, "3 of 5"), ("Quiet Évening", "5 of 5")):
+        rate(page, title, stars)
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save as CSV").click()
+    file = tmp_path / saved.value.suggested_filename
+    saved.value.save_as(file)
+    quoted = NASTY.replace('"', '""')
+    lines = file.read_text("utf-8").splitlines()
+    assert sorted(lines) == sorted(["id,title,rating", f'f4,"{quoted}",3', "f5,Quiet Évening,5"])
+    kept, shown = own(page), recommended(page)
+    other = visit(f"{plain.url}/")
+    other.locator("#file").set_input_files(file)
+    other.wait_for_selector("#own > li >> nth=1")
+    assert (own(other), recommended(other)) == (kept, shown)
+
+
+WRONG_FILES = [
+    ("Quiet Tea,4\nAlien Ants,9\n", "Line 2: the rating is not on the scale from 1 to 5"),
+    ("id,rating\nf1,four\n", "Line 2 needs a title and a number"),
+    ('id,rating\n"f1,4\n', "Line 2 has a quotation mark in a wrong place"),
+    ("", "The file is empty"),
+    (b"\xff\xfe", "not UTF-8"),
+    ("x" * (5 << 20), "larger than 4 MB"),
+]
+
+
+def test_a_csv_file_is_read_whole_or_refused_with_a_reason(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    for content, said in WRONG_FILES:
+        read_csv(page, content, said)
+        assert own(page) == {}
+    read_csv(page, "title;stars\nQuiet Tea;4\nNo such film;1\n", "1 rating read. 1 title not")
+    assert own(page) == {"Quiet Tea": "4"}
+
+
+def read_csv(page: Any, content: str | bytes, said: str) -> None:
+    raw = content if isinstance(content, bytes) else content.encode()
+    file = {"name": "mine.csv", "mimeType": "text/csv", "buffer": raw}
+    page.locator("#file").set_input_files(file)
+    page.locator("#csv-said", has_text=said).wait_for()
+
+
+def test_the_panel_says_what_the_release_promises(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    about = plain.ask("GET", "/v1/release/about").json()
+    told = page.locator("#guarantee").inner_text()
+    assert about["guarantee"]["words"] in " ".join(told.split())
+    assert about["sha256"][:16] in told
+    assert "not the arithmetic" in told
+
+
+def test_forgetting_leaves_nothing_behind(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    rate(page, "Quiet Tea", "5 of 5")
+    page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
+    assert page.evaluate(KEPT) == [1, 2, 1]
+    page.get_by_role("button", name="Forget everything").first.click()
+    page.get_by_role("button", name="Keep it").click()
+    assert own(page) == {"Quiet Tea": "5"}
+    page.get_by_role("button", name="Forget everything").first.click()
+    page.get_by_role("dialog").get_by_role("button", name="Forget everything").click()
+    page.wait_for_selector("html[data-ready=forgotten]")
+    assert page.evaluate(KEPT) == [0, 0, 0]
+    assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    assert not page.locator("main").is_visible()
+    page.reload()
+    wait_ready(page)
+    assert own(page) == {}
+
+
+KEPT = """Promise.all([
+  indexedDB.databases(), caches.keys(), navigator.serviceWorker.getRegistrations(),
+]).then(all => all.map(each => each.length))"""

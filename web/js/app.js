@@ -1,0 +1,211 @@
+/** The page: rate, see recommendations change, and know what leaves the tab. */
+import { fromCsv, toCsv } from "./page/csv.js";
+import { brief, by, counted, el, fill, say } from "./page/dom.js";
+import { refresh, showFound, showOwn, showRecommended } from "./page/lists.js";
+import { loadCatalog, loadRelease } from "./page/load.js";
+import { showGuarantee, showTraffic } from "./page/privacy.js";
+import { makePredictor, ownRatings, predictorNames } from "./predict.js";
+import { contains, nearest } from "./scale.js";
+import { askJson, note, watch, watchLoading } from "./service.js";
+import * as store from "./store.js";
+
+const MOST_SHOWN = 10;
+
+/** What the page has at hand; the lists are handed all of it. */
+const home = {
+  /** @type {Map<string, {value: number, title: string}>} */
+  ratings: new Map(),
+  /** @type {any} */
+  predictor: null,
+  /** The person's rating of an item. @param {number} index */
+  valueOf: (index) => home.ratings.get(home.catalog.ids[index])?.value,
+  /** @param {number} index @param {number | null} value */
+  rate(index, value) {
+    const [id, title] = [home.catalog.ids[index], home.catalog.titles[index]];
+    change([[id, value === null ? null : { value, title }]]);
+    refresh(home, index, document.activeElement?.closest(".rows > li") ?? null);
+  },
+  /** Take a rating back. @param {string} id */
+  take(id) {
+    change([[id, null]]);
+    const index = home.catalog.find(id);
+    if (index !== undefined) refresh(home, index, null);
+    by("own-title").scrollIntoView({ block: "nearest" });
+  },
+  /** Own ratings on a catalogue and a scale, by id or else by title. */
+  own(catalog = home.catalog, scale = home.scale) {
+    const pairs = new Map();
+    for (const [id, { value, title }] of home.ratings) {
+      const index = catalog.find(id) ?? catalog.find(title);
+      if (index !== undefined) pairs.set(index, nearest(scale, value));
+    }
+    return ownRatings(pairs);
+  },
+  onChange: () => {},
+};
+
+/** Ratings as they are now: shown at once, kept a moment later. */
+function change(changes) {
+  for (const [id, rating] of changes) {
+    home.ratings.delete(id);
+    if (rating) home.ratings.set(id, rating);
+  }
+  rerank();
+  showOwn(home);
+  home.onChange();
+  store.rate(changes).catch(complain);
+}
+
+function complain(error) {
+  say("notice", error.message, true);
+}
+
+function rerank() {
+  if (!home.predictor) return;
+  const begun = performance.now();
+  const own = home.own();
+  const entries = home.predictor.recommend(own, MOST_SHOWN);
+  performance.measure("rerank", { start: begun });
+  showRecommended(home, entries, expected);
+  performance.measure("rerank and show", { start: begun });
+  say("you-said", own.items.length ? "" : "What people like in general. Rate a few titles, and this becomes yours.");
+}
+
+function expected(score) {
+  const { lo, hi, presence } = home.scale;
+  return presence ? `${brief(100 * score, 1)} %` : `${Math.min(Math.max(score, lo), hi).toFixed(1)} of ${brief(hi)}`;
+}
+
+async function choosePredictor(name) {
+  const names = predictorNames(home.release);
+  home.predictor = await makePredictor(home.release, names.includes(name) ? name : names[0]);
+  by("how").hidden = names.length < 2;
+  fill(by("predictor"), ...names.map((each) => el("option", { value: each, selected: each === home.predictor.name }, each)));
+}
+
+async function open() {
+  if (!globalThis.crypto?.subtle) throw new Error("Open this page by https, or on localhost: only there can it check what it fetched.");
+  const loaded = await loadRelease();
+  if (loaded) {
+    const { release } = loaded;
+    Object.assign(home, { release, catalog: release.catalog, scale: release.scale, counts: release.arrays.item_counts?.data });
+    await choosePredictor(await store.read("predictor"));
+    showGuarantee(loaded);
+  } else {
+    Object.assign(home, await loadCatalog());
+    say("you-said", "No release has been built yet, so there is nothing to recommend from.");
+    fill(by("guarantee"), el("p", {}, "There is no release yet."));
+  }
+  home.ratings = await store.ratings();
+  say("notice", loaded?.offline ? "You are offline. Everything works from what is kept here." : "");
+  by("main").hidden = false;
+  showFound(home);
+  showOwn(home);
+  rerank();
+  document.documentElement.dataset.ready = "yes";
+}
+
+function listen() {
+  by("search").addEventListener("input", () => showFound(home));
+  by("recommended").addEventListener("focusout", (event) => {
+    if (event.currentTarget.querySelector(".rated") && !event.target.closest("li").contains(event.relatedTarget)) setTimeout(rerank);
+  });
+  by("predictor").addEventListener("change", async (event) => {
+    await choosePredictor(event.target.value);
+    rerank();
+    await store.write("predictor", event.target.value).catch(complain);
+  });
+  by("export").addEventListener("click", save);
+  by("import").addEventListener("click", () => by("file").click());
+  by("file").addEventListener("change", (event) => {
+    const file = event.target.files[0];
+    event.target.value = "";
+    if (file) take(file).catch((error) => say("csv-said", error.message, true));
+  });
+  by("forget").addEventListener("click", () => forget().catch(complain));
+  store.onChange(async (what) => {
+    if (what === "forgotten") return showForgotten();
+    home.ratings = await store.ratings();
+    showFound(home);
+    showOwn(home);
+    rerank();
+  });
+}
+
+function save() {
+  const file = new Blob([toCsv(home.ratings)], { type: "text/csv" });
+  const link = el("a", { href: URL.createObjectURL(file), download: "my-ratings.csv" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+async function take(file) {
+  const rows = await fromCsv(file, home.scale.presence);
+  const off = rows.find(({ name, value }) => home.catalog.find(name) !== undefined && !contains(home.scale, value));
+  if (off) throw new Error(`Line ${off.line}: the rating is not on the scale from ${home.scale.lo} to ${home.scale.hi}; nothing was read.`);
+  const known = rows.map(({ name, value }) => [home.catalog.find(name), value]).filter(([index]) => index !== undefined);
+  change(known.map(([i, value]) => [home.catalog.ids[i], { value, title: home.catalog.titles[i] }]));
+  showFound(home);
+  const missing = rows.length - known.length;
+  say("csv-said", `${counted(known.length, "rating")} read.${missing ? ` ${counted(missing, "title")} not in this catalogue left out.` : ""}`);
+}
+
+async function forget() {
+  const { capability } = (await store.read("contribution")) ?? {};
+  const kept = "Your ratings, the release and this page's copies are removed from this browser.";
+  const also = capability
+    ? "What you contributed is withdrawn from the service first, and the count of what you ever told is forgotten too."
+    : "Save your ratings first if you want them back.";
+  if (!(await sure(`${kept} ${also}`))) return;
+  try {
+    if (capability) await home.withdraw();
+  } catch (error) {
+    const lost = "What you contributed could not be withdrawn, and once all is forgotten nobody can. Forget all the same?";
+    if (!(await sure(`${error.message} ${lost}`))) return;
+  }
+  await store.forget();
+  showForgotten();
+}
+
+async function sure(question) {
+  by("sure-what").textContent = question;
+  by("sure").returnValue = "";
+  by("sure").showModal();
+  await new Promise((done) => by("sure").addEventListener("close", done, { once: true }));
+  return by("sure").returnValue === "forget";
+}
+
+function showForgotten() {
+  by("main").hidden = true;
+  home.ratings.clear();
+  say("notice", "Everything is forgotten. Reload the page to begin anew.");
+  document.documentElement.dataset.ready = "forgotten";
+}
+
+async function workOffline() {
+  if (!navigator.serviceWorker) return;
+  navigator.serviceWorker.addEventListener("message", ({ data }) => {
+    for (const path of data.kept ?? []) note({ method: "GET", path: `/${path}`, bytes: 0, why: "", loading: true });
+  });
+  await navigator.serviceWorker.register(new URL("worker.js", store.HOME), { updateViaCache: "none" }).catch(() => {});
+}
+
+/** If the service collects, or has something of the person's already. */
+async function offerToContribute() {
+  const { collects } = await askJson("GET", "v1", { why: "does the service collect?" }).catch(() => ({}));
+  const record = await store.read("contribution");
+  if (!record && !collects) return;
+  const { setUpContributing } = await import("./page/contribute.js");
+  await setUpContributing(home, collects, record);
+}
+
+watch(showTraffic);
+watchLoading();
+listen();
+try {
+  await open();
+  await workOffline();
+  await offerToContribute();
+} catch (error) {
+  complain(error);
+}

@@ -1,0 +1,237 @@
+/** Local reports at home: answers are drawn once an epoch, kept, and repeated. */
+import { drawBelow, drawBinomial, drawNoise, drawPlaces, flipCoins } from "./noise.js";
+import { checkFields, digestOf, fromBase64, ontoScale, readScale, toBase64 } from "./protocol.js";
+import { systemRandom } from "./random.js";
+import { gridParts, roundHalfEven } from "./scale.js";
+
+const LAPLACE = "modified-laplace";
+const MECHANISMS = { [LAPLACE]: "modified Laplace", "randomized-response": "randomized response" };
+const KINDS = { uint8: Uint8Array, int16: Int16Array, int32: Int32Array };
+const RULES = {
+  protocol: ["local-reports"],
+  version: [1],
+  type: ["collection"],
+  catalog: 64,
+  items: { from: 1, to: 2 ** 24 },
+  scale: 200,
+  mechanism: Object.keys(MECHANISMS),
+  epsilon_thousandths: { from: 10, to: 50000 },
+  epoch: { from: 1, to: 2 ** 31 },
+  ...{ reach: null, least: null, largest: null, number: null, digest: null },
+};
+
+/**
+ * What everybody reports on, and how: `items` of them, ratings as integers from -reach to reach that
+ * are `unit` apart on the scale with `mid` in the middle, a report's integers from least to largest.
+ * @typedef {{digest: string, items: number, mechanism: string, epsilon: number, epoch: number,
+ *   scale: import("./scale.js").Scale, reach: number, unit: number, mid: number, levels: number,
+ *   least: number, largest: number, number: string}} Collection  epsilon is for each rating and epoch
+ */
+
+/**
+ * Read the announced JSON beside the catalogue it speaks of; it must not contradict itself.
+ * @param {any} json
+ * @param {{ids: ArrayLike<string>, digest: string}} catalog
+ * @returns {Promise<Collection>}
+ */
+export async function readCollection(json, catalog) {
+  checkFields(json, RULES);
+  const { mechanism, epoch, epsilon_thousandths: thousandths } = json;
+  const scale = readScale(json.scale);
+  const laplace = mechanism === LAPLACE;
+  if (scale.step === null && !laplace)
+    throw new Error("collection: randomized response needs a scale in steps");
+  const parts = scale.step === null ? 200 : gridParts(scale);
+  const reach = parts % 2 ? parts : parts / 2;
+  const largest = laplace ? reach + Math.ceil((40000 * reach) / thousandths) : parts + 1;
+  const lines = ["discreet local-reports 1", catalog.digest, json.scale, mechanism, thousandths];
+  const told = {
+    catalog: catalog.digest,
+    items: catalog.ids.length,
+    reach,
+    least: laplace ? -largest : 1,
+    largest,
+    number: !laplace && largest < 2 ** 8 ? "uint8" : largest < 2 ** 15 ? "int16" : "int32",
+    digest: await digestOf(lines.join("\n")),
+  };
+  const wrong = Object.keys(told).find((name) => json[name] !== told[name]);
+  if (wrong) throw new Error(`collection: '${wrong}' does not follow from the catalogue and the other fields`);
+  const [mid, unit] = [(scale.lo + scale.hi) / 2, (scale.hi - scale.lo) / (2 * reach)];
+  return { ...told, mechanism, epsilon: thousandths / 1000, epoch, scale, unit, mid, levels: parts + 1 };
+}
+
+/** An item that is not rated shows with odds ways e^-exponent: [ways, exponent]. */
+const oddsOf = ({ mechanism, epsilon, levels }) => (mechanism === LAPLACE ? [1, epsilon / 2] : [levels, epsilon]);
+
+/** Noise of the mechanism's scale in grid steps, rounded up. */
+function noiseOf({ reach, epsilon }, count, random) {
+  const scale = new Float64Array([(2 * reach) / epsilon]);
+  new BigUint64Array(scale.buffer)[0]++;
+  return drawNoise(scale[0], count, random);
+}
+
+/** Answers for ratings on the grid; null for those that do not show. */
+function answersOf(collection, values, random) {
+  const { mechanism, reach, levels } = collection;
+  if (!values.length) return [];
+  const kept = flipCoins(...oddsOf(collection), values.length, random);
+  if (mechanism === LAPLACE) {
+    const noise = noiseOf(collection, values.length, random);
+    return values.map((value, i) => (kept[i] ? value + noise[i] : null));
+  }
+  const other = drawBelow(levels, values.length, random);
+  return values.map((value, i) => {
+    const symbol = ((value + reach) * (levels - 1)) / (2 * reach) + 1; // 0 is "not rated"
+    return (kept[i] ? symbol : other[i] + (other[i] >= symbol)) || null;
+  });
+}
+
+/**
+ * Fresh answers for every item of the catalogue, without walking it: how many of those not rated show
+ * is binomial, and then every set of places is as likely. Nothing is remembered: `LocalClient` does.
+ * @param {Collection} collection
+ * @param {{items: Int32Array, values: Float64Array}} own
+ * @returns {object} the message
+ */
+export function drawReport(collection, own, random) {
+  const { scale, unit, mid, least, largest } = collection;
+  const { items, values } = ontoScale(own, scale, collection.items);
+  const grid = Array.from(values, (value) => roundHalfEven((value - mid) / unit));
+  const shown = [];
+  answersOf(collection, grid, random).forEach((answer, i) => answer !== null && shown.push([items[i], answer]));
+  const others = collection.items - items.length;
+  const count = drawBinomial(others, ...oddsOf(collection), random);
+  const places = drawPlaces(count, others, random);
+  const fakes =
+    collection.mechanism === LAPLACE
+      ? noiseOf(collection, count, random)
+      : drawBelow(collection.levels, count, random).map((level) => level + 1);
+  let before = 0; // rated items up to the place
+  places.forEach((place, i) => {
+    while (items[before] - before <= place) before++;
+    shown.push([place + before, fakes[i]]);
+  });
+  shown.sort(([one], [other]) => one - other);
+  const reported = new Uint8Array(Math.ceil(collection.items / 8));
+  for (const [item] of shown) reported[item >> 3] |= 1 << (item & 7);
+  const cut = shown.map(([, value]) => Math.min(Math.max(value, least), largest));
+  return {
+    protocol: "local-reports",
+    version: 1,
+    type: "report",
+    collection: collection.digest,
+    epoch: collection.epoch,
+    reported: toBase64(reported),
+    values: toBase64(KINDS[collection.number].from(cut)),
+  };
+}
+
+/**
+ * What a report says of the items that show, most of which may never have been rated.
+ * @returns {{items: Int32Array, values: Int32Array, ratings: Float64Array}} values as they are sent,
+ *   ratings as they read on the scale, or past its ends
+ */
+export function readReport(message, collection) {
+  const { mechanism, reach, levels, mid, unit, least, largest } = collection;
+  const damaged = new Error("report: it is damaged, or of another collection");
+  if (message?.collection !== collection.digest || message.epoch !== collection.epoch) throw damaged;
+  let bits, values;
+  try {
+    bits = fromBase64(message.reported);
+    values = Int32Array.from(new KINDS[collection.number](fromBase64(message.values).buffer));
+  } catch {
+    throw damaged;
+  }
+  const marks = new Uint8Array(8 * bits.length).map((_, i) => (bits[i >> 3] >> (i & 7)) & 1);
+  const items = Int32Array.from([...marks.keys()].filter((i) => marks[i]));
+  const inside = values.every((value) => value >= least && value <= largest);
+  const whole = bits.length === Math.ceil(collection.items / 8) && (items.at(-1) ?? 0) < collection.items;
+  if (!inside || !whole || items.length !== values.length) throw damaged;
+  const grid = (value) => (mechanism === LAPLACE ? value : ((value - 1) * 2 * reach) / (levels - 1) - reach);
+  return { items, values, ratings: Float64Array.from(values, (value) => mid + unit * grid(value)) };
+}
+
+const show = (value, digits) => Number(value.toPrecision(digits)).toLocaleString("en");
+
+/** What reports of all epochs and collections add up to. */
+function spentOf(events) {
+  const usable = (e) => e?.kind === "pure" && e.epsilon > 0 && e.epsilon < 1e6 && e.count === 1 && e.ratings_per_user > 0;
+  if (!Array.isArray(events) || !events.every(usable))
+    throw new Error("the kept count of what was spent is damaged");
+  const total = (each) => events.reduce((sum, event) => sum + each(event), 0);
+  const [perRating, perUser] = [total((e) => e.epsilon), total((e) => e.epsilon * e.ratings_per_user)];
+  const reports = events.length;
+  const sentence =
+    `${reports} report${reports === 1 ? "" : "s"} drawn: epsilon ${show(perRating, 4)} for each rating, ` +
+    `${show(perUser, 6)} for all of them together.`;
+  return { reports, perRating, perUser, sentences: () => [sentence] };
+}
+
+/** One person's side of a collection. */
+export class LocalClient {
+  #random;
+
+  /**
+   * @param {Collection} collection from `readCollection`
+   * @param {Record<string, any>} memory a plain object, {} at first, that `report` changes: the caller
+   *   stores it BEFORE the report leaves the house, keeps it for good, and lets one tab at a time change
+   *   it. Without it answers would be drawn anew. It is laid out as the state of Python's client.
+   * @param {{limit?: number | null, random?: import("./random.js").Random}} options limit: the most
+   *   epsilon for each rating that all reports together may cost
+   */
+  constructor(collection, memory, { limit = null, random = systemRandom() } = {}) {
+    if (limit !== null && !(limit >= 0)) throw new Error("a limit is an epsilon from 0 on");
+    Object.assign(this, { collection, memory, limit });
+    this.#random = random;
+  }
+
+  /** The running total: {reports, perRating, perUser, sentences()}. */
+  get spent() {
+    return spentOf(this.memory.events ?? []);
+  }
+
+  /** What `report` would add to each rating's epsilon: 0 if the answer is there already. */
+  get cost() {
+    return this.#kept() ? 0 : this.collection.epsilon;
+  }
+
+  /**
+   * The answers for this epoch: the first ever given, or new ones; later ratings and changed ones change
+   * nothing. If it throws, nothing was drawn and `memory` is as it was.
+   * @param {{items: Int32Array, values: Float64Array}} own
+   * @returns {object} the message
+   */
+  report(own) {
+    const { collection, memory, limit } = this;
+    const { epsilon, epoch, items, digest, scale, mechanism } = collection;
+    ontoScale(own, scale, items);
+    const kept = this.#kept();
+    if (kept) return kept;
+    const after = this.spent.perRating + epsilon;
+    if (limit !== null && after > limit * (1 + 1e-9))
+      throw new Error(
+        `this report would take each rating's epsilon to ${show(after, 6)}, past your limit of ${limit}; nothing was sent`,
+      );
+    const drawn = drawReport(collection, own, this.#random);
+    const event = {
+      ...{ kind: "pure", unit: "rating", label: `a local report, epoch ${epoch}`, count: 1 },
+      ...{ ratings_per_user: items, covers_change: true, epsilon, mechanism: MECHANISMS[mechanism] },
+    };
+    memory.events = [...(memory.events ?? []), event];
+    memory.reports = { ...memory.reports, [digest]: drawn };
+    return drawn;
+  }
+
+  #kept() {
+    const { epoch, digest } = this.collection;
+    const { reports = {} } = this.memory;
+    const told = reports?.[digest];
+    if (told === undefined && reports === Object(reports)) return null;
+    if (!Number.isInteger(told?.epoch)) throw new Error("a kept report is damaged");
+    if (told.epoch > epoch)
+      throw new Error(
+        `epoch ${epoch} is over: this client has answered epoch ${told.epoch}, and a second answer would cost again`,
+      );
+    return told.epoch === epoch && readReport(told, this.collection) ? told : null;
+  }
+}

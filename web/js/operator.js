@@ -1,0 +1,143 @@
+/** The operator's page: the token is in this module's memory and in no other place. */
+import { brief, by, counted, el, fill, say } from "./page/dom.js";
+import { promiseOf } from "./page/privacy.js";
+import { ask, askJson } from "./service.js";
+
+const POLL = 700;
+const ROUND = 10;
+let token = "";
+
+const pairs = (list, entries) =>
+  fill(list, ...Object.entries(entries).flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))]));
+
+/** An answer, or undefined where there is none (404). */
+const maybe = (method, path, told) =>
+  askJson(method, path, told).catch((error) => {
+    if (error.status !== 404) throw error;
+  });
+
+const healthy = (path) => ask("GET", path, { why: "health" }).then(() => "yes", (error) => `no: ${error.message}`);
+
+/** The token is tried first: nothing is shown to whoever does not have it. */
+async function look() {
+  const collects = await maybe("GET", "v1/admin/statistics", { why: "numbers", secret: token });
+  const [index, about, runs, ready] = await Promise.all([
+    askJson("GET", "v1", { why: "what is here" }),
+    maybe("GET", "v1/release/about", { why: "the release" }),
+    healthy("healthz"),
+    healthy("readyz"),
+  ]);
+  pairs(by("health"), { "It runs": runs, "It can answer and store": ready, Version: index.version });
+  showRelease(about);
+  showLedger(collects?.ledger, about?.guarantee);
+  await showCollection(index.collects, collects);
+  showBuild(collects?.build);
+  say("when", `As of ${new Date().toLocaleTimeString("en-GB")}. Nothing is asked for again on its own.`);
+  by("enter").hidden = true;
+  by("main").hidden = false;
+  say("said", "");
+  return collects;
+}
+
+function showRelease(about) {
+  if (!about) return fill(by("release"), el("p", {}, "None has been built yet."));
+  const list = el("dl");
+  pairs(list, {
+    Method: about.method, Titles: about.items.toLocaleString("en"), Scale: about.scale,
+    Size: `${brief(about.bytes / 1e6, 1)} MB`, "SHA-256": about.sha256,
+  });
+  fill(by("release"), el("p", { className: "big" }, promiseOf(about.guarantee)), el("p", {}, about.guarantee.words), list);
+}
+
+/** The ledger if the service knows one, else what the release itself has spent. */
+function showLedger(ledger, guarantee) {
+  if (ledger) {
+    const { spent_epsilon: spent, limit_epsilon: limit, delta, unit } = ledger;
+    const whom = unit === "user" ? "person" : "rating";
+    const left = Math.max(limit - spent, 0);
+    return fill(
+      by("ledger"),
+      el("p", { className: "big" }, `${brief(spent, 3)} of ${brief(limit, 3)}`),
+      el("progress", { max: limit, value: Math.min(spent, limit), className: left ? "" : "full", "aria-label": "Epsilon spent of the limit" }),
+      el("p", {}, `epsilon spent per ${whom}${delta ? `, at delta ${delta}` : ""}. ${left ? `There is room for about ${brief(left, 3)} more.` : "Nothing is left: the ledger lets no more through."}`),
+    );
+  }
+  if (!guarantee || guarantee.not_private.length)
+    return fill(by("ledger"), el("p", {}, guarantee ? "This release was made without a promise, so there is no budget to show." : "Nothing has been released yet."));
+  const items = guarantee.events.map((event) => el("li", {}, `${event.label}${event.count > 1 ? `, ${event.count} times` : ""} (${event.kind})`));
+  fill(
+    by("ledger"),
+    el("p", { className: "big" }, promiseOf(guarantee)),
+    el("p", {}, "This is what the release itself spent, and on what. The limit is in the curator's ledger, which this service was not told of."),
+    el("ul", {}, ...items),
+  );
+}
+
+/** Counts are rounded down: one person who comes or goes is seldom seen in them. */
+async function showCollection(kind, numbers) {
+  if (!numbers) {
+    pairs(by("collection"), { Collects: "nothing: this service only publishes" });
+    return say("collection-about", "");
+  }
+  const terms = await maybe("GET", "v1/collection", { why: "the terms" });
+  const rough = (count) => (count < ROUND ? `fewer than ${ROUND}` : `${(count - (count % ROUND)).toLocaleString("en")} or a few more`);
+  const { protocol, epoch, scale, bits } = terms ?? {};
+  const epsilon = terms?.epsilon_thousandths ? { "Epsilon a rating": terms.epsilon_thousandths / 1000 } : {};
+  pairs(by("collection"), {
+    Collects: protocol ?? kind, Round: epoch, ...(scale ? { Scale: scale } : {}), ...epsilon, ...(bits ? { "Hash bits": bits } : {}),
+    Enrolled: rough(numbers.enrolled), Reports: rough(numbers.reports), "Of this round's terms": rough(numbers.reports_of_collection),
+  });
+  say("collection-about", `Counts are rounded down to tens, so that one person who comes or goes is seldom seen in them; the exact ones tell who took part to whoever sees them before and after.`);
+}
+
+function showBuild(build) {
+  by("building").hidden = !build;
+  if (!build) return;
+  const { state, reason, seconds, reports } = build;
+  pairs(by("build"), {
+    "Last build": state, ...(reason ? { Reason: reason } : {}), ...(seconds === undefined ? {} : { Took: `${seconds} s` }),
+    ...(reports === undefined ? {} : { "Made of": counted(reports, "report") }),
+  });
+  by("rebuild").disabled = state === "running";
+}
+
+async function rebuild() {
+  by("rebuild").disabled = true;
+  say("build-said", "Building; people are served the old release until the new one is whole.");
+  await ask("POST", "v1/admin/rebuild", { why: "build", secret: token });
+  for (;;) {
+    await new Promise((done) => setTimeout(done, POLL));
+    const { build } = await askJson("GET", "v1/admin/statistics", { why: "is it built?", secret: token });
+    showBuild(build);
+    if (build.state !== "running") break;
+  }
+  const { build } = await look();
+  const built = build.state === "built";
+  say("build-said", built ? "Built. Pages that are open see it when they are loaded again." : `Not built: ${build.reason ?? build.state}`, !built);
+}
+
+function leave() {
+  token = "";
+  by("main").hidden = true;
+  by("enter").hidden = false;
+  for (const place of by("main").querySelectorAll("dl, #release, #ledger")) fill(place);
+  say("said", "");
+  by("token").focus();
+}
+
+const tried = (work, place) => () =>
+  work().catch((error) => {
+    if (error.status === 401 || error.status === 403) leave();
+    say(error.status === 401 ? "said" : place, error.message, true);
+    by("rebuild").disabled = false;
+  });
+
+by("enter").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token = by("token").value.trim();
+  by("token").value = "";
+  tried(look, "said")();
+});
+by("again").addEventListener("click", tried(look, "said"));
+by("rebuild").addEventListener("click", tried(rebuild, "build-said"));
+by("leave").addEventListener("click", leave);

@@ -1,0 +1,35 @@
+/** Making elements. Whatever comes from outside goes in as text, never as HTML. */
+
+/** @param {string} id @returns {any} */
+export const by = (id) => document.getElementById(id);
+
+/**
+ * An element with properties (or attributes where there is no such property) and children.
+ * @param {string} tag @param {Record<string, any>} [told] @param {...(Node | string)} children
+ * @returns {any}
+ */
+export function el(tag, told = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(told)) {
+    if (name in made) /** @type {any} */ (made)[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+/** @param {Element} parent @param {...(Node | string)} children */
+export const fill = (parent, ...children) => parent.replaceChildren(...children);
+
+/** Say something in a place that screen readers listen to. @param {string} id @param {string} text */
+export function say(id, text, wrong = false) {
+  by(id).textContent = text;
+  by(id).classList.toggle("wrong", wrong);
+}
+
+/** @param {number} count @param {string} one @param {string} [many] */
+export const counted = (count, one, many = `${one}s`) =>
+  `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+/** @param {number} number with so many decimals at most */
+export const brief = (number, decimals = 2) => String(Number(number.toFixed(decimals)));

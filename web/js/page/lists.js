@@ -1,0 +1,123 @@
+/** The three lists: titles to rate, own ratings, recommendations. */
+import { brief, by, counted, el, fill, say } from "./dom.js";
+import { rater } from "./rater.js";
+
+const MOST_FOUND = 8;
+const MOST_OWN = 200;
+const STARTERS = 6;
+
+const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+
+/**
+ * Titles that have every word of a question: those that begin with it first, then the popular.
+ * @param {{catalog: {titles: string[]}, counts?: ArrayLike<number>, plainTitles?: string[]}} home
+ * @param {string} question @returns {number[]}
+ */
+export function search(home, question) {
+  home.plainTitles ??= home.catalog.titles.map(plain);
+  const words = plain(question).split(/\s+/).filter(Boolean);
+  const rank = (i) => {
+    const title = home.plainTitles[i];
+    return (title.startsWith(words[0]) ? 2 : 0) + (title.includes(` ${words[0]}`) ? 1 : 0);
+  };
+  const found = [];
+  for (let i = 0; i < home.plainTitles.length; i++)
+    if (words.every((word) => home.plainTitles[i].includes(word))) found.push(i);
+  const count = (i) => home.counts?.[i] ?? 0;
+  return found.sort((a, b) => rank(b) - rank(a) || count(b) - count(a) || a - b);
+}
+
+/** One title with its stars. */
+function row(home, index, more = []) {
+  const title = home.catalog.titles[index];
+  const control = rater(home.scale, title, home.valueOf(index), (value) => home.rate(index, value));
+  const made = el("li", {}, el("span", { className: "title" }, title), ...more, control);
+  made.dataset.index = String(index);
+  return made;
+}
+
+/** What the search finds, or where to begin. It stays put while the person rates. */
+export function showFound(home) {
+  const question = by("search").value.trim();
+  const found = question ? search(home, question) : starters(home);
+  fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i)));
+  const more = found.length > MOST_FOUND ? `; here are the first ${MOST_FOUND}` : "";
+  say("found", question ? `${counted(found.length, "title")} found${more}.` : "Or begin with titles that many know:");
+}
+
+function starters(home) {
+  const all = home.catalog.titles.map((_, i) => i).filter((i) => home.valueOf(i) === undefined);
+  if (home.counts) all.sort((a, b) => home.counts[b] - home.counts[a] || a - b);
+  return all.slice(0, STARTERS);
+}
+
+/** Stars elsewhere follow what was rated here. @param {Element | null} except where it was done */
+export function refresh(home, index, except) {
+  for (const place of document.querySelectorAll(`.rows > li[data-index="${index}"]`)) {
+    if (place === except) continue;
+    const fresh = rater(home.scale, home.catalog.titles[index], home.valueOf(index), (value) => home.rate(index, value));
+    place.querySelector(".rater")?.replaceWith(fresh);
+  }
+}
+
+/** Own ratings, the newest first; those that the catalogue does not have can only be removed. */
+export function showOwn(home) {
+  const own = [...home.ratings].reverse();
+  const focus = keepFocus("own");
+  fill(by("own"), ...own.slice(0, MOST_OWN).map(([id, rating]) => ownRow(home, id, rating)));
+  focus();
+  by("own-count").textContent = own.length ? `(${own.length.toLocaleString("en")})` : "";
+  by("own-empty").hidden = own.length > 0;
+  by("own-more").hidden = own.length <= MOST_OWN;
+  say("own-more", `and ${counted(own.length - MOST_OWN, "more", "more")}, all of them in the CSV file`);
+  by("export").disabled = !own.length;
+}
+
+function ownRow(home, id, { title, value }) {
+  const index = home.catalog.find(id);
+  const remove = el("button", { type: "button", className: "remove", "aria-label": `Remove your rating of ${title}` }, "✕");
+  remove.addEventListener("click", () => home.take(id, title));
+  if (index !== undefined) return row(home, index, [remove]);
+  const note = el("span", { className: "soft because" }, `${brief(value)} · not in this catalogue`);
+  return el("li", {}, el("span", { className: "title" }, title), remove, note);
+}
+
+/** Remember which control of a list has the focus, and give it back afterwards. */
+function keepFocus(list) {
+  const active = /** @type {any} */ (document.activeElement);
+  const at = active?.closest?.(`#${list} > li`);
+  const label = at && active.getAttribute("aria-label");
+  return () => {
+    if (!at) return;
+    const again = by(list).querySelector(`li[data-index="${at.dataset.index}"]`);
+    [...(again?.querySelectorAll("input, button") ?? [])]
+      .find((each) => each.getAttribute("aria-label") === label)
+      ?.focus({ preventScroll: true });
+  };
+}
+
+/**
+ * Recommendations. A row that is just being rated stays where it is until the focus moves on.
+ * @param {{index: number, score: number, because: {title: string, index: number, amount: number}[]}[]} entries
+ * @param {(score: number) => string} expected
+ */
+export function showRecommended(home, entries, expected) {
+  const list = by("recommended");
+  const busy = document.activeElement?.closest("#recommended > li");
+  const rows = entries.filter(({ index }) => String(index) !== busy?.dataset.index).map((entry) => recommended(home, entry, expected));
+  if (!busy) return fill(list, ...rows);
+  const at = [...list.children].indexOf(busy);
+  for (const other of [...list.children]) if (other !== busy) other.remove();
+  busy.classList.toggle("rated", home.valueOf(Number(busy.dataset.index)) !== undefined);
+  busy.before(...rows.slice(0, at));
+  busy.after(...rows.slice(at));
+}
+
+function recommended(home, { index, score: found, because }, expected) {
+  const score = el("span", { className: "expected" }, expected(found));
+  const helped = because.filter(({ amount }) => amount > 0).slice(0, 3);
+  const words = helped.length ? `Because you rated ${listed(helped.map((each) => each.title))}` : "";
+  return row(home, index, [score, ...(words ? [el("span", { className: "soft because" }, words)] : [])]);
+}
+
+const listed = (texts) => new Intl.ListFormat("en").format(texts);

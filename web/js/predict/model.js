@@ -1,0 +1,94 @@
+/** The model of a rating that a release stands for, matrices over its head, and small systems. */
+import { Predictor, total } from "./predictor.js";
+
+/**
+ * r_j = G + M_j + b + F_j z + e_j, with the person's bias b ~ N(0, user_variance), tastes z ~ N(0, I)
+ * and e_j of the variance `noise`. Of presence there is no bias, and an own record says F_j z = 1 + e_j.
+ */
+export class ModelPredictor extends Predictor {
+  constructor(release, name) {
+    super(release, name);
+    const { arrays, parameters } = release;
+    const more = arrays.factor_variances?.data;
+    this.baseline = Float64Array.from(arrays.item_effects.data, (effect) => parameters.global_mean + effect);
+    this.noise = Float64Array.from(arrays.item_effect_variances.data,
+      (own, j) => parameters.rating_variance + own + (more?.[j] ?? 0));
+    this.factors = arrays.factors?.data;
+    this.rank = arrays.factors?.shape[1] ?? 0;
+    this.head = new Head(arrays.head?.data ?? [], this.size);
+  }
+
+  _level(item) {
+    return this.baseline[item];
+  }
+
+  /** x_j = r_j - G - M_j beside every own rating; 1 beside every presence. */
+  residuals({ items, values }) {
+    return this.release.scale.presence ? values : values.map((value, j) => value - this.baseline[items[j]]);
+  }
+
+  /** How much each own residual weighs in the posterior mean of b alone. */
+  biasShares({ items }) {
+    const precisions = Float64Array.from(items, (item) => 1 / this.noise[item]);
+    const whole = total(precisions) + 1 / Math.max(this.release.parameters.user_variance, 1e-12);
+    return precisions.map((precision) => precision / whole);
+  }
+}
+
+/** Where the entries of symmetric matrices over some items are in their packed upper triangles. */
+class Head {
+  constructor(items, size) {
+    this.items = items;
+    /** Each item's place in the head, -1 outside it. */
+    this.positions = new Int32Array(size).fill(-1);
+    items.forEach((item, place) => (this.positions[item] = place));
+    /** With i <= j, entry (i, j) is at bases[i] + j. */
+    this.bases = Float64Array.from(items, (_, i) => (i * (2 * items.length - i - 1)) / 2);
+  }
+
+  entry(i, j) {
+    return i < j ? this.bases[i] + j : this.bases[j] + i;
+  }
+
+  /** Call `visit(at, i, j)` for every entry above the diagonal. */
+  eachPair(visit) {
+    for (let i = 0; i < this.items.length; i++)
+      for (let j = i + 1, base = this.bases[i]; j < this.items.length; j++) visit(base + j, i, j);
+  }
+}
+
+/**
+ * Turn the upper triangle of A, rows `stride` apart, into R with R^T R = A. A pivot that is not above
+ * `least` is given up: its unknown becomes 0 and the others go on as if it were not there. The diagonal
+ * of the result holds reciprocals, 0 where a pivot was given up.
+ */
+export function factorize(A, size, stride, least) {
+  for (let p = 0; p < size; p++) {
+    const row = p * stride;
+    const inverse = A[row + p] > least[p] ? 1 / Math.sqrt(A[row + p]) : 0;
+    A[row + p] = inverse;
+    for (let c = p + 1; c < size; c++) A[row + c] *= inverse;
+    for (let r = p + 1; r < size; r++) {
+      const factor = A[row + r];
+      for (let c = r, below = r * stride; c < size; c++) A[below + c] -= factor * A[row + c];
+    }
+  }
+}
+
+/** Replace b by the solution of the system that `factorize` left in A. */
+export function solve(A, size, stride, b) {
+  for (let p = 0; p < size; p++) {
+    b[p] *= A[p * stride + p];
+    for (let c = p + 1; c < size; c++) b[c] -= A[p * stride + c] * b[p];
+  }
+  for (let p = size - 1; p >= 0; p--) {
+    for (let c = p + 1; c < size; c++) b[p] -= A[p * stride + c] * b[c];
+    b[p] *= A[p * stride + p];
+  }
+}
+
+export function dot(one, other) {
+  let sum = 0;
+  for (let i = 0; i < one.length; i++) sum += one[i] * other[i];
+  return sum;
+}

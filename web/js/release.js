@@ -1,0 +1,305 @@
+/**
+ * A release file, read and checked as docs/file-format.md says: everything, every time.
+ *
+ * Memory: arrays are views of the buffer where they lie at a multiple of their element's size, as in
+ * discreet's own files. Besides it a release takes its catalogue's texts and a table of their names.
+ */
+import { checkScale } from "./scale.js";
+
+/** The newest file layout that this code reads. */
+export const FORMAT = 1;
+
+/**
+ * @typedef {{data: Float32Array|Float64Array|Int32Array|Uint32Array|Uint8Array, shape: number[]}}
+ *   Tensor  64-bit integers are handed out as Float64Array.
+ * @typedef {{ids: string[], titles: string[], origin: string, digest: string,
+ *   find: (name: string) => number|undefined}} Catalog  `find` takes an id or a title.
+ * @typedef {{version: number, method: string, scale: import("./scale.js").Scale, guarantee: any,
+ *   parameters: Record<string, any>, arrays: Record<string, Tensor>, catalog: Catalog,
+ *   digest: string}} Release  The guarantee is as stated: its epsilons were not computed again.
+ */
+
+const TYPES = {
+  F64: ["float64", Float64Array],
+  F32: ["float32", Float32Array],
+  I64: ["int64", BigInt64Array],
+  I32: ["int32", Int32Array],
+  U32: ["uint32", Uint32Array],
+  U8: ["uint8", Uint8Array],
+};
+
+// Type, axes ("^x": a triangle of x), the smallest value, and "index" of items that all differ.
+const CATALOG = { catalog_ids: "uint8 ids", catalog_id_ends: "uint32 items" };
+const TITLES = { catalog_titles: "uint8 titles", catalog_title_ends: "uint32 items" };
+const LEVELS = { item_effects: "float32 items", item_counts: "float32 items 0" };
+const ITEMS = { ...LEVELS, item_effect_variances: "float32 items 0" };
+const FACTORS = { ...ITEMS, factors: "float32 items,factors", factor_variances: "float32 items 0" };
+const HEAD = "int32 head 0 index";
+const PAIRS = "float32 ^head";
+const MODEL = { global_mean: -Infinity, user_variance: 0, rating_variance: 1e-9 };
+const BUCKETS = {
+  ...LEVELS,
+  bucket_sizes: "int32 buckets 0",
+  bucket_raters: "int32 buckets 0",
+  bucket_fakes: "float32 buckets 0",
+  bucket_fake_means: "float32 buckets",
+  bucket_ends: "int64 buckets 0",
+  bucket_items: "int32 entries 0",
+  bucket_sums: "float32 entries",
+  bucket_counts: "int32 entries 1",
+};
+const CLUSTERS = [BUCKETS, { global_mean: -Infinity, bits: 1, thin: 0, fake_percent: 0, popular_share: 0 }];
+// Arrays, the smallest values of parameters; arrays that are there all or none, their parameters.
+const METHODS = {
+  refined: [FACTORS, MODEL],
+  covariance: [FACTORS, MODEL, { head: HEAD, covariance: PAIRS, weights: PAIRS },
+    ["covariance_noise", "weights_noise"]],
+  "slope-one": [ITEMS, MODEL, { head: HEAD, differences: PAIRS, pair_weights: PAIRS },
+    ["difference_noise", "pair_noise"]],
+  cosine: [ITEMS, MODEL, { head: HEAD, products: PAIRS, squares: "float32 head" },
+    ["product_noise", "square_noise"]],
+  "open-clusters": CLUSTERS,
+  "closed-clusters": CLUSTERS,
+};
+
+const utf8 = new TextEncoder();
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/**
+ * @param {ArrayBuffer} buffer The whole file.
+ * @returns {Promise<Release>}
+ * @throws {Error} One line that says why this is no release that can be used.
+ */
+export async function readRelease(buffer) {
+  const { metadata, tensors } = readContainer(buffer);
+  const version = checkVersion(metadata);
+  const digest = await sha256(headerBytes(metadata));
+  need(metadata.digest === digest, "its header does not match its digest");
+  await checkTensors(field(metadata, "tensors"), tensors);
+  const [scale, about, guarantee, parameters] = ["scale", "catalog", "guarantee", "parameters"].map(
+    (name) => field(metadata, name));
+  attempt(() => checkScale(scale), "its scale is wrong");
+  checkGuarantee(guarantee);
+  const { method } = metadata;
+  if (!Object.hasOwn(METHODS, method ?? "")) refuse(`is of an unknown method, '${method}'`);
+  checkLayout(method, about.items, parameters, tensors);
+  const catalog = await readCatalog(tensors, about);
+  const arrays = {};
+  for (const [name, { data, shape }] of Object.entries(tensors))
+    if (!name.startsWith("catalog_")) arrays[name] = { data, shape };
+  Object.assign(scale, { step: 1, presence: false, ...scale });
+  return { version, method, scale, guarantee, parameters, arrays, catalog, digest };
+}
+
+function refuse(reason) {
+  throw new Error(`the release ${reason}`);
+}
+
+function need(fine, reason) {
+  if (!fine) refuse(`is damaged: ${reason}`);
+}
+
+function attempt(act, reason) {
+  try {
+    return act();
+  } catch {
+    return need(false, reason);
+  }
+}
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
+
+/** SHA-256 of some bytes, in hexadecimal digits. */
+export async function sha256(bytes) {
+  const subtle = globalThis.crypto?.subtle;
+  if (!subtle) throw new Error("this page can check nothing here: open it by https, or on localhost");
+  const digest = new Uint8Array(await subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function readContainer(buffer) {
+  const size = buffer.byteLength;
+  if (size < 9 || new Uint8Array(buffer)[8] !== 0x7b) refuse("is no safetensors file");
+  const begin = 8 + Number(new DataView(buffer).getBigUint64(0, true));
+  need(begin <= size, "it ends inside its header");
+  const text = new Uint8Array(buffer, 8, begin - 8);
+  const { __metadata__: metadata = {}, ...entries } = attempt(
+    () => JSON.parse(strict.decode(text)), "its header cannot be read");
+  need(isObject(metadata) && Object.values(metadata).every((one) => typeof one === "string"),
+    "its header is not that of a safetensors file");
+  const tensors = Object.create(null);
+  const places = Object.entries(entries).map(([name, entry]) => placeOf(name, entry));
+  checkCoverage(places, size - begin);
+  for (const { name, type, kind, shape, first, last } of places) {
+    const odd = (begin + first) % kind.BYTES_PER_ELEMENT;
+    const data = odd
+      ? new kind(buffer.slice(begin + first, begin + last))
+      : new kind(buffer, begin + first, (last - first) / kind.BYTES_PER_ELEMENT);
+    tensors[name] = { type, data, shape };
+  }
+  return { metadata, tensors };
+}
+
+function placeOf(name, entry) {
+  const { dtype, shape, data_offsets: offsets } = entry ?? {};
+  const [type, kind] = Object.hasOwn(TYPES, dtype) ? TYPES[dtype] : [];
+  const lists = kind && Array.isArray(shape) && Array.isArray(offsets) && offsets.length === 2;
+  const bytes = lists && shape.reduce((product, length) => product * length, kind.BYTES_PER_ELEMENT);
+  need(lists && [...shape, ...offsets].every(isCount) && offsets[1] - offsets[0] === bytes,
+    `its header is wrong about '${name.slice(0, 40)}'`);
+  return { name, type, kind, shape, first: offsets[0], last: offsets[1] };
+}
+
+/** Arrays follow each other without gaps and fill the data: nothing hides or is missing. */
+function checkCoverage(places, size) {
+  let expected = 0;
+  for (const { first, last } of places.sort((a, b) => a.first - b.first || a.last - b.last)) {
+    need(first === expected, "its arrays overlap or leave gaps");
+    expected = last;
+  }
+  need(size >= expected, `it is cut short: ${expected - size} bytes are missing`);
+  need(size <= expected, `${size - expected} bytes follow its end`);
+}
+
+function checkVersion({ discreet_release: version }) {
+  if (version === undefined) refuse("is none: the file holds something else");
+  need(/^\d{1,9}$/.test(version) && version >= 1, "its format version is not a number");
+  if (version > FORMAT)
+    refuse(`has format ${version}, newer than this page reads (${FORMAT}): load the page again`);
+  return Number(version);
+}
+
+/** What the digest of a header is over: every other entry, in order of the names' bytes. */
+function headerBytes({ digest, ...others }) {
+  const entries = Object.entries(others).map((pair) => pair.map((text) => utf8.encode(text)));
+  entries.sort(([a], [b]) => {
+    const at = a.findIndex((byte, i) => byte !== b[i]);
+    return at < 0 ? a.length - b.length : a[at] - (b[at] ?? -1);
+  });
+  return withLengths("", entries.flat().map((bytes) => [bytes, [bytes.length]]), true);
+}
+
+/** A text, then texts from lists of [bytes end to end, ends], each after its length as 64 bits. */
+function withLengths(mark, lists, littleEndian) {
+  const begin = utf8.encode(mark);
+  const size = lists.reduce((sum, [bytes, ends]) => sum + 8 * ends.length + bytes.length, begin.length);
+  const out = new Uint8Array(size);
+  const view = new DataView(out.buffer);
+  out.set(begin);
+  let at = begin.length;
+  for (const [bytes, ends] of lists)
+    for (let i = 0, from = 0; i < ends.length; i++, at += 8) {
+      // A text of 4 GiB fits no buffer: the upper half of its length stays 0.
+      view.setUint32(littleEndian ? at : at + 4, ends[i] - from, littleEndian);
+      for (; from < ends[i]; from++, at++) out[at + 8] = bytes[from];
+    }
+  return out;
+}
+
+function field(metadata, name) {
+  const value = attempt(() => JSON.parse(metadata[name]), `its ${name} cannot be read`);
+  need(isObject(value), `its ${name} cannot be read`);
+  return value;
+}
+
+/** The arrays are those that the metadata lists, to the byte. */
+async function checkTensors(stated, tensors) {
+  const names = Object.keys(tensors);
+  const listed = names.length === Object.keys(stated).length && names.every((name) => stated[name]);
+  need(listed, "it does not hold the arrays that it lists");
+  await Promise.all(names.map(async (name) => {
+    const tensor = tensors[name];
+    const { dtype, shape, sha256: digest } = stated[name];
+    need(dtype === tensor.type && Array.isArray(shape) && shape.join() === tensor.shape.join(),
+      `array '${name}' has not the type and shape it should`);
+    need(digest === (await sha256(tensor.data)), `array '${name}' does not match its digest`);
+    if (tensor.type === "int64") tensor.data = Float64Array.from(tensor.data, Number);
+  }));
+}
+
+function checkGuarantee({ unit, epsilon, delta, events, assumes, not_private: none, words }) {
+  const texts = (list) => Array.isArray(list) && list.every((text) => typeof text === "string");
+  const fine = ["rating", "user"].includes(unit) && [[words], assumes, none].every(texts);
+  need(fine && Array.isArray(events) && Number.isFinite(delta) && delta >= 0 && delta < 1,
+    "its guarantee has wrong fields");
+  need(none.length ? epsilon === null : Number.isFinite(epsilon) && epsilon >= 0 && events.length,
+    "its guarantee does not say what was spent");
+}
+
+/** Arrays and parameters are those of the method, with the right types, lengths and values. */
+function checkLayout(method, items, parameters, tensors) {
+  const [always, limits, together = {}, needs = []] = METHODS[method];
+  const layout = { ...CATALOG, ...always };
+  for (const group of [TITLES, together])
+    if (Object.keys(group).some((name) => name in tensors)) Object.assign(layout, group);
+  const least = { ...limits };
+  if (layout.head) for (const name of needs) least[name] = 0;
+  for (const [name, smallest] of Object.entries(least))
+    need(Number.isFinite(parameters[name]) && parameters[name] >= smallest,
+      `parameter '${name}' must be a number from ${smallest} on`);
+  for (const name in tensors)
+    need(Object.hasOwn(layout, name), `array '${name}' does not belong to method '${method}'`);
+  const lengths = { items };
+  for (const [name, spec] of Object.entries(layout)) {
+    need(tensors[name], `array '${name}' is missing`);
+    const { type, data, shape } = tensors[name];
+    const [expected, axes, smallest = -Infinity, index] = spec.split(" ");
+    need(type === expected, `array '${name}' has type ${type}, not ${expected}`);
+    const found = axes.split(",").map((axis, i) => {
+      const side = (lengths[axis.replace("^", "")] ??= shape[i]);
+      return axis[0] === "^" ? (side * (side + 1)) / 2 : side;
+    });
+    need(found.join() === shape.join(), `array '${name}' has shape ${shape}, not ${found}`);
+    checkValues(name, data, Number(smallest), index ? items : Infinity);
+    need(!index || new Set(data).size === data.length, `array '${name}' names an item more than once`);
+  }
+}
+
+function checkValues(name, data, least, below) {
+  for (let i = 0; i < data.length; i++) {
+    const value = data[i];
+    if (value - value !== 0) need(false, `array '${name}' holds a value that is not a finite number`);
+    if (value < least) need(false, `array '${name}' holds a value below ${least}`);
+    if (value >= below) need(false, `array '${name}' points past the catalogue of ${below} items`);
+  }
+}
+
+async function readCatalog(tensors, { items, origin, digest }) {
+  need(items > 0, "its catalogue has no items");
+  need(["given", "layout", "from-data"].includes(origin), "its catalogue does not say where it is from");
+  const lists = ["id", "title"].map((name) => {
+    const own = tensors[`catalog_${name}s`] ? name : "id";
+    return [tensors[`catalog_${own}s`].data, tensors[`catalog_${own}_ends`].data];
+  });
+  const ids = decodeTexts(...lists[0]);
+  const titles = lists[0][0] === lists[1][0] ? ids : decodeTexts(...lists[1]);
+  need(digest === (await sha256(withLengths("discreet catalogue 1\n", lists, false))),
+    "its catalogue does not match its digest");
+  const places = new Map(ids.map((id, i) => [id, i]));
+  need(places.size === ids.length, "its catalogue lists an id twice");
+  if (titles !== ids)
+    titles.forEach((title, i) => {
+      if ((places.get(title) ?? i) !== i) need(false, "in its catalogue a title means two items");
+      places.set(title, i);
+    });
+  return { ids, titles, origin, digest, find: (name) => places.get(name) };
+}
+
+/** Texts from their UTF-8 bytes end to end, and the byte after each one's last. */
+function decodeTexts(bytes, ends) {
+  const whole = attempt(() => strict.decode(bytes), "its catalogue's texts are not UTF-8");
+  const texts = new Array(ends.length);
+  let at = 0;
+  let unit = 0;
+  for (let i = 0; i < ends.length; i++) {
+    const begin = unit;
+    // A character takes two of a string's units if it takes four bytes, else one.
+    for (; at < ends[i] && at < bytes.length; at++)
+      if ((bytes[at] & 0xc0) !== 0x80) unit += bytes[at] >= 0xf0 ? 2 : 1;
+    need(at === ends[i] && (bytes[at] & 0xc0) !== 0x80, "its catalogue's texts do not end where it says");
+    texts[i] = whole.slice(begin, unit);
+  }
+  need(at === bytes.length, "its catalogue's texts do not end where it says");
+  return texts;
+}

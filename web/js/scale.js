@@ -1,0 +1,92 @@
+/**
+ * The scale that ratings live on, and the grid that the protocols round them to.
+ * @typedef {{lo: number, hi: number, step: number|null, presence: boolean}} Scale  `step` is null
+ *   on a continuous scale; with `presence` records say only that they are there, each with value 1.
+ */
+
+/** Parts of the grid of a continuous scale; a stepped one has at most as many. */
+export const GRID = 255;
+
+/**
+ * Refuse what is no scale.
+ * @throws {Error} One line that says why.
+ */
+export function checkScale({ lo, hi, step = 1, presence = false, ...others }) {
+  if (Object.keys(others).length) throw new Error("a scale has lo, hi, step and presence alone");
+  if (!Number.isFinite(lo) || !Number.isFinite(hi) || !Number.isFinite(hi - lo) || lo >= hi)
+    throw new Error("a scale needs finite lo < hi");
+  if (step !== null) {
+    const parts = (hi - lo) / step;
+    const divides = Number.isFinite(step) && step > 0 && Math.abs(parts - Math.round(parts)) <= 1e-9;
+    if (!divides || parts < 0.5 || parts > GRID + 0.5)
+      throw new Error(`a scale's step divides it into 1 to ${GRID} equal parts`);
+  }
+  if (typeof presence !== "boolean" || (presence && (lo !== 0 || hi !== 1 || step !== 1)))
+    throw new Error("presence is on the scale 0..1 in steps of 1 and no other");
+}
+
+/** The largest code of the grid. */
+export function gridParts({ lo, hi, step }) {
+  return step === null ? GRID : Math.round((hi - lo) / step);
+}
+
+/**
+ * Ratings as codes from 0 to `gridParts`.
+ * @param {Scale} scale
+ * @param {ArrayLike<number>} values
+ */
+export function toGrid(scale, values) {
+  const { lo, hi } = scale;
+  const parts = gridParts(scale);
+  const code = (value) => Math.floor(((value - lo) * parts) / (hi - lo) + 0.5);
+  return Uint8Array.from(values, (value) => Math.min(Math.max(code(value), 0), parts));
+}
+
+/**
+ * The ratings that codes stand for.
+ * @param {Scale} scale
+ * @param {ArrayLike<number>} codes
+ */
+export function fromGrid(scale, codes) {
+  const { lo, hi } = scale;
+  const parts = gridParts(scale);
+  return Float64Array.from(codes, (code) => lo + ((hi - lo) * code) / parts);
+}
+
+/**
+ * The ratings that a person can give, in rising order: one star each. Of presence just 1; null on a
+ * continuous scale.
+ * @param {Scale} scale
+ * @returns {number[]|null}
+ */
+export function levels(scale) {
+  if (scale.step === null) return null;
+  const parts = gridParts(scale);
+  const all = [...fromGrid(scale, Array.from({ length: parts }, (_, code) => code)), scale.hi];
+  return scale.presence ? [scale.hi] : all;
+}
+
+/** Whether a number is a rating of this scale. */
+export function contains({ lo, hi, step, presence }, value) {
+  const slack = 1e-6 * (hi - lo);
+  if (!(value >= (presence ? hi : lo) - slack && value <= hi + slack)) return false;
+  if (step === null) return true;
+  const offset = (value - lo) / step;
+  return Math.abs(offset - Math.round(offset)) <= 1e-3;
+}
+
+/** The rating of this scale that is nearest to a finite number; of two, the even level. */
+export function nearest(scale, value) {
+  const { lo, hi, step, presence } = scale;
+  const inside = Math.min(Math.max(value, presence ? hi : lo), hi);
+  if (step === null) return inside;
+  const place = Math.min(roundHalfEven((inside - lo) / step), gridParts(scale));
+  return place === gridParts(scale) ? hi : fromGrid(scale, [place])[0];
+}
+
+/** Rounding as numpy does it: halves go to the even neighbour. */
+export function roundHalfEven(number) {
+  const down = Math.floor(number);
+  const rest = number - down;
+  return rest < 0.5 || (rest === 0.5 && down % 2 === 0) ? down : down + 1;
+}
