@@ -182,20 +182,3 @@ def test_thin_has_to_make_sense() -> None:
     for wrong in (-1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="thin is 0 or above"):
             make({}).predictor(thin=wrong)
-
-
-def test_a_large_catalogue_is_scored_without_a_loop_over_items() -> None:
-    d, bits = 17_770, 8
-    rng = np.random.default_rng(3)
-    each = 3_000
-    items = np.sort(rng.integers(0, d, (256, each)), axis=1).astype(np.int32).ravel()
-    arrays = {
-        "bucket_ends": np.cumsum(np.full(256, each)),
-        "bucket_items": items,
-        "bucket_sums": rng.normal(size=len(items)).astype(np.float32),
-        "bucket_counts": np.ones(len(items), np.int32),
-    }
-    model = make({}, d=d, bits=bits, thin=80.0, arrays=arrays).predictor()
-    people = crowd(d, 100, 300)
-    model.scores(people, 0, 1)
-    assert np.isfinite(model.scores(people, 0, 100)).all()

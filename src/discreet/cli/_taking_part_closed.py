@@ -24,6 +24,7 @@ class ClosedPart:
 
     def __init__(self, service: ServiceClient, state: Path | None, limit: float | None) -> None:
         from discreet.protocols.closed_clusters.messages import Collection
+        from discreet.protocols.obfuscation.client import Obfuscator
 
         if limit is not None:
             raise InputError("--limit is for local reports: closed clusters have no epsilon")
@@ -32,6 +33,7 @@ class ClosedPart:
         if self._announced.ratings is None:
             raise InputError(f"{service.server} announces no terms for ratings")
         self.collection = self._announced.ratings
+        self._obfuscator = Obfuscator(self.collection)
 
     def terms(self) -> list[str]:
         """See `Part`."""
@@ -43,30 +45,32 @@ class ClosedPart:
             "Epsilon: none, neither for one rating nor for all of them together.",
             f"Authority: {announced.authority.hex()}. It decides who is in; compare its key with "
             "the one that it gave you itself.",
-            f"Made up: {max(terms.fake_percent, 50)} ratings or more for every hundred true ones, "
-            f"{terms.suppress_percent} of a hundred true ratings are held back.",
+            f"Made up: {self._obfuscator.terms.fake_percent} ratings for every hundred true ones, "
+            f"as far as there are items left; {terms.suppress_percent} of a hundred true ratings "
+            "are held back.",
             f"Epoch: {announced.epoch:,}. Within an epoch your tags stay as they are, even if your "
             "ratings change.",
-            f"Items: {len(terms.catalog):,}. Scale: {terms.scale}. Hash: {terms.bits} bits.",
+            f"Items: {len(terms.catalog):,}. Scale: {terms.scale}. Bits of the hash: {terms.bits}.",
             "What leaves your device: a tag of 16 bytes for every other member, and a list of "
             f"items with a rating each. {SEEN}",
         ]
 
     def foresee(self, own: OwnRatings) -> list[str]:
         """See `Part`."""
-        from discreet.protocols.closed_clusters.messages import Directory
-        from discreet.protocols.obfuscation.client import Obfuscator
+        from discreet.protocols.closed_clusters.messages import PROTOCOL, Directory
+        from discreet.protocols.common import StateFile
+        from discreet.protocols.obfuscation.client import standing
 
         directory = Directory.from_bytes(self._service.directory())
         members = directory.slots - len(directory.gone)
-        terms = Obfuscator(self.collection).terms
-        least = max(self.collection.least, terms.least) - len(own)
-        fakes = max(terms.fakes_for(len(own)), least)
         size = _console.spell_size(round(_TAG_BYTES * directory.slots))
+        known = {} if self._state is None else StateFile(self._state, PROTOCOL).read()
+        true, fakes = self._obfuscator.foresee(len(own), known)
         return [
-            f"Tags for {members:,} members would be sent, {size}, and {len(own):,} true ratings, "
-            f"or nearly all of them, among {fakes:,} made-up ones at least. They are your true "
-            "ratings: nothing but the made-up ones beside them protects them.",
+            f"Tags for {members:,} members would be sent, {size}, and about {true:,} of your "
+            f"{len(own):,} ratings among about {fakes:,} made-up ones. They are your true ratings: "
+            "nothing but the made-up ones beside them protects them.",
+            *standing(self.collection, known).sentences(),
         ]
 
     def report(self, own: OwnRatings) -> tuple[Mapping[str, Any], list[str]]:

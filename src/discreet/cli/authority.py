@@ -56,9 +56,10 @@ def begin(
     items, on = _items(release, catalog, scale)
     least = min(Obfuscation.least, len(items))
     terms = Obfuscation(items, on, bits, hash_kind, beacon, least=least)
-    authority = _authority(state)
-    _write(output, authority.begin_epoch(terms.hash_digest, terms.bits))
+    _check_folder(output)
+    authority = _authority(state, new=True)
     _console.say(authority.public_key.hex())
+    _write(output, authority.begin_epoch(terms.hash_digest, terms.bits))
     _console.note("is the authority's public key: members pin it, the operator names it as a term")
 
 
@@ -68,6 +69,7 @@ def admit(state: State, output: Output, key: Keys = None) -> None:
     wanted = [_key(text) for text in key or []]
     if not wanted:
         raise InputError("name whom to admit: --key, as discreet client enroll prints it")
+    _check_folder(output)
     _write(output, _authority(state).change(join=b"".join(wanted)))
 
 
@@ -84,14 +86,19 @@ def remove(state: State, output: Output, key: Keys = None) -> None:
         slots.append(slot)
     if not slots:
         raise InputError("name whom to remove: --key")
+    _check_folder(output)
     _write(output, authority.change(leave=tuple(slots)))
+
+
+@app.command()
+def export(state: State, output: Output) -> None:
+    """Write the signed directory again, as it stands."""
+    _write(output, _authority(state).directory())
 
 
 @app.command()
 def show(state: State) -> None:
     """Print the public key, the epoch and how many members there are."""
-    if not state.exists():
-        raise InputError("there is no such file", path=state)
     authority = _authority(state)
     now = authority.directory()
     _console.write_json(
@@ -105,10 +112,18 @@ def show(state: State) -> None:
     )
 
 
-def _authority(state: Path) -> Authority:
+def _authority(state: Path, *, new: bool = False) -> Authority:
     from discreet.protocols.closed_clusters.client import Authority
 
+    if not new and not state.exists():
+        raise InputError("there is no such file: discreet authority begin makes one", path=state)
     return Authority(state)
+
+
+def _check_folder(output: Path) -> None:
+    """Before the state changes: what was changed and not written would have to be exported."""
+    if not output.parent.is_dir():
+        raise InputError("there is no such folder", path=output.parent)
 
 
 def _items(release: Path | None, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:

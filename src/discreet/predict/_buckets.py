@@ -39,6 +39,7 @@ class BucketPredictor(Predictor):
         self, release: Release, *, popularity: float = 0.0, thin: float | None = None
     ) -> None:
         super().__init__(release, popularity=popularity)
+        self._level = float(release.parameters["global_mean"])
         self._averages = BucketAverages(release, thin)
         self._effects = self._averages.everybody
         told = release.parameters
@@ -72,23 +73,15 @@ class BucketPredictor(Predictor):
         told = (margins != 0).any(axis=1)
         return np.where(told, self._hash.of_margins(margins), _NOWHERE)
 
-    def _means(self, people: People) -> Floats:
-        """Own means; the mean of everybody's for those who rated nothing."""
-        running = np.concatenate(([0.0], np.cumsum(people.values)))
-        sums = running[people.starts[1:]] - running[people.starts[:-1]]
-        counts = np.diff(people.starts)
-        everybody = float(self.release.parameters["global_mean"])
-        return np.where(counts > 0, sums / np.maximum(counts, 1), everybody)
-
     def _pairs(self, people: People, rows: _Ints, items: npt.NDArray[np.int32]) -> Floats:
-        found: Floats = self._means(people)[rows]
+        found: Floats = people.means(self._level)[rows]
         for bucket, where in _groups(self._buckets(people)[rows]):
             found[where] += self.averages(bucket)[items[where]]
         return found
 
     def _scores(self, people: People) -> npt.NDArray[np.float32]:
         found = np.empty((len(people), len(self._effects)), np.float32)
-        means = self._means(people)
+        means = people.means(self._level)
         for bucket, where in _groups(self._buckets(people)):
             found[where] = means[where, None] + self.averages(bucket)
         return found
@@ -98,9 +91,8 @@ class BucketPredictor(Predictor):
 
         A rating counts for the bucket by how much it pushes the hash's products the way they went.
         """
-        everybody = float(self.release.parameters["global_mean"])
         count = max(len(own), 1)
-        found: Floats = np.tile((own.values - everybody) / count, (len(items), 1))
+        found: Floats = np.tile((own.values - self._level) / count, (len(items), 1))
         people = People.one(own)
         bucket = int(self._buckets(people)[0])
         if bucket == _NOWHERE:

@@ -42,6 +42,7 @@ class ClusterPredictor(Predictor):
         self, release: Release, *, popularity: float = 0.0, thin: float | None = None
     ) -> None:
         super().__init__(release, popularity=popularity)
+        self._level = float(release.parameters["global_mean"])
         averages = BucketAverages(release, thin)
         self._effects = averages.everybody
         beyond = averages.entries() - self._effects[averages.items]
@@ -60,7 +61,7 @@ class ClusterPredictor(Predictor):
 
     def weights(self, people: People) -> Floats:
         """How much each cluster counts, and last everybody, a row a person; together 1."""
-        off = people.values - np.repeat(self._means(people), np.diff(people.starts))
+        off = people.values - np.repeat(people.means(self._level), np.diff(people.starts))
         off = off - self._effects[people.items]
         found: Floats = special.softmax(self._prior + self._fits(people, off), axis=1)
         return found
@@ -74,17 +75,9 @@ class ClusterPredictor(Predictor):
         found: Floats = gains.toarray() / (2 * self._spread)
         return found
 
-    def _means(self, people: People) -> Floats:
-        """Own means; the mean of everybody's for those who rated nothing."""
-        running = np.concatenate(([0.0], np.cumsum(people.values)))
-        sums = running[people.starts[1:]] - running[people.starts[:-1]]
-        counts = np.diff(people.starts)
-        everybody = float(self.release.parameters["global_mean"])
-        return np.where(counts > 0, sums / np.maximum(counts, 1), everybody)
-
     def _expected(self, people: People) -> Floats:
         personal: Floats = self.weights(people) @ self._beyond
-        return self._means(people)[:, None] + self._effects + personal
+        return people.means(self._level)[:, None] + self._effects + personal
 
     def _scores(self, people: People) -> npt.NDArray[np.float32]:
         return self._expected(people).astype(np.float32)
@@ -109,9 +102,8 @@ class ClusterPredictor(Predictor):
 
         A rating counts for the clusters by how much better they fit it, those that gained most.
         """
-        everybody = float(self.release.parameters["global_mean"])
         count = max(len(own), 1)
-        found: Floats = np.tile((own.values - everybody) / count, (len(items), 1))
+        found: Floats = np.tile((own.values - self._level) / count, (len(items), 1))
         if not len(own):
             return found
         gained = self.weights(People.one(own))[0] - special.softmax(self._prior)

@@ -49,6 +49,13 @@ class People:
         begin, end = starts[0], starts[-1]
         return People(starts - begin, self.items[begin:end], self.values[begin:end])
 
+    def means(self, otherwise: float) -> npt.NDArray[np.float64]:
+        """Everybody's own mean rating, or this for who rated nothing."""
+        running = np.concatenate(([0.0], np.cumsum(self.values)))
+        sums = running[self.starts[1:]] - running[self.starts[:-1]]
+        counts = np.diff(self.starts)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), otherwise)
+
     def check(self, item_count: int) -> None:
         """Refuse items outside a catalogue of this length: kernels do not look where they reach."""
         if len(self.items) and not (self.items.min() >= 0 and self.items.max() < item_count):

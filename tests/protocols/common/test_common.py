@@ -113,16 +113,21 @@ def test_a_damaged_state_is_refused(tmp_path: Path, content: str) -> None:
         StateFile(path, "local").read()
 
 
-def test_two_changes_of_one_state_wait_for_each_other(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_link", [False, True])
+def test_two_changes_of_one_state_wait_for_each_other(tmp_path: Path, by_link: bool) -> None:
     """Otherwise one would be lost, and with it an answer that was given."""
     path = tmp_path / "me.state"
+    other = tmp_path / "link.state" if by_link else path
+    if by_link:
+        other.symlink_to(path)
 
-    def add(number: int) -> None:
+    def add(number: int, name: Path) -> None:
         for _ in range(20):
-            with StateFile(path, "local").change() as state:
+            with StateFile(name, "local").change() as state:
                 state["sum"] = state.get("sum", 0) + number
 
-    threads = [threading.Thread(target=add, args=(number,)) for number in (1, 100)]
+    told = ((1, path), (100, other))
+    threads = [threading.Thread(target=add, args=each) for each in told]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -147,9 +148,23 @@ def test_popular_fakes_are_a_share_of_every_count() -> None:
     told = terms(500, bits=1, fakes="popular", fake_percent=300)
     popularity = np.arange(500.0)
     uploads = [obfuscated(told, 100, seed, popularity=popularity) for seed in range(6)]
-    assert build(told, uploads).parameters["popular_share"] == pytest.approx(0.75)
+    assert build(told, uploads, least_people=1).parameters["popular_share"] == pytest.approx(0.75)
     true = [revealed(told, u.items, u.codes) for u in uploads]
-    assert build(told, uploads + true).parameters["popular_share"] == pytest.approx(0.375)
+    both = build(told, uploads + true, least_people=1)
+    assert both.parameters["popular_share"] == pytest.approx(0.375)
+
+
+def test_a_bucket_that_is_not_shown_changes_nothing_but_its_size() -> None:
+    """Else the share of fakes, say, would tell how much the one person in it has sent."""
+    told = terms(500, bits=1, fakes="popular", fake_percent=300)
+    many = [obfuscated(told, 100, seed, popularity=np.arange(500.0)) for seed in range(7)]
+    shown = [replace(one, hash=0) for one in many[:6]]
+    alone = [replace(many[6], hash=1), replace(revealed(told, [3, 7], [4, 0]), hash=1)]
+    found = [build(told, [*shown, one]) for one in alone]
+    for name, array in found[0].arrays.items():
+        np.testing.assert_array_equal(array, found[1].arrays[name])
+    differ = {n for n, v in found[0].parameters.items() if found[1].parameters[n] != v}
+    assert differ == {"uploads"}  # of what kind they were
 
 
 def test_statistics_by_hand() -> None:

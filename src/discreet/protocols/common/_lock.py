@@ -20,6 +20,8 @@ def alone(path: Path) -> Iterator[None]:
     Raises:
         InputError: The folder cannot be written.
     """
+    # By links, too, it is one file: what is written replaces what they lead to.
+    path = path.resolve()
     beside = path.with_name(f"{path.name}.lock")
     try:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)

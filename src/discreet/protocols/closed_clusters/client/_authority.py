@@ -39,12 +39,11 @@ class Authority:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._file = StateFile(path, f"{PROTOCOL} authority")
-        state = self._file.read()
-        if not state:
-            signing = Ed25519PrivateKey.generate().private_bytes_raw()
-            state = {"signing": bytes_text(signing), "epoch": 0, "keys": "", "gone": []}
-            self._file.write(state)
-        self._signing = Ed25519PrivateKey.from_private_bytes(base64.b64decode(state["signing"]))
+        with self._file.change() as state:
+            if not state:
+                signing = Ed25519PrivateKey.generate().private_bytes_raw()
+                state |= {"signing": bytes_text(signing), "epoch": 0, "keys": "", "gone": []}
+            self._signing = Ed25519PrivateKey.from_private_bytes(base64.b64decode(state["signing"]))
         self.public_key = self._signing.public_key().public_bytes_raw()
 
     def __repr__(self) -> str:

@@ -146,6 +146,17 @@ class Obfuscator:
         sent.check(self._public)
         return sent, int(shared["turn"])
 
+    def foresee(self, rated: int, state: Mapping[str, Any]) -> tuple[int, int]:
+        """About how many true ratings somebody who rated so many would send, and made-up ones.
+
+        True ones at most, made-up ones at least. Nothing is drawn.
+        """
+        known = standing(self._public, state)
+        true = rated - rated * self.terms.suppress_percent // 100
+        least = max(self._public.least, self.terms.least)
+        fakes = max(self.terms.fakes_for(true), least - true, known.fakes)
+        return true, max(min(fakes, len(self._public.catalog) - rated), 0)
+
 
 def standing(public: Obfuscation, state: Mapping[str, Any], hash_epsilon: float = 0.0) -> Standing:
     """How the person stands who has this state."""

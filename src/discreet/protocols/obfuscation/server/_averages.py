@@ -49,12 +49,13 @@ class _Fakes:
         return cls(np.zeros(len(totals.sent)), np.zeros(len(totals.sent)), 0.0)
 
     @classmethod
-    def expected(cls, totals: Totals) -> _Fakes:
+    def expected(cls, totals: Totals, everybody: npt.NDArray[np.bool_]) -> _Fakes:
         terms, none = totals.terms, cls.none(totals)
         share = terms.fake_percent / (100 + terms.fake_percent)
         sent = totals.sent.astype(np.float64)
         if terms.fakes == "popular":
-            return replace(none, popular_share=share * sent.sum() / totals.counts.sum())
+            counted = totals.counts[everybody[totals.keys // len(terms.catalog)]].sum()
+            return replace(none, popular_share=share * sent[everybody].sum() / counted)
         numbers = sent * (share / len(terms.catalog))
         if terms.fakes != "uniform":
             return replace(none, numbers=numbers)
@@ -92,7 +93,7 @@ def averages(
     if shown is None:
         shown = totals.raters >= least_people
     everybody = _everybody(totals, shown, least_people)
-    fakes = _Fakes.expected(totals) if allow_for_fakes else _Fakes.none(totals)
+    fakes = _Fakes.expected(totals, everybody) if allow_for_fakes else _Fakes.none(totals)
     told = _parameters(totals, fakes, everybody) | {"thin": thin, "least_people": least_people}
     return told, _item_arrays(totals, fakes, everybody) | _bucket_arrays(totals, fakes, shown)
 

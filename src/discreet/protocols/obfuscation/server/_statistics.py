@@ -74,9 +74,13 @@ class Statistics:
             f"Of the items in an obfuscated upload, {self.share_true:.0%} are true by the "
             "collection's terms; of popular items more.",
             f"{self.people:,} people are in {self.buckets - self.empty:,} of {self.buckets:,} "
-            f"buckets, {self.mean_size:.1f} on average with a variance of "
-            f"{self.size_variance:.1f}.",
+            "buckets.",
         ]
+        if self.largest:
+            said.append(
+                f"Of the buckets that are published the largest has {self.largest:,} people, the "
+                f"mean is {self.mean_size:.1f} with a variance of {self.size_variance:.1f}."
+            )
         if len(worst) < len(self.c_largest):
             said.append(
                 f"In {len(self.c_largest) - len(worst):,} buckets there is an item that everybody "
@@ -122,7 +126,7 @@ def report(release: Release) -> Statistics:
         buckets=buckets,
         empty=int(np.count_nonzero(sizes == 0)),
         withheld=int(np.count_nonzero((sizes > 0) & ~shown)) + buckets - len(sizes),
-        smallest=int(present.min(initial=2**31)),
+        smallest=int(present.min()) if len(present) else 0,
         largest=int(sizes.max(initial=0)),
         mean_size=float(sizes.mean()) if len(sizes) else 0.0,
         size_variance=float(sizes.var()) if len(sizes) else 0.0,
