@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint format bench docs figures system-deps clean
+.PHONY: help demo test lint format bench docs figures screenshots system-deps clean
 
 help:
 	@echo "make demo         set up and see discreet do its job on made-up data"
@@ -13,6 +13,7 @@ help:
 	@echo "make bench        the benchmarks (minutes)"
 	@echo "make docs         the documentation as HTML in site/"
 	@echo "make figures      the pictures that the documentation shows"
+	@echo "make screenshots  pictures of the page on a phone and on a desktop, with Chromium"
 	@echo "make system-deps  (root, Debian) Chromium, Java and PostgreSQL for the tests that need them"
 
 $(VENV)/made:
@@ -29,7 +30,7 @@ $(VENV)/demo-ready: $(VENV)/made pyproject.toml constraints.txt
 
 $(VENV)/test-ready: $(VENV)/made pyproject.toml constraints.txt
 	@echo "Installing discreet and its test tools into $(VENV) (a minute or two, once)"
-	@$(PIP) install -c constraints.txt -e '.[plots,serve,dev]'
+	@$(PIP) install -c constraints.txt -e '.[plots,serve,spark,dev]'
 	@touch $@ $(VENV)/demo-ready
 
 demo: $(VENV)/demo-ready
@@ -56,6 +57,9 @@ docs: $(VENV)/test-ready
 
 figures: $(VENV)/test-ready
 	@$(BIN)/python docs/make_figures.py && echo 'The pictures are in docs/figures'
+
+screenshots: $(VENV)/test-ready
+	@$(BIN)/python docs/make_screenshots.py && echo 'The pictures are in docs/figures'
 
 system-deps:
 	@sh .ci/system-deps

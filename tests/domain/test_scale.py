@@ -137,7 +137,7 @@ def test_encode_and_decode_undo_each_other(
 
 
 @given(
-    st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.lists(st.floats(0, 1), min_size=1, max_size=20)
+    st.floats(-1e6, 1e6), st.floats(1e-2, 1e6), st.lists(st.floats(0, 1), min_size=1, max_size=20)
 )
 def test_continuous_codes_keep_float32_and_never_leave_the_scale(
     lo: float, span: float, places: list[float]
@@ -219,3 +219,34 @@ def test_what_a_scale_says_of_itself() -> None:
     assert str(Scale(0.5, 5, 0.5)) == "0.5..5 in steps of 0.5"
     assert str(Scale(-10, 10, None)) == "-10..10 continuous"
     assert (Scale(0.5, 5, 0.5).range, Scale(0.5, 5, 0.5).mid) == (4.5, 2.75)
+
+
+@given(
+    st.floats(-1e9, 1e9),
+    st.integers(-1074, 40),
+    st.integers(1, 255),
+    st.booleans(),
+    st.lists(st.floats(-1e12, 1e12), min_size=1, max_size=10),
+)
+def test_whatever_is_brought_onto_a_scale_is_on_it(
+    lo: float, exponent: int, parts: int, continuous: bool, values: list[float]
+) -> None:
+    """A scale that could not keep this would be refused: an objection to a rating tells of it."""
+    step = 2.0**exponent
+    try:
+        scale = Scale(lo, lo + parts * step, None if continuous else step)
+    except InputError:
+        return
+    near = [lo, scale.hi, scale.mid, np.nextafter(lo, scale.hi), np.nextafter(scale.hi, lo)]
+    assert scale.contains(scale.nearest(np.array([*values, *near]))).all()
+
+
+def test_a_scale_too_narrow_for_its_numbers_is_refused() -> None:
+    ulp = float(np.spacing(4.0))
+    for narrow in (
+        (4 - 4 * ulp, 4 + 5 * ulp, 3 * ulp),
+        (4, 4 + ulp, None),
+        (1e9, 1e9 + 1e-6, None),
+    ):
+        with pytest.raises(InputError, match="too narrow"):
+            Scale(*narrow)

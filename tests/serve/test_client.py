@@ -83,7 +83,7 @@ def test_a_void_capability_is_replaced_and_the_memory_stays(
     assert service.enroll()
     assert json.loads(state.read_text())["state"]["service"]["capability"] != capability
     client = LocalClient(collection, state)
-    assert (client.spent.reports, client.limit) == (1, 2.0)
+    assert (client.spent.reports, client.limit.value) == (1, 2.0)
     assert client.report({}).as_json() == message
     service.report(message)
     assert not service.enroll()

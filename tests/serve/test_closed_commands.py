@@ -68,6 +68,7 @@ def test_from_an_authority_to_recommendations(files: Path) -> None:
             ratings = ["--ratings", mine(files, number)]
             foreseen = call("client", "report", *told, *ratings, "--dry-run")
             assert f"Tags for {MEMBERS} members" in foreseen.out, foreseen
+            assert "about 20 of your 20 ratings among about 60 made-up ones" in foreseen.out
             sent = call("client", "report", *told, *ratings)
             assert sent.code == 0 and "not differential privacy" in sent.err
         shown = call("client", "show", *told)
@@ -98,13 +99,25 @@ def test_a_member_never_takes_another_authority(files: Path) -> None:
 def test_the_authoritys_own_commands(files: Path) -> None:
     state, output = ["--state", files / "authority"], ["-o", files / "directory"]
     assert "no such file" in call("authority", "show", *state).complaint()
-    assert "no epoch" in call("authority", "admit", *state, *output, "--key", "1" * 64).complaint()
+    assert (
+        "no such file" in call("authority", "admit", *state, *output, "--key", "1" * 64).complaint()
+    )
+    assert not (files / "authority").exists()
     assert "--release" in call("authority", "begin", *state, *output).complaint()
     key = begin(files)
     told = call("authority", "show", *state).json()
     assert told == {"public_key": key, "epoch": 1, "version": 1, "bits": 2, "members": 0}
+    nowhere = ["-o", files / "nofolder" / "directory"]
     one, two = "09" + "00" * 31, "07" + "00" * 31
+    assert (
+        "no such folder" in call("authority", "admit", *state, *nowhere, "--key", one).complaint()
+    )
+    assert call("authority", "show", *state).json()["members"] == 0
     assert "1 members" in call("authority", "admit", *state, *output, "--key", one).err
+    written = (files / "directory").read_bytes()
+    (files / "directory").unlink()
+    assert call("authority", "export", *state, *output).code == 0
+    assert (files / "directory").read_bytes() == written
     twice = call("authority", "admit", *state, *output, "--key", one).complaint()
     assert "twice" in twice or "already" in twice
     assert "64 hexadecimal" in call("authority", "admit", *state, *output, "--key", "5").complaint()

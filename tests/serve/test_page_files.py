@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi import APIRouter
 
-from discreet.serve import Settings
+from discreet.serve import Rate, Settings
 from discreet.serve._routes_page import add_page_routes, find_page
 from release._making import random_release
 from serve._running import FREE, Talk, running
@@ -87,8 +87,17 @@ def test_only_files_that_a_page_is_made_of_are_served(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     router = APIRouter()
-    add_page_routes(router, tmp_path)
+    assert add_page_routes(router, tmp_path) == {"/", "/js/app.js"}
     assert {route.path for route in router.routes} == {"/", "/js/app.js"}  # type: ignore[attr-defined]
+
+
+def test_the_rate_limit_leaves_the_page_alone(tmp_path: Path) -> None:
+    random_release(20, 2).save(tmp_path / "r")
+    few = Settings(tmp_path / "r", per_address=Rate(1, 3))
+    with running(few) as talk:
+        assert {talk.ask("GET", "/js/app.js").status for _ in range(20)} == {200}
+        assert [talk.ask("GET", "/v1").status for _ in range(4)] == [200, 200, 200, 429]
+        assert talk.ask("GET", "/").status == 200
 
 
 def test_a_checkout_serves_its_own_folder() -> None:

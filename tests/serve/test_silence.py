@@ -112,7 +112,7 @@ def test_a_database_that_fails_is_503_and_not_ready_and_nothing_is_acknowledged(
         from sqlalchemy.exc import OperationalError
 
         failing = OperationalError("select", {}, Exception("gone"))
-        with mock.patch("discreet.serve._writer._put", side_effect=failing):
+        with mock.patch("discreet.serve._changes._Group.write", side_effect=failing):
             answer = talk.send(me, make_report())
             assert answer.status == 503
             assert answer.headers["retry-after"]

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from discreet.serve import _writer
+from discreet.serve import _changes
 from discreet.serve._store import Enrol, Store
 
 
@@ -27,14 +27,14 @@ def digest(number: int) -> bytes:
 
 def test_who_goes_before_the_writing_is_stored_all_the_same(store: Store) -> None:
     begun, go_on = threading.Event(), threading.Event()
-    write = _writer._persons
+    write = _changes._persons
 
     def slowly(*told: Any) -> Any:
         begun.set()
         assert go_on.wait(10)
         return write(*told)
 
-    with mock.patch.object(_writer, "_persons", slowly):
+    with mock.patch.object(_changes, "_persons", slowly):
         first = store.submit([Enrol(digest(1))])
         assert begun.wait(10)
         second, third = (store.submit([Enrol(digest(n))]) for n in (2, 3))
@@ -56,7 +56,7 @@ def test_who_goes_before_a_failure_takes_the_thread_not_along(store: Store) -> N
         assert go_on.wait(10)
         raise RuntimeError
 
-    with mock.patch.object(_writer, "_persons", failing):
+    with mock.patch.object(_changes, "_persons", failing):
         first = store.submit([Enrol(digest(1))])
         assert begun.wait(10)
         second = store.submit([Enrol(digest(2))])

@@ -11,7 +11,7 @@ from discreet.domain import Catalog
 from discreet.release import Release
 from discreet.serve import Collector, Settings
 from release._making import make_release, spent
-from serve._running import FREE, TOKEN
+from serve._running import FREE, TOKEN, Talk
 
 NASTY = '<img src=x onerror="document.title=1">, "quoted"; & Söhne'
 TITLES = [
@@ -26,7 +26,7 @@ TITLES = [
 
 
 def film_release(*, seed: int = 1, **told: Any) -> Release:
-    """Whoever likes an even film likes the even ones, and not the odd ones; film 0 is best known."""
+    """Who likes an even film likes the even ones and not the odd ones; film 0 is best known."""
     count = len(TITLES)
     taste = np.where(np.arange(count) % 2, -0.8, 0.8)
     noise = np.random.default_rng(seed).normal(0, 0.05, (count, 2))
@@ -64,7 +64,7 @@ def open_page(
     page = context.new_page()
 
     def complain(text: str) -> None:
-        if allow is None or allow not in text:
+        if "blocked by Playwright" not in text and (allow is None or allow not in text):
             complaints.append(text)
 
     page.on("console", lambda m: complain(m.text) if m.type in ("error", "warning") else None)
@@ -78,6 +78,24 @@ def open_page(
 def wait_ready(page: Any) -> None:
     """Until everything is shown."""
     page.wait_for_selector("html[data-ready]")
+
+
+def about(url: str) -> dict[str, Any]:
+    """What the service says of its release, on a connection of its own: idle ones are closed."""
+    talk = Talk(url)
+    found = talk.ask("GET", "/v1/release/about").json()
+    talk.close()
+    return dict(found)
+
+
+def wait_kept(page: Any) -> None:
+    """Until the service worker has its copies."""
+    assert page.evaluate(
+        """() => Promise.race([
+          navigator.serviceWorker.ready.then(() => true),
+          new Promise(done => setTimeout(done, 10_000, false)),
+        ])"""
+    )
 
 
 def rate(page: Any, title: str, stars: str) -> None:

@@ -6,7 +6,7 @@ import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 
@@ -49,10 +49,8 @@ class Recorder:
     def close(self) -> None:
         """Break all connections off and take no more."""
         for each in self._sockets:
-            try:
+            with suppress(OSError):  # it had ended before
                 each.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # it had ended before
             each.close()
         for thread in self._threads:
             thread.join()
@@ -90,7 +88,8 @@ def _read(stream: bytes) -> Iterator[Sent]:
     while stream:
         head, _, rest = stream.partition(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
-        headers = {name.lower(): value for name, value in (re.split(r":\s*", x, 1) for x in lines)}
+        pairs = (re.split(r":\s*", line, maxsplit=1) for line in lines)
+        headers = {name.lower(): value for name, value in pairs}
         assert "transfer-encoding" not in headers
         length = int(headers.get("content-length", 0))
         method, path, _ = first.split(" ")

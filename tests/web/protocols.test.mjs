@@ -80,6 +80,12 @@ test("cells of the noise and refusals in them are Python's to the last bit", () 
   }
 });
 
+test("whole numbers below a bound refuse the words that Python refuses", () => {
+  const high = littleEndian(...[0, 0, 0, 7, 0].map((word) => [word || 2n ** 64n - 1n, 8]));
+  for (const { bound, drawn } of golden.below)
+    assert.deepEqual([...noise.drawBelow(bound, 4, stream("below", high))], drawn);
+});
+
 test("how many items show is Python's number for every word, ties among them", () => {
   for (const { items, ways, exponent, words, drawn } of golden.counts) {
     const found = words.map((word) => {

@@ -1,5 +1,6 @@
 // Local reports: what a client remembers and refuses; frozen answers, epochs, limits.
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 
 import { LocalClient, readCollection as readLocal, readReport } from "../../web/js/local_reports.js";
@@ -24,6 +25,14 @@ test("the system's random bytes are there, all of them, and differ", () => {
   assert.deepEqual([...fixed().halfWords(2)], [0x04030201, 0x08070605]);
   assert.deepEqual([...fixed().uniforms(1)], [(Number(0x0807060504030201n >> 11n) + 1) * 2 ** -53]);
   assert.throws(() => fixed().words(3), /used up/);
+});
+
+test("nothing that is shipped draws from Math.random", () => {
+  const folder = new URL("../../web/", import.meta.url);
+  const files = readdirSync(folder, { recursive: true }).filter((name) => name.endsWith(".js"));
+  assert.ok(files.length > 10);
+  for (const name of files)
+    assert.doesNotMatch(readFileSync(new URL(name, folder), "utf8"), /Math\s*\.\s*random\s*\(/, name);
 });
 
 for (const mechanism of MECHANISMS) {

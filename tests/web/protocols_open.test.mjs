@@ -112,10 +112,10 @@ test("a client has floors of its own", async () => {
   assert.equal((await sentBy(weak, {}, person(5, 5))).size, 80);
   assert.equal((await sentBy(await open(30, { bits: 4, fake_percent: 0, least: 0 }), {}, person(1, 1))).size, 30);
   const refuses = (options, reason) => assert.throws(() => new OpenClient(weak, {}, options), reason);
-  refuses({ fakePercent: 20 }, /from 50 to 1000/);
-  refuses({ fakePercent: 1_001 }, /from 50 to 1000/);
-  refuses({ suppressPercent: 91 }, /from 0 to 90/);
-  refuses({ fakes: "honest" }, /one of/);
+  refuses({ fakePercent: 20 }, /'fakePercent' should be a whole number from 50 to 1000/);
+  refuses({ fakePercent: 1_001 }, /'fakePercent' should be a whole number from 50 to 1000/);
+  refuses({ suppressPercent: 91 }, /'suppressPercent' .* 0 to 90/);
+  refuses({ fakes: "honest" }, /'fakes' should be one of/);
   refuses({ fakes: "popular" }, /popularity/);
   refuses({ fakes: "popular", popularity: new Float64Array(1_000).fill(NaN) }, /popularity/);
   refuses({ batch: 0 }, /at least 1/);

@@ -26,7 +26,11 @@ KEPT = """key => new Promise(done => {
 
 def prepare(page: Any) -> list[list[str]]:
     """Rate, switch on, look: the rows of what is true beside what would be sent."""
-    for title, stars in (("Quiet Tea", "5 of 5"), ("Alien Ants", "1 of 5"), ("Quiet Rain", "4 of 5")):
+    for title, stars in (
+        ("Quiet Tea", "5 of 5"),
+        ("Alien Ants", "1 of 5"),
+        ("Quiet Rain", "4 of 5"),
+    ):
         rate(page, title, stars)
     page.get_by_role("switch", name="Contribute").click()
     page.get_by_role("button", name="Show what would be sent").click()
@@ -96,6 +100,9 @@ def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
         assert 80 <= len(items) < len(TITLES)
         for number in range(7, 19, 2):
             rate(page, f"Quiet Number {number}", "5 of 5")
+            if number == 7:
+                page.get_by_role("button", name="Show an update").click()
+                page.get_by_text("No update yet").wait_for()
         page.get_by_role("button", name="Show an update").click()
         send(page)
         assert talk.ask("GET", "/v1/report", secret=secret).json() != first
@@ -125,6 +132,30 @@ def test_withdrawing_and_forgetting_delete_it_at_the_service(visit: Visit, tmp_p
         page.get_by_role("dialog").get_by_role("button", name="Forget everything").click()
         page.wait_for_selector("html[data-ready=forgotten]")
         assert counts(talk) == (0, 0)
+
+
+def test_what_cannot_be_withdrawn_is_forgotten_only_if_the_person_insists(
+    visit: Visit, tmp_path: Path
+) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/", allow="ERR_CONNECTION_REFUSED")
+        prepare(page)
+        send(page)
+    page.get_by_role("button", name="Withdraw it").click()
+    page.get_by_text("The service does not answer. Are you offline?").wait_for()
+    assert page.get_by_role("switch", name="Contribute").is_checked()
+    page.get_by_role("button", name="Forget everything").first.click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Forget everything").click()
+    dialog.get_by_text("Forget all the same?").wait_for()
+    dialog.get_by_role("button", name="Keep it").click()
+    assert len(capability(page)) == 43
+    page.get_by_role("button", name="Forget everything").first.click()
+    dialog.get_by_role("button", name="Forget everything").click()
+    dialog.get_by_text("Forget all the same?").wait_for()
+    dialog.get_by_role("button", name="Forget everything").click()
+    page.wait_for_selector("html[data-ready=forgotten]")
+    assert page.evaluate("indexedDB.databases().then(all => all.length)") == 0
 
 
 def counts(talk: Talk) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,18 @@ def test_every_control_has_a_name_and_stars_are_a_group(visit: Visit, busy: Talk
     nodes = client.send("Accessibility.getFullAXTree")["nodes"]
     seen = [node for node in nodes if not node["ignored"]]
     controls = [node for node in seen if node["role"]["value"] in CONTROLS]
-    assert {node["role"]["value"] for node in controls} >= {"radio", "button", "switch", "searchbox"}
+    assert {node["role"]["value"] for node in controls} >= {
+        "radio",
+        "button",
+        "switch",
+        "searchbox",
+    }
     assert [node for node in controls if not node["name"]["value"].strip()] == []
     groups = [node for node in seen if node["role"]["value"] == "group"]
     assert {node["name"]["value"] for node in groups} >= {"Rate Quiet Tea"}
     headings = page.locator("h1, h2, h3").evaluate_all("all => all.map(h => Number(h.tagName[1]))")
-    steps = zip(headings, headings[1:], strict=False)
     assert headings[0] == 1
-    assert all(after <= before + 1 for before, after in steps)
+    assert all(after <= before + 1 for before, after in pairwise(headings))
 
 
 def test_the_focus_is_always_seen(visit: Visit, plain: Talk) -> None:
@@ -111,7 +116,9 @@ def test_the_focus_is_always_seen(visit: Visit, plain: Talk) -> None:
             break
         seen.append(name)
         assert drawn, name
-    assert {"INPUT#search", "INPUT", "SELECT#predictor", "BUTTON#export", "BUTTON#forget"} <= {*seen}
+    assert {"INPUT#search", "INPUT", "SELECT#predictor", "BUTTON#export", "BUTTON#forget"} <= {
+        *seen
+    }
 
 
 def test_the_scripts_of_the_page_are_light(visit: Visit, plain: Talk) -> None:

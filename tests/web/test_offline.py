@@ -8,25 +8,19 @@ from typing import Any
 
 from discreet.serve import Settings
 from serve._running import FREE, running
-from web._films import film_release, own, rate, recommended, wait_ready
+from web._films import film_release, own, rate, recommended, wait_kept, wait_ready
 
 Visit = Callable[..., Any]
 WEB = Path(__file__).resolve().parents[2] / "web"
 NO_ANSWER = "ERR_CONNECTION_REFUSED"
 
 
-def kept(page: Any) -> None:
-    """Until the worker has its copies and is in charge."""
-    page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
-    page.evaluate("caches.open('discreet page /').then(cache => cache.keys())")
-
-
 def test_the_page_works_after_the_service_is_gone(visit: Visit, films: Path) -> None:
     with running(Settings(films, **FREE)) as talk:
-        page = visit(f"{talk.url}/", allow=NO_ANSWER)
+        page = visit(f"{talk.url}/", worker=True, allow=NO_ANSWER)
         rate(page, "Quiet Tea", "5 of 5")
         before = recommended(page)
-        kept(page)
+        wait_kept(page)
     rate(page, "Quiet Tea", "1 of 5")
     assert recommended(page) != before
     page.reload()
@@ -44,15 +38,20 @@ def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) ->
     path = tmp_path / "films.discreet"
     film_release(seed=1).save(path)
     with running(Settings(path, **FREE)) as talk:
-        page = visit(f"{talk.url}/")
-        kept(page)
+        page = visit(f"{talk.url}/", worker=True)
+        wait_kept(page)
         first = page.locator("#guarantee").inner_text()
     film_release(seed=2).save(path)
     with running(Settings(path, **FREE), talk.url):
         page.reload()
         wait_ready(page)
         assert page.locator("#guarantee").inner_text() != first
-        assert page.evaluate("caches.open('discreet release /').then(async c => (await c.keys()).length)") == 1
+        assert (
+            page.evaluate(
+                "caches.open('discreet release /').then(async c => (await c.keys()).length)"
+            )
+            == 1
+        )
 
 
 def test_the_worker_keeps_every_file_of_the_page() -> None:

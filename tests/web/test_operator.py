@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from serve._running import TOKEN, Talk, make_settings, running
-from web._films import collecting
+from web._films import about, collecting
 
 Visit = Callable[..., Any]
 
@@ -22,27 +24,44 @@ def test_it_shows_release_health_and_collection(visit: Visit, tmp_path: Path) ->
     with running(collecting(tmp_path)) as talk:
         asked: list[Any] = []
         page = visit(f"{talk.url}/operator", ready=False, allow="401")
-        page.context.on("request", lambda request: asked.append(request))
+        page.context.on("request", lambda request: asked.insert(0, request))
         enter(page, "not-the-right-token-at-all")
         page.locator("#said", has_text="not the administrator's token").wait_for()
         assert not page.locator("main").is_visible()
         enter(page)
         page.locator("main").wait_for()
-        about = talk.ask("GET", "/v1/release/about").json()
+        known = about(talk.url)
         told = page.locator("main").inner_text()
-        assert about["guarantee"]["words"] in " ".join(told.split())
-        for expected in ("It runs\nyes", about["sha256"], "local-reports", "fewer than 10", "sums"):
+        assert known["guarantee"]["words"] in " ".join(told.split())
+        for expected in ("It runs\nyes", known["sha256"], "local-reports", "fewer than 10", "sums"):
             assert expected in told
         assert_secret_stays(page, asked)
         page.get_by_role("button", name="Leave").click()
         assert not page.locator("main").is_visible()
-        assert about["sha256"] not in page.content()
+        assert known["sha256"] not in page.content()
+
+
+def test_without_a_ledger_the_bars_show_what_the_release_spent(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/operator", ready=False, allow="404")
+    page.route("**/v1/admin/statistics", lambda route: route.fulfill(status=404, body="{}"))
+    enter(page)
+    bars = page.locator("#ledger progress")
+    bars.first.wait_for()
+    # A Gaussian of 2 / 9 has a rho of 2 / 81; a pure epsilon of a quarter has 1 / 32.
+    parts = [2 / 81, 1 / 32]
+    assert bars.evaluate_all("all => all.map(bar => bar.position)") == pytest.approx(
+        [part / sum(parts) for part in parts]
+    )
+    assert "this service only publishes" in page.locator("#collection").inner_text()
+    assert not page.get_by_role("button", name="Build a release now").is_visible()
 
 
 def assert_secret_stays(page: Any, asked: list[Any]) -> None:
     """The token is in Authorization headers and nowhere else."""
     assert page.evaluate("indexedDB.databases().then(all => all.length)") == 0
-    assert page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    assert (
+        page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    )
     assert page.get_by_label("The administrator's token").input_value() == ""
     assert TOKEN not in page.content()
     carried = [request for request in asked if "authorization" in request.all_headers()]
@@ -55,8 +74,6 @@ def test_it_builds_a_release_and_says_how_that_went(visit: Visit, tmp_path: Path
         page = visit(f"{talk.url}/operator", ready=False, allow="404")
         enter(page)
         page.get_by_text("None has been built yet.").wait_for()
-        page.get_by_role("button", name="Build a release now").click()
-        page.locator("#build-said", has_text="Not built:").wait_for()
         fill(talk)
         page.get_by_role("button", name="Build a release now").click()
         page.locator("#build-said", has_text="Built.").wait_for(timeout=60_000)

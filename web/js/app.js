@@ -30,7 +30,6 @@ const home = {
     change([[id, null]]);
     const index = home.catalog.find(id);
     if (index !== undefined) refresh(home, index, null);
-    by("own-title").scrollIntoView({ block: "nearest" });
   },
   /** Own ratings on a catalogue and a scale, by id or else by title. */
   own(catalog = home.catalog, scale = home.scale) {
@@ -47,11 +46,11 @@ const home = {
 /** Ratings as they are now: shown at once, kept a moment later. */
 function change(changes) {
   for (const [id, rating] of changes) {
-    home.ratings.delete(id);
     if (rating) home.ratings.set(id, rating);
+    else home.ratings.delete(id);
   }
   rerank();
-  showOwn(home);
+  showOwn(home, changes.length === 1 ? changes[0][0] : undefined);
   home.onChange();
   store.rate(changes).catch(complain);
 }
@@ -68,6 +67,7 @@ function rerank() {
   performance.measure("rerank", { start: begun });
   showRecommended(home, entries, expected);
   performance.measure("rerank and show", { start: begun });
+  if (entries.length && document.documentElement.dataset.ready) say("you-news", `First for you now: ${entries[0].title}`);
   say("you-said", own.items.length ? "" : "What people like in general. Rate a few titles, and this becomes yours.");
 }
 
@@ -79,6 +79,7 @@ function expected(score) {
 async function choosePredictor(name) {
   const names = predictorNames(home.release);
   home.predictor = await makePredictor(home.release, names.includes(name) ? name : names[0]);
+  if (names.includes("knn")) await import("./predict/knn.js"); // so that choosing it later asks for nothing
   by("how").hidden = names.length < 2;
   fill(by("predictor"), ...names.map((each) => el("option", { value: each, selected: each === home.predictor.name }, each)));
 }

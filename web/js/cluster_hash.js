@@ -1,5 +1,5 @@
 /** The public hash that puts people of like taste into one bucket; specified in docs/protocols.md. */
-import { sha256 } from "./protocol.js";
+import { sha256 } from "./release.js";
 
 // Z of the specification by m - 2: no component of a vector is larger than that.
 const LARGEST = [
@@ -18,7 +18,7 @@ function bigEndian(...numbers) {
 }
 
 async function draw(seed, items, ...numbers) {
-  const secret = await sha256(joined(seed, bigEndian(...numbers)));
+  const secret = fromHex(await sha256(joined(seed, bigEndian(...numbers))));
   const key = await crypto.subtle.importKey("raw", secret, "AES-CTR", false, ["encrypt"]);
   const how = { name: "AES-CTR", counter: new Uint8Array(16), length: 128 };
   const stream = new Uint8Array(await crypto.subtle.encrypt(how, key, new Uint8Array(8 * items)));
@@ -80,7 +80,7 @@ export async function makeHash({ digest, items, bits, kind = "orthogonal", beaco
     throw new Error("a cluster hash has 1 to 16 bits, and as many items or more, up to a million");
   const text = new TextEncoder();
   const seed = joined(text.encode("discreet cluster hash 1\n"), fromHex(digest), text.encode(beacon));
-  const vectors = await vectorsOf(await sha256(seed), items, bits, kind);
+  const vectors = await vectorsOf(fromHex(await sha256(seed)), items, bits, kind);
   const value = (rated, codes) => {
     const [n, total] = [rated.length, codes.reduce((sum, code) => sum + code, 0)];
     return vectors.reduce((hash, q, bit) => {

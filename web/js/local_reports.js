@@ -1,8 +1,9 @@
 /** Local reports at home: answers are drawn once an epoch, kept, and repeated. */
-import { drawBelow, drawBinomial, drawNoise, drawPlaces, flipCoins } from "./noise.js";
-import { checkFields, digestOf, fromBase64, ontoScale, readScale, toBase64 } from "./protocol.js";
-import { systemRandom } from "./random.js";
-import { gridParts, roundHalfEven } from "./scale.js";
+import { drawBinomial, drawNoise, drawPlaces } from "./noise.js";
+import { checkFields, Client, fromBase64, ontoScale, readScale, show, toBase64 } from "./protocol.js";
+import { drawBelow, flipCoins } from "./random.js";
+import { sha256 } from "./release.js";
+import { clamp, gridParts, roundHalfEven } from "./scale.js";
 
 const LAPLACE = "modified-laplace";
 const MECHANISMS = { [LAPLACE]: "modified Laplace", "randomized-response": "randomized response" };
@@ -52,7 +53,7 @@ export async function readCollection(json, catalog) {
     least: laplace ? -largest : 1,
     largest,
     number: !laplace && largest < 2 ** 8 ? "uint8" : largest < 2 ** 15 ? "int16" : "int32",
-    digest: await digestOf(lines.join("\n")),
+    digest: await sha256(lines.join("\n")),
   };
   const wrong = Object.keys(told).find((name) => json[name] !== told[name]);
   if (wrong) throw new Error(`collection: '${wrong}' does not follow from the catalogue and the other fields`);
@@ -94,9 +95,9 @@ function answersOf(collection, values, random) {
  * @returns {object} the message
  */
 export function drawReport(collection, own, random) {
-  const { scale, unit, mid, least, largest } = collection;
+  const { scale, unit, mid, reach, least, largest } = collection;
   const { items, values } = ontoScale(own, scale, collection.items);
-  const grid = Array.from(values, (value) => roundHalfEven((value - mid) / unit));
+  const grid = Array.from(values, (value) => clamp(roundHalfEven((value - mid) / unit), -reach, reach));
   const shown = [];
   answersOf(collection, grid, random).forEach((answer, i) => answer !== null && shown.push([items[i], answer]));
   const others = collection.items - items.length;
@@ -114,7 +115,7 @@ export function drawReport(collection, own, random) {
   shown.sort(([one], [other]) => one - other);
   const reported = new Uint8Array(Math.ceil(collection.items / 8));
   for (const [item] of shown) reported[item >> 3] |= 1 << (item & 7);
-  const cut = shown.map(([, value]) => Math.min(Math.max(value, least), largest));
+  const cut = shown.map(([, value]) => clamp(value, least, largest));
   return {
     protocol: "local-reports",
     version: 1,
@@ -151,8 +152,6 @@ export function readReport(message, collection) {
   return { items, values, ratings: Float64Array.from(values, (value) => mid + unit * grid(value)) };
 }
 
-const show = (value, digits) => Number(value.toPrecision(digits)).toLocaleString("en");
-
 /** What reports of all epochs and collections add up to. */
 function spentOf(events) {
   const usable = (e) => e?.kind === "pure" && e.epsilon > 0 && e.epsilon < 1e6 && e.count === 1 && e.ratings_per_user > 0;
@@ -167,24 +166,8 @@ function spentOf(events) {
   return { reports, perRating, perUser, sentences: () => [sentence] };
 }
 
-/** One person's side of a collection. */
-export class LocalClient {
-  #random;
-
-  /**
-   * @param {Collection} collection from `readCollection`
-   * @param {Record<string, any>} memory a plain object, {} at first, that `report` changes: the caller
-   *   stores it BEFORE the report leaves the house, keeps it for good, and lets one tab at a time change
-   *   it. Without it answers would be drawn anew. It is laid out as the state of Python's client.
-   * @param {{limit?: number | null, random?: import("./random.js").Random}} options limit: the most
-   *   epsilon for each rating that all reports together may cost
-   */
-  constructor(collection, memory, { limit = null, random = systemRandom() } = {}) {
-    if (limit !== null && !(limit >= 0)) throw new Error("a limit is an epsilon from 0 on");
-    Object.assign(this, { collection, memory, limit });
-    this.#random = random;
-  }
-
+/** One person's side of a collection; without its memory answers would be drawn anew. */
+export class LocalClient extends Client {
   /** The running total: {reports, perRating, perUser, sentences()}. */
   get spent() {
     return spentOf(this.memory.events ?? []);
@@ -197,22 +180,19 @@ export class LocalClient {
 
   /**
    * The answers for this epoch: the first ever given, or new ones; later ratings and changed ones change
-   * nothing. If it throws, nothing was drawn and `memory` is as it was.
+   * nothing. If it throws, nothing was drawn and `memory` is as it was, but for the limit.
    * @param {{items: Int32Array, values: Float64Array}} own
    * @returns {object} the message
    */
   report(own) {
-    const { collection, memory, limit } = this;
+    const { collection, memory } = this;
     const { epsilon, epoch, items, digest, scale, mechanism } = collection;
+    this._rememberLimit();
     ontoScale(own, scale, items);
     const kept = this.#kept();
     if (kept) return kept;
-    const after = this.spent.perRating + epsilon;
-    if (limit !== null && after > limit * (1 + 1e-9))
-      throw new Error(
-        `this report would take each rating's epsilon to ${show(after, 6)}, past your limit of ${limit}; nothing was sent`,
-      );
-    const drawn = drawReport(collection, own, this.#random);
+    this._checkLimit(this.spent.perRating, epsilon);
+    const drawn = drawReport(collection, own, this.random);
     const event = {
       ...{ kind: "pure", unit: "rating", label: `a local report, epoch ${epoch}`, count: 1 },
       ...{ ratings_per_user: items, covers_change: true, epsilon, mechanism: MECHANISMS[mechanism] },

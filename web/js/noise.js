@@ -1,88 +1,7 @@
-/**
- * Draws whose law is exact. A uniform number is known by its first bits, which are compared as a whole
- * number with the first bits of a threshold; where they are equal more are drawn. So every decision is
- * the one that infinitely many bits would give, and no float decides. Words are taken in the order in
- * which Python takes them (src/discreet/privacy/noise).
- */
+/** Noise and numbers of fakes whose law is exact, as random.js says; for local reports. */
+import { drawBelow, expNegative, firstBits, once, ratio, SLACK } from "./random.js";
 
-const SLACK = 1n << 24n; // above every error of an approximation below, in its last bits
 const CHUNK = 1 << 15;
-
-/** A float as numerator and denominator, exactly. */
-function ratio(x) {
-  let d = 1n;
-  for (; !Number.isInteger(x); x *= 2) d *= 2n;
-  return [BigInt(x), d];
-}
-
-/**
- * 2^p exp(-n/d), from 1 below to 1 above. n/d is below 2^10: at most 18 squarings double the error of
- * the series, below 2^12 of its last bits, and 64 further bits are carried.
- */
-function expNegative(n, d, p) {
-  const bits = BigInt(p) + 64n;
-  const halvings = BigInt((n / d).toString(2).length + 8);
-  const y = (n << bits) / (d << halvings);
-  let sum = 1n << bits;
-  for (let term = sum, k = 1n; term; k++) {
-    term = ((term * y) >> bits) / k;
-    sum += k & 1n ? -term : term;
-  }
-  for (let i = 0n; i < halvings; i++) sum = (sum * sum) >> bits;
-  return sum >> 64n;
-}
-
-/** floor(2^bits x) for an irrational x, from `near(p)`, which is within SLACK of 2^p x. */
-function firstBits(near, bits) {
-  for (let guard = 64; ; guard *= 2) {
-    const found = near(bits + guard);
-    const low = (found - SLACK) >> BigInt(guard);
-    if (low === (found + SLACK) >> BigInt(guard)) return low;
-  }
-}
-
-const cache = new Map();
-function once(name, make) {
-  if (!cache.has(name)) {
-    if (cache.size > 1000) cache.clear();
-    cache.set(name, make());
-  }
-  return cache.get(name);
-}
-
-/** The first bits of 1/(1 + ways e^-exponent), as a whole number. */
-export const keepThreshold = (ways, exponent, bits) =>
-  once(`keep ${ways} ${exponent} ${bits}`, () =>
-    firstBits((p) => {
-      const one = 1n << BigInt(p);
-      return (one * one) / (one + BigInt(ways) * expNegative(...ratio(exponent), p));
-    }, bits),
-  );
-
-/** Independent coins, true with probability 1/(1 + ways e^-exponent). */
-export function flipCoins(ways, exponent, count, random) {
-  return Array.from(random.words(count), (word) => {
-    for (let bits = 64; ; bits += 64) {
-      const threshold = keepThreshold(ways, exponent, bits);
-      if (word !== threshold) return word < threshold;
-      word = (word << 64n) | random.more();
-    }
-  });
-}
-
-/** Independent whole numbers, uniform from 0 to before `bound`, without a remainder's bias. */
-export function drawBelow(bound, count, random) {
-  const size = BigInt(bound);
-  const fair = (1n << 64n) - ((1n << 64n) % size); // words below hold every remainder as often
-  const words = random.words(count);
-  let again = [...words.keys()].filter((i) => words[i] >= fair);
-  while (again.length) {
-    const fresh = random.words(again.length);
-    again.forEach((place, i) => (words[place] = fresh[i]));
-    again = again.filter((i) => words[i] >= fair);
-  }
-  return Int32Array.from(words, (word) => Number(word % size));
-}
 
 /** Cells of the noise's magnitude hold 2^shift integers: 2^8 to 2^9 cells a scale, or finer. */
 const shiftOf = (scale) => Math.max(0, 23 - Math.clz32(scale));
@@ -220,6 +139,8 @@ export function drawPlaces(count, among, random) {
       missing -= 1 - marked[place];
       marked[place] = 1;
     }
-  const chosen = wanted === count ? 1 : 0;
-  return Int32Array.from([...marked.keys()].filter((i) => marked[i] === chosen));
+  const [found, chosen] = [new Int32Array(count), wanted === count ? 1 : 0];
+  let at = 0;
+  marked.forEach((mark, place) => mark === chosen && (found[at++] = place));
+  return found;
 }

@@ -1,22 +1,28 @@
 /**
- * Ratings among made-up ones. The server sees every version, so nothing about a change may tell the
- * true from the made-up: a made-up rating stays for good; each batch of new ratings brings new fakes at
- * the same ratio, each batch of changed ratings changed fakes; a true rating that is taken back stays as
- * a fake. As src/discreet/protocols/obfuscation/client, word for word of the random source.
+ * Ratings among made-up ones, as src/discreet/protocols/obfuscation/client. Nothing about a change may
+ * tell the true from the made-up: what was sent stays as it was, whatever is rated later; each batch of
+ * new ratings brings new fakes at the same ratio; a rating that is taken back stays as a fake.
  *
- * @typedef {{true_items: number[], true_codes: number[], fake_items: number[], fake_codes: number[],
- *   met: number[], suppressed: number[], taken_back: number[]}} History  rising items, codes beside them;
- *   met: fakes that were rated since; suppressed: rated, never sent; taken_back: fakes that were true once
+ * @typedef {Record<string, number[]>} History  by NAMES: items and codes beside them; met: fakes that were
+ *   rated since; suppressed: rated, never sent; taken_back: fakes that were true once; late: fakes that
+ *   came without a batch, which whoever saw both uploads can tell
  * @typedef {{fakes: string, percent: number, suppress: number, popularity: ArrayLike<number> | null,
  *   least: number, size: number, parts: number}} Terms  size: the catalogue's; parts: the largest code
  * @typedef {{items: number[], codes: number[]}} Coded
  */
-import { drawBelow } from "./noise.js";
+import { drawBelow } from "./random.js";
+import { clamp, roundHalfEven } from "./scale.js";
 
-const NAMES = ["true_items", "true_codes", "fake_items", "fake_codes", "met", "suppressed", "taken_back"];
+const CODES = { true_codes: "true_items", fake_codes: "fake_items" };
+const NAMES = [...Object.entries(CODES).flatMap(([codes, items]) => [items, codes]), "met", "suppressed", "taken_back", "late"];
+const NOTHING = Object.fromEntries(NAMES.map((name) => [name, []]));
 const TRIES = 256;
 
-const rising = (items) => [...items].sort((one, other) => one - other);
+const rising = (items) => [...new Set(items)].sort((one, other) => one - other);
+function without(items, others) {
+  const left = new Set(others);
+  return items.filter((item) => !left.has(item));
+}
 const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
 const mapOf = (items, codes) => new Map(items.map((item, i) => [item, codes[i]]));
 const trueOf = (history) => mapOf(history.true_items, history.true_codes);
@@ -28,36 +34,131 @@ function coded(ratings) {
   return { items, codes: items.map((item) => ratings.get(item)) };
 }
 
-/** @returns {History} what a memory has kept, or that nothing was sent yet */
-export function readHistory(kept) {
-  if (kept === undefined) return Object.fromEntries(NAMES.map((name) => [name, []]));
-  const whole = (value) => Number.isInteger(value) && value >= 0;
-  const usable =
-    NAMES.every((name) => Array.isArray(kept?.[name]) && kept[name].every(whole)) &&
-    ["true", "fake"].every((kind) => kept[`${kind}_items`].length === kept[`${kind}_codes`].length);
-  if (!usable) throw new Error("the client's memory has no usable history of uploads");
-  return kept;
-}
-
 /** Everything that looks rated. */
-export const sentOf = (history) => coded(new Map([...trueOf(history), ...fakesOf(history)]));
+const sentOf = (history) => coded(new Map([...trueOf(history), ...fakesOf(history)]));
 
-/** How many ratings are new, changed or gone since. @param {History} history @param {Coded} own */
-export function changes(history, own) {
-  const [sent, now] = [trueOf(history), mapOf(own.items, own.codes)];
-  const known = new Set([...sent.keys(), ...history.met, ...history.suppressed]);
-  const moved = [...sent].filter(([item, code]) => now.get(item) !== code); // gone or changed
-  return moved.length + own.items.filter((item) => !known.has(item)).length;
+/** The same of items by other numbers, `places[item]`, without those that have none. */
+function moved(history, places) {
+  const column = (name) =>
+    history[CODES[name] ?? name]
+      .map((item, i) => [places[item], name in CODES ? history[name][i] : places[item]])
+      .filter(([place]) => place >= 0)
+      .sort(([one], [other]) => one - other)
+      .map(([, told]) => told);
+  return Object.fromEntries(NAMES.map((name) => [name, column(name)]));
 }
 
-const fakesFor = (terms, count) => Math.ceil((count * terms.percent) / 100);
+function isUsable(turn, names, history) {
+  const wholes = (list, below) => list.every((one) => Number.isInteger(one) && one >= 0 && one < below);
+  const texts = (pair) => pair?.length === 2 && pair.every((text) => typeof text === "string");
+  return (
+    Number.isInteger(turn) && Array.isArray(names) && names.every(texts) &&
+    NAMES.every((name) => Array.isArray(history?.[name]) && wholes(history[name], name in CODES ? 256 : names.length)) &&
+    Object.entries(CODES).every(([codes, items]) => history[codes].length === history[items].length)
+  );
+}
 
-/** How many more fakes such terms ask for, as far as there are items left for them. */
-export function lacks(history, terms) {
+/**
+ * What a memory has of a catalogue's items: by their names, so that it outlives the catalogue. Fakes that
+ * were drawn anew for another one would tell what is true.
+ * @param {Record<string, any>} memory
+ * @param {{listed: {ids: string[], titles: string[], find: Function}, spelling: string}} collection
+ * @returns {{history: History, keep: (history: History) => object}} keep: what is remembered instead
+ * @throws {Error} It is damaged, of another scale, or an item that was sent is another one here.
+ */
+function recall(memory, { listed, spelling }) {
+  const { turn = 0, names = [], history: whole = NOTHING, scale } = memory.obfuscation ?? {};
+  if (!isUsable(turn, names, whole)) throw new Error("the client's memory has no usable history of uploads");
+  if (turn && scale !== spelling)
+    throw new Error(`ratings were sent on the scale ${scale}; on ${spelling} the true ones could be told from the made-up ones`);
+  const sent = new Set([...whole.true_items, ...whole.fake_items]);
+  const places = names.map(([id, title], at) => {
+    const place = listed.find(id);
+    if (place === listed.find(title)) return place ?? -1;
+    // What was not sent must not be known by this: it is left out in silence.
+    if (!sent.has(at)) return -1;
+    throw new Error(`'${title}' (${id}) was sent, and this catalogue has another item by its id or title`);
+  });
+  const keep = (history) => {
+    const [numbers, all] = [[], [...names]];
+    places.forEach((place, at) => place >= 0 && (numbers[place] = at));
+    for (const item of rising([...history.true_items, ...history.fake_items, ...history.suppressed]))
+      numbers[item] ??= all.push([listed.ids[item], listed.titles[item]]) - 1;
+    const elsewhere = moved(whole, places.map((place, at) => (place < 0 ? at : -1)));
+    const here = moved(history, numbers);
+    const both = NAMES.map((name) => [name, [...elsewhere[name], ...here[name]]]);
+    return { scale: spelling, names: all, history: Object.fromEntries(both), turn: turn + 1 };
+  };
+  return { history: moved(whole, places), keep };
+}
+
+/**
+ * What to send once these are the person's ratings: the same as before until a batch of them is new, or
+ * more items are asked for.
+ * @param {Record<string, any>} memory is not changed
+ * @param {Coded} own @param {Terms} terms @param {number} batch
+ * @param {{vectors: Int32Array[], value: Function}} hash from `makeHash`
+ * @returns {{sent: Coded, kept: {turn: number}}} kept: to be remembered as memory.obfuscation
+ */
+export function obfuscate(memory, collection, own, terms, batch, hash, random) {
+  const { history: before, keep } = recall(memory, collection);
+  const isFirst = !sentOf(before).items.length;
+  const news = without(own.items, [...before.true_items, ...before.met, ...before.suppressed]).length;
+  let history = before;
+  if (isFirst || news >= batch) {
+    const { joined, added } = advance(before, own, terms, random);
+    // By the batch, not by all there is: else every item that joins later would be a true one.
+    const wanted = Math.max(Math.ceil((added * terms.percent) / 100), isFirst ? lacks(joined, terms) : 0);
+    history = withFakes(joined, wanted, own, terms, hash, random);
+  }
+  const short = lacks(history, terms);
+  if (short) {
+    const filled = withFakes(history, short, own, terms, hash, random);
+    history = { ...filled, late: rising([...history.late, ...without(filled.fake_items, history.fake_items)]) };
+  }
+  return { sent: sentOf(history), kept: history === before ? memory.obfuscation : keep(history) };
+}
+
+/** How many more items have to look rated, as far as there are any left. */
+function lacks(history, { least, size }) {
   const sent = history.true_items.length + history.fake_items.length;
-  const rated = history.true_items.length + history.met.length;
-  const short = Math.max(fakesFor(terms, rated) - (sent - rated), terms.least - sent);
-  return Math.max(Math.min(short, terms.size - sent), 0);
+  return Math.max(Math.min(least, size) - sent, 0);
+}
+
+/** New ratings join; `added`: how many more are true of what looks rated. */
+function advance(then, own, { suppress }, random) {
+  const [now, kept, fakes] = [mapOf(own.items, own.codes), trueOf(then), fakesOf(then)];
+  const [gone, suppressed] = [without(then.true_items, own.items), new Set(then.suppressed)];
+  for (const item of gone) {
+    fakes.set(item, kept.get(item));
+    kept.delete(item);
+  }
+  const met = own.items.filter((item) => fakes.has(item) && !suppressed.has(item));
+  const fresh = own.items.filter((item) => ![kept, fakes, suppressed].some((taken) => taken.has(item)));
+  const hidden = drawBelow(100, fresh.length, random).map((place) => place < suppress);
+  fresh.forEach((item, i) => (hidden[i] ? suppressed.add(item) : kept.set(item, now.get(item))));
+  const [shown, made] = [coded(kept), coded(fakes)];
+  const joined = {
+    ...{ true_items: shown.items, true_codes: shown.codes, fake_items: made.items, fake_codes: made.codes },
+    ...{ met, suppressed: rising(suppressed), taken_back: rising([...then.taken_back, ...gone]), late: then.late },
+  };
+  return { joined, added: fresh.length - sum(hidden) + without(met, then.met).length };
+}
+
+/** So many more fakes, on items that are not sent; fewer if none are left. */
+function withFakes(history, count, own, { fakes: kind, popularity, size, parts }, hash, random) {
+  const [sent, fakes] = [sentOf(history), fakesOf(history)];
+  const mean = own.codes.length ? sum(own.codes) / own.codes.length : parts / 2;
+  const taken = new Set(sent.items);
+  const free = [...Array(size).keys()].filter((item) => !taken.has(item));
+  const places = choosePlaces(free, count, kind === "popular" && popularity, random);
+  const drawn =
+    kind === "same-hash" && places.length
+      ? keepHash(hash, sent, places, hash.value(own.items, own.codes), mean, parts, random)
+      : drawCodes(kind, mean, parts, places.length, random);
+  places.forEach((item, i) => fakes.set(item, drawn[i]));
+  const { items, codes } = coded(fakes);
+  return { ...history, fake_items: items, fake_codes: codes };
 }
 
 /** So many of some items, rising: all as likely, or in proportion to popularity. */
@@ -78,7 +179,7 @@ export function drawCodes(kind, mean, parts, count, random) {
   const [radii, turns] = [random.uniforms(count), random.uniforms(count)];
   return Uint8Array.from(radii, (radius, i) => {
     const normal = Math.sqrt(-2 * Math.log(radius)) * Math.cos(2 * Math.PI * turns[i]);
-    return Math.min(Math.max(Math.floor(mean + (parts / 4) * normal + 0.5), 0), parts);
+    return clamp(Math.floor(mean + (parts / 4) * normal + 0.5), 0, parts);
   });
 }
 
@@ -118,59 +219,29 @@ function keepHash({ vectors }, sent, places, wanted, mean, parts, random) {
 }
 
 /**
- * What to send once these are the person's ratings.
- * @param {History} then
- * @param {Coded} own all that the person has rated, rising
- * @param {Terms} terms
- * @param {{vectors: Int32Array[], value: Function}} hash from `makeHash`
- * @returns {History}
+ * How the person stands, for their own eyes: how many items that look rated are (`true`), were once
+ * (`takenBack`), never were (`fakes`) and can be told to be made up (`late`); rated ones that do not
+ * (`suppressed`); the chance that an item was ever rated, by counting (`share`).
  */
-export function advance(then, own, terms, hash, random) {
-  const { fakes: kind, parts } = terms;
-  const mean = own.codes.length ? sum(own.codes) / own.codes.length : parts / 2;
-  const [now, fakes, known] = [mapOf(own.items, own.codes), fakesOf(then), new Set(then.met)];
-  const [kept, back, suppressed] = [new Map(), new Set(then.taken_back), new Set(then.suppressed)];
-  let changed = 0;
-  trueOf(then).forEach((code, item) => {
-    if (now.has(item)) {
-      kept.set(item, now.get(item));
-      changed += now.get(item) !== code;
-    } else {
-      fakes.set(item, code);
-      back.add(item);
-    }
-  });
-  if (changed) {
-    const open = rising(fakes.keys()).filter((item) => !known.has(item));
-    const which = choosePlaces(open, fakesFor(terms, changed), null, random);
-    const drawn = drawCodes(kind, mean, parts, which.length, random);
-    which.forEach((item, i) => {
-      const was = fakes.get(item);
-      fakes.set(item, drawn[i] !== was ? drawn[i] : was + (was < parts ? 1 : -1));
-    });
-  }
-  const met = own.items.filter((item) => fakes.has(item) && !suppressed.has(item));
-  const fresh = own.items.filter((item) => ![kept, fakes, suppressed].some((taken) => taken.has(item)));
-  const hidden = drawBelow(100, fresh.length, random).map((place) => place < terms.suppress);
-  fresh.forEach((item, i) => (hidden[i] ? suppressed.add(item) : kept.set(item, now.get(item))));
-  // By the batch, not by all there is: else every item that joins later would be a true one.
-  const added = fresh.length - sum(hidden) + met.filter((item) => !known.has(item)).length;
-  const history = () => {
-    const [shown, made] = [coded(kept), coded(fakes)];
-    return {
-      ...{ true_items: shown.items, true_codes: shown.codes, fake_items: made.items, fake_codes: made.codes },
-      ...{ met, suppressed: rising(suppressed), taken_back: rising(back) },
-    };
-  };
-  const before = history();
-  const wanted = Math.max(fakesFor(terms, added), lacks(before, terms));
-  const every = [...Array(terms.size).keys()];
-  const free = every.filter((item) => !kept.has(item) && !fakes.has(item));
-  const places = choosePlaces(free, wanted, kind === "popular" && terms.popularity, random);
-  const drawn =
-    kind === "same-hash" && places.length
-      ? keepHash(hash, sentOf(before), places, hash.value(own.items, own.codes), mean, parts, random)
-      : drawCodes(kind, mean, parts, places.length, random);
-  places.forEach((item, i) => fakes.set(item, drawn[i]));
-  return history();
+export function standingOf(memory, collection) {
+  const { true_items: sent, fake_items: made, met, suppressed, taken_back: back, late } = recall(memory, collection).history;
+  const hidden = without(suppressed, made).length; // one that a fake fell on is rated and looks it
+  const rated = sent.length + met.length + suppressed.length - hidden;
+  const [takenBack, known] = [without(back, met).length, without(late, met).length];
+  const total = sent.length + made.length;
+  const share = (rated + takenBack) / (total - known || 1);
+  const show = (number) => number.toLocaleString("en");
+  const stay = takenBack ? ` ${show(takenBack)} more were when they were sent, and stay.` : "";
+  const others = known
+    ? ` ${show(known)} of the others came by themselves, because more items were asked for, and can be told to be made up.`
+    : "";
+  const sentences = total
+    ? [
+        "This is plausible deniability, not differential privacy: your true ratings are in what was sent, among made-up ones.",
+        `Of ${show(total)} items that look rated, ${show(rated)} are.${stay}${others}`,
+        `By counting alone a guess that you rated one of them is right ${roundHalfEven(100 * share)}% of the time, and more often for popular items.`,
+      ]
+    : ["No obfuscated ratings were sent."];
+  const fakes = total - rated - takenBack;
+  return { true: rated, takenBack, fakes, suppressed: hidden, share, late: known, sentences };
 }

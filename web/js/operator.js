@@ -64,14 +64,23 @@ function showLedger(ledger, guarantee) {
   }
   if (!guarantee || guarantee.not_private.length)
     return fill(by("ledger"), el("p", {}, guarantee ? "This release was made without a promise, so there is no budget to show." : "Nothing has been released yet."));
-  const items = guarantee.events.map((event) => el("li", {}, `${event.label}${event.count > 1 ? `, ${event.count} times` : ""} (${event.kind})`));
+  const costs = guarantee.events.map(costOf);
+  const whole = costs.reduce((sum, cost) => sum + cost, 0);
+  const bars = guarantee.events.flatMap(({ label, count }, i) => [
+    el("dt", {}, count > 1 ? `${label}, ${count} times` : label),
+    el("dd", {}, el("progress", { max: whole, value: costs[i], "aria-label": label })),
+  ]);
   fill(
     by("ledger"),
     el("p", { className: "big" }, promiseOf(guarantee)),
-    el("p", {}, "This is what the release itself spent, and on what. The limit is in the curator's ledger, which this service was not told of."),
-    el("ul", {}, ...items),
+    el("p", {}, "This is what the release itself spent. The bars show what on, as parts of the whole. The limit is in the curator's ledger, which this service was not told of."),
+    el("dl", {}, ...bars),
   );
 }
+
+/** An event's share of the whole is in proportion to this: its rho of zero-concentrated privacy. */
+const costOf = ({ kind, count, sensitivity, sigma, scale, epsilon }) =>
+  (count * { gaussian: sensitivity / sigma, geometric: sensitivity / scale, pure: epsilon }[kind] ** 2) / 2;
 
 /** Counts are rounded down: one person who comes or goes is seldom seen in them. */
 async function showCollection(kind, numbers) {

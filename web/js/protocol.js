@@ -1,28 +1,26 @@
 /** What both protocols' messages have in common: fields, base64, digests, the announced scale. */
+import { systemRandom } from "./random.js";
 import { checkScale, nearest } from "./scale.js";
 
 /**
- * Refuse an announced collection whose fields are not as the rules say. A rule is a list of choices,
- * {from, to} for a whole number, a number for a printable text of at most that length, null for anything.
+ * Refuse terms that are not as the rules say: for each field a list of choices, {from, to} of a whole
+ * number, the greatest length of a printable text, or null.
  * @param {any} json
  * @param {Record<string, any[] | {from: number, to: number} | number | null>} rules
  */
-export function checkFields(json, rules) {
-  if (Object.prototype.toString.call(json) !== "[object Object]") throw new Error("collection: an object was expected");
+export function checkFields(json, rules, kind = "collection") {
+  if (json?.constructor !== Object) throw new Error(`${kind}: an object was expected`);
   const names = Object.keys(rules);
   if (!Object.keys(json).every((name) => Object.hasOwn(rules, name)))
-    throw new Error(`collection: a field that it does not have; it has ${names.join(", ")}`);
-  for (const name of names) {
+    throw new Error(`${kind}: a field that it does not have; it has ${names.join(", ")}`);
+  for (const name of names.filter((each) => rules[each] !== null)) {
     const [rule, value] = [rules[name], json[name]];
-    const [fits, wanted] =
-      rule === null
-        ? [true]
-        : Array.isArray(rule)
-          ? [rule.includes(value), `one of ${rule.join(", ")}`]
-          : typeof rule === "object"
-            ? [Number.isInteger(value) && value >= rule.from && value <= rule.to, `a whole number from ${rule.from} to ${rule.to}`]
-            : [isText(value, rule), `a text of at most ${rule} printable characters`];
-    if (!fits) throw new Error(`collection: '${name}' should be ${wanted}`);
+    const [fits, wanted] = Array.isArray(rule)
+      ? [rule.includes(value), `one of ${rule.join(", ")}`]
+      : rule.to
+        ? [Number.isInteger(value) && value >= rule.from && value <= rule.to, `a whole number from ${rule.from} to ${rule.to}`]
+        : [isText(value, rule), `a text of at most ${rule} printable characters`];
+    if (!fits) throw new Error(`${kind}: '${name}' should be ${wanted}`);
   }
 }
 
@@ -38,16 +36,6 @@ export function toBase64({ buffer, byteOffset, byteLength }) {
 }
 
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
-
-/** @param {string | Uint8Array} content */
-export async function sha256(content) {
-  const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-}
-
-/** SHA-256 in hexadecimal digits. */
-export const digestOf = async (text) =>
-  Array.from(await sha256(text), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
 /**
  * The scale that a collection announces: "1..5", "0.5..5/0.5" or "-10..10/continuous". Numbers of
@@ -77,4 +65,40 @@ export function ontoScale(own, scale, size) {
   if (!rising || values.length !== items.length || !values.every(Number.isFinite))
     throw new Error(`own ratings are finite numbers, beside rising catalogue indices below ${size}`);
   return { items, values: values.map((value) => nearest(scale, value)) };
+}
+
+/** A number for people, with at most so many digits. */
+export const show = (number, digits = 6) => Number(number.toPrecision(digits)).toLocaleString("en");
+
+/** One person's side of a collection: what every protocol has. */
+export class Client {
+  /**
+   * @param {any} collection from `readCollection`
+   * @param {Record<string, any>} memory a plain object, {} at first, that `report` changes: the caller
+   *   stores it BEFORE the message leaves the house, keeps it for good, and lets one tab at a time change
+   *   it. It is laid out as the state of Python's client.
+   * @param {{limit?: number | null, random?: import("./random.js").Random}} options limit: the most
+   *   epsilon that everything together may cost; `report` remembers it, drawn or refused, until another
+   *   is told or null, which is none
+   */
+  constructor(collection, memory, { limit, random = systemRandom() } = {}) {
+    if (!(limit === null || (limit ?? 0) >= 0)) throw new Error("a limit is an epsilon from 0 on");
+    Object.assign(this, { collection, memory, limit, random });
+  }
+
+  /** Before anything else: what is refused must not forget why. */
+  _rememberLimit() {
+    if (this.limit === null) delete this.memory.limit;
+    else if (this.limit !== undefined) this.memory.limit = this.limit;
+  }
+
+  _checkLimit(spent, more) {
+    const [{ limit = Infinity }, after] = [this.memory, spent + more];
+    if (!(limit >= 0)) throw new Error("the limit is damaged");
+    if (after > limit * (1 + 1e-9))
+      throw new Error(
+        `this report would take each rating's epsilon to ${show(after)}, past your limit of ${show(limit)}; ` +
+          "nothing was drawn or sent. The limit stays until you set another",
+      );
+  }
 }

@@ -110,10 +110,11 @@ function attempt(act, reason) {
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 
-/** SHA-256 of some bytes, in hexadecimal digits. */
-export async function sha256(bytes) {
+/** SHA-256 of some bytes or a text, in hexadecimal digits. */
+export async function sha256(content) {
   const subtle = globalThis.crypto?.subtle;
   if (!subtle) throw new Error("this page can check nothing here: open it by https, or on localhost");
+  const bytes = typeof content === "string" ? utf8.encode(content) : content;
   const digest = new Uint8Array(await subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -21,9 +21,14 @@ export function checkScale({ lo, hi, step = 1, presence = false, ...others }) {
     if (!divides || parts < 0.5 || parts > GRID + 0.5)
       throw new Error(`a scale's step divides it into 1 to ${GRID} equal parts`);
   }
+  // Else places on it are not told apart, and a rating may be none by an error of rounding.
+  if ((step ?? (hi - lo) / GRID) < 2 ** -30 * Math.max(Math.abs(lo), Math.abs(hi)))
+    throw new Error("a scale so narrow needs smaller numbers");
   if (typeof presence !== "boolean" || (presence && (lo !== 0 || hi !== 1 || step !== 1)))
     throw new Error("presence is on the scale 0..1 in steps of 1 and no other");
 }
+
+export const clamp = (number, least, most) => Math.min(Math.max(number, least), most);
 
 /** The largest code of the grid. */
 export function gridParts({ lo, hi, step }) {
@@ -39,7 +44,7 @@ export function toGrid(scale, values) {
   const { lo, hi } = scale;
   const parts = gridParts(scale);
   const code = (value) => Math.floor(((value - lo) * parts) / (hi - lo) + 0.5);
-  return Uint8Array.from(values, (value) => Math.min(Math.max(code(value), 0), parts));
+  return Uint8Array.from(values, (value) => clamp(code(value), 0, parts));
 }
 
 /**
@@ -78,7 +83,7 @@ export function contains({ lo, hi, step, presence }, value) {
 /** The rating of this scale that is nearest to a finite number; of two, the even level. */
 export function nearest(scale, value) {
   const { lo, hi, step, presence } = scale;
-  const inside = Math.min(Math.max(value, presence ? hi : lo), hi);
+  const inside = clamp(value, presence ? hi : lo, hi);
   if (step === null) return inside;
   const place = Math.min(roundHalfEven((inside - lo) / step), gridParts(scale));
   return place === gridParts(scale) ? hi : fromGrid(scale, [place])[0];

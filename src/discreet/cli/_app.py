@@ -11,6 +11,7 @@ from discreet.cli import (
     INTERRUPTED,
     _console,
     _wording,
+    audit,
     authority,
     choose_epsilon,
     client,
@@ -22,6 +23,8 @@ from discreet.cli import (
     ledger,
     predict,
     recommend,
+    report,
+    reproduce,
     serve,
 )
 from discreet.domain import DiscreetError
@@ -39,8 +42,12 @@ app.command()(fit.fit)
 app.command()(recommend.recommend)
 app.command()(predict.predict)
 app.command()(inspect.inspect)
+app.command()(report.report)
 app.command()(evaluate.evaluate)
 app.command()(choose_epsilon.choose_epsilon)
+app.command()(audit.audit)
+app.command()(audit.plant_canaries)
+app.command()(reproduce.reproduce)
 app.command()(serve.serve)
 app.add_typer(client.app, name="client")
 app.add_typer(authority.app, name="authority")

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from discreet.cli import _console
-from discreet.cli._progress import bar
+from discreet.cli._progress import bar, stages
 from discreet.domain import Catalog, InputError, Scale
 
 if TYPE_CHECKING:
+    from discreet.measure.engines.spark import SparkRatings
     from discreet.ratings import Ratings
     from discreet.ratings.readers import Columns, Layout
+
+
+class Engine(enum.StrEnum):
+    """Where sums over everybody are computed."""
+
+    LOCAL = "local"
+    SPARK = "spark"
 
 
 class BadRows(enum.StrEnum):
@@ -43,6 +53,11 @@ Implicit = Annotated[
     ),
 ]
 LayoutName = Annotated[str, typer.Option(help="auto, table, movielens, netflix or jester.")]
+EngineName = Annotated[Engine, typer.Option(help="Measure on this machine, or on Spark.")]
+Master = Annotated[
+    str | None,
+    typer.Option(help="Where Spark runs: local[4], spark://host:7077. [default: its own settings]"),
+]
 OnBadRows = Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")]
 FeaturesFile = Annotated[
     Path | None,
@@ -86,6 +101,50 @@ def read(
             f"{path} has ratings, which are not read: every row counts alike, as presence"
         )
     return ratings
+
+
+@contextmanager
+def read_on(
+    engine: Engine,
+    master: str | None,
+    path: str,
+    scale: str | None,
+    catalog: str | None,
+    columns: str | None,
+    layout: str,
+    on_bad_rows: BadRows,
+    implicit: bool,
+) -> Iterator[Ratings | SparkRatings]:
+    """Ratings as the options say, read on this machine or on Spark; let go of in the end.
+
+    Raises:
+        InputError: Something is missing, cannot be read or is wrong.
+    """
+    if engine is Engine.LOCAL:
+        if master is not None:
+            raise InputError("--master is for --engine spark")
+        yield read(path, scale, catalog, columns, layout, on_bad_rows, implicit)
+        return
+    if layout not in ("auto", "table"):
+        raise InputError("--engine spark reads tables; --layout is for --engine local")
+    from discreet import spark
+
+    named = parse_columns(columns)
+    header = not any(isinstance(column, int) for column in (named or {}).values())
+    told: dict[str, Any] = {"scale": scale, "catalog": catalog, "columns": named}
+    told |= {"implicit": implicit, "on_bad_rows": on_bad_rows.value}
+    with stages() as progress:
+        table = spark.open_table(spark.start_session(master), path, header=header)
+        ratings = spark.read(table, progress=progress, **told)
+        if skipped := ratings.survey().skipped:
+            _console.note(f"{skipped:,} bad rows were skipped")
+    with ratings:
+        yield ratings
+
+
+def count_users(ratings: Ratings | SparkRatings) -> int:
+    """How many people there are; for the curator's eyes alone."""
+    return ratings.survey().users if hasattr(ratings, "survey") else ratings.user_count
 
 
 class _Enough(Exception):

@@ -26,6 +26,11 @@ OTHER_TERMS = (
 )
 
 
+def spell_bits(count: int) -> str:
+    """How long a hash is, in words: 1 bit, 2 bits."""
+    return "1 bit" if count == 1 else f"{count:,} bits"
+
+
 class Part(Protocol):
     """One person's side of a collection.
 
@@ -37,6 +42,9 @@ class Part(Protocol):
 
     def terms(self) -> list[str]:
         """The terms in words: the protocol, what it costs, what leaves the device."""
+
+    def remember(self) -> None:
+        """Write down the limit that was told, whatever comes after it."""
 
     def foresee(self, own: OwnRatings) -> list[str]:
         """What a report would send and cost; nothing is drawn or written."""
@@ -57,6 +65,10 @@ class LocalPart:
 
         self.collection = Collection.from_json(service.collection(), service.catalog())
         self._client = LocalClient(self.collection, state or _NOWHERE, limit=limit)
+
+    def remember(self) -> None:
+        """See `Part`."""
+        self._client.limit.remember()
 
     def terms(self) -> list[str]:
         """See `Part`."""
@@ -133,7 +145,7 @@ class LocalPart:
         return _console.spell_size(self._client.usual_bytes)
 
     def _standing(self) -> list[str]:
-        limit = self._client.limit
+        limit = self._client.limit.value
         told = "no limit is set (--limit)" if limit is None else f"your limit is {limit:g}"
         return [f"{self._client.spent}; {told}"]
 
@@ -150,10 +162,14 @@ class OpenPart:
         from discreet.protocols.open_clusters.client import OpenClient
         from discreet.protocols.open_clusters.messages import Collection
 
-        if limit is not None:
-            raise InputError("--limit is for local reports: open clusters have no epsilon")
         self.collection = Collection.from_json(service.collection(), service.catalog())
-        self._client = OpenClient(self.collection, state or _NOWHERE)
+        if limit is not None and self.collection.hash_event is None:
+            raise InputError("--limit bounds an epsilon, and this collection has none")
+        self._client = OpenClient(self.collection, state or _NOWHERE, limit=limit)
+
+    def remember(self) -> None:
+        """See `Part`."""
+        self._client.limit.remember()
 
     def terms(self) -> list[str]:
         """See `Part`."""
@@ -212,7 +228,7 @@ class OpenPart:
             return [OTHER_TERMS, *standing]
         return [
             f"The service has {found.hash:,} as the value of your hash ({self._bits}), and "
-            f" {len(found.items):,} items with a rating each. --json prints the message itself.",
+            f"{len(found.items):,} items with a rating each. --json prints the message itself.",
             *standing,
         ]
 
@@ -222,7 +238,7 @@ class OpenPart:
 
     @property
     def _bits(self) -> str:
-        return "1 bit" if self.collection.bits == 1 else f"{self.collection.bits} bits"
+        return spell_bits(self.collection.bits)
 
     def _size(self, items: int) -> int:
         return _UPLOAD_BYTES + round(_BYTES_PER_ITEM * items)

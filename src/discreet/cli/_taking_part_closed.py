@@ -55,6 +55,9 @@ class ClosedPart:
             f"items with a rating each. {SEEN}",
         ]
 
+    def remember(self) -> None:
+        """See `Part`: there is no limit."""
+
     def foresee(self, own: OwnRatings) -> list[str]:
         """See `Part`."""
         from discreet.protocols.closed_clusters.messages import PROTOCOL, Directory

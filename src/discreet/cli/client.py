@@ -103,6 +103,8 @@ def report(
         if not dry_run:
             service.check_enrolled()
         part = _part(service, state, limit)
+        if not dry_run:
+            part.remember()
         own = _own(ratings, part.collection, anyway)
         if dry_run:
             _say([*part.foresee(own), "Nothing was drawn, written or sent."])

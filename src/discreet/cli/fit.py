@@ -13,7 +13,7 @@ import typer
 
 from discreet.cli import _budget, _console, _inputs, _outputs
 from discreet.cli._budget import Method, Noise
-from discreet.cli._inputs import BadRows
+from discreet.cli._inputs import BadRows, Engine
 from discreet.cli._progress import stages
 from discreet.cli.inspect import release_data
 from discreet.domain import InputError
@@ -21,8 +21,11 @@ from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
+    from discreet.measure.engines.spark import SparkRatings
     from discreet.ratings import Ratings
     from discreet.release import Release
+
+    _Private = Ratings | SparkRatings
 
 
 class Cleaning(enum.StrEnum):
@@ -75,6 +78,8 @@ def fit(
     columns: _inputs.ColumnsText = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
+    engine: _inputs.EngineName = Engine.LOCAL,
+    master: _inputs.Master = None,
     json: _inputs.Json = False,
 ) -> None:
     """Measure ratings under a guarantee and write a release, which may be published."""
@@ -83,17 +88,17 @@ def fit(
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
-    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
-    public = _inputs.read_features(features, private.catalog)
-    width = public["features"].shape[1] if public else 0
-    pairs = dense or method.of_pairs
-    _check_room(output, len(private.catalog), rank, pairs, width)
-    _warn(private, epsilon, delta, noise)
-    options |= public
+    told = (ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
-    with _telling_of_charges(book):
-        release = _measure(private, budget | {"noise": noise.value, "ledger": book} | options)
-        release.save(output)
+    with _inputs.read_on(engine, master, *told) as private:
+        public = _inputs.read_features(features, private.catalog)
+        width = public["features"].shape[1] if public else 0
+        _check_room(output, len(private.catalog), rank, dense or method.of_pairs, width)
+        _warn(private, epsilon, delta, noise)
+        options |= public | budget | {"noise": noise.value, "ledger": book}
+        with _telling_of_charges(book):
+            release = _measure(private, options)
+            release.save(output)
     _show(release, output, theta, json, booked=book is not None)
     _tell_of_effects(release, dense, width)
 
@@ -129,18 +134,22 @@ def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
     return Ledger.open(path)
 
 
-def _warn(private: Ratings, epsilon: float | None, delta: float | None, noise: Noise) -> None:
+def _warn(private: _Private, epsilon: float | None, delta: float | None, noise: Noise) -> None:
     _budget.warn_epsilon(1.0 if epsilon is None else epsilon)
     if noise is Noise.GAUSSIAN:
-        _budget.warn_delta(_budget.DELTA if delta is None else delta, private.user_count)
+        _budget.warn_delta(_budget.DELTA if delta is None else delta, _inputs.count_users(private))
 
 
-def _measure(private: Ratings, arguments: dict[str, Any]) -> Release:
+def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
     # Imported where it is used: `discreet --help` stays quick.
     from discreet.measure import fit
+    from discreet.ratings import Ratings
 
     with stages() as progress:
-        return fit(private, progress=progress, **arguments)
+        if isinstance(private, Ratings):
+            return fit(private, progress=progress, **arguments)
+        private.progress = progress
+        return fit(private, **arguments)
 
 
 @contextmanager

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _TOKEN = "DISCREET_ADMIN_TOKEN"  # noqa: S105  (the variable's name)
 _DATABASE = "DISCREET_DATABASE"
-_USUAL_TERMS = {"local": {"mechanism": "modified-laplace"}}
-_USUAL_PEOPLE = 50
 
 Release = Annotated[
     Path, typer.Argument(help="A release's file; while collecting, the next one goes there.")
@@ -54,7 +52,8 @@ KeyFile = Annotated[
     typer.Option(help="Closed clusters: the file of the server's key; made if it is not there."),
 ]
 LeastPeople = Annotated[
-    int, typer.Option(help="Build no release from fewer people; what is served stays.")
+    int | None,
+    typer.Option(help="Build no release from fewer people; what is served stays. [default: 50]"),
 ]
 OlderEpoch = Annotated[
     bool,
@@ -92,7 +91,7 @@ def serve(
     scale: ScaleText = None,
     directory: DirectoryFile = None,
     server_key: KeyFile = None,
-    least_people: LeastPeople = _USUAL_PEOPLE,
+    least_people: LeastPeople = None,
     allow_older_epoch: OlderEpoch = False,
     host: Host = "127.0.0.1",
     port: Port = 8000,
@@ -108,7 +107,7 @@ def serve(
     better told by the variable: everybody on the machine can read a command line.
     """
     try:
-        from discreet.serve import Rate, Settings, run
+        from discreet.serve import LEAST_PEOPLE, OlderEpoch, Rate, Settings, run
     except ImportError as error:
         raise MissingPart(f"serving needs more: pip install 'discreet[serve]' ({error})") from None
     settings = Settings(
@@ -119,18 +118,23 @@ def serve(
         per_address=Rate.a_minute(per_address),
         per_capability=Rate.a_minute(per_capability),
         enrolments=Rate.a_minute(enrolments),
-        least_people=least_people,
+        least_people=LEAST_PEOPLE if least_people is None else least_people,
         allow_older_epoch=allow_older_epoch,
     )
     _log_with_times()
-    run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))
+    try:
+        run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))
+    except OlderEpoch as error:
+        raise InputError(f"{error.reason}: --allow-older-epoch") from None
 
 
 def _greet(server: Server, settings: Settings) -> None:
     for line in _greeting(server, settings):
         _console.note(line)
+    from discreet.serve import LEAST_PEOPLE
+
     few = settings.least_people
-    if settings.collector is not None and few < _USUAL_PEOPLE:
+    if settings.collector is not None and few < LEAST_PEOPLE:
         whom = "one person" if few == 1 else f"{few:,} people"
         _console.warn(f"a release may be built from {whom}: mostly noise, and close to who sent it")
 
@@ -187,7 +191,7 @@ def _collector(
     items: tuple[Path | None, str | None],
     closed: tuple[Path | None, Path | None],
 ) -> Collects | None:
-    from discreet.serve import Collector
+    from discreet.serve import Collector, WrongTerm
 
     if kind is None and (terms or any(items)):
         raise InputError("--term, --catalog and --scale are for --collect")
@@ -195,9 +199,12 @@ def _collector(
         raise InputError("--directory and --server-key are for --collect closed")
     if kind is None:
         return None
-    if kind == "closed":
-        return _closed(terms, lambda: _items(release, *items), *closed)
-    return Collector.make(kind, *_items(release, *items), _USUAL_TERMS.get(kind, {}) | terms)
+    try:
+        if kind == "closed":
+            return _closed(terms, lambda: _items(release, *items), *closed)
+        return Collector.make(kind, *_items(release, *items), terms)
+    except WrongTerm as error:
+        raise InputError(f"--term: {error.reason}") from None
 
 
 def _closed(

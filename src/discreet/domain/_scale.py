@@ -12,6 +12,7 @@ from discreet.domain.errors import InputError
 
 _MAX_LEVELS = 256
 _PRESENCE = "presence"
+_FINEST = 2.0**-36
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,12 @@ class Scale:
                     f"step {self.step:g} does not divide {self.lo:g}..{self.hi:g} into 1 to "
                     f"{_MAX_LEVELS - 1} equal parts; use step None for a continuous scale"
                 )
+        # Else places on it are not told apart, and a rating may be none by an error of rounding.
+        finest = self.step or (self.hi - self.lo) / (_MAX_LEVELS - 1)
+        if finest < _FINEST * max(abs(self.lo), abs(self.hi)):
+            raise InputError(
+                f"the scale {self.lo!r}..{self.hi!r} is too narrow for so large numbers"
+            )
         if not isinstance(self.presence, bool):
             raise InputError("a scale's presence is True or False")
         if self.presence and (self.lo, self.hi, self.step) != (0, 1, 1):

@@ -18,7 +18,7 @@ _NICENESS = 10
 
 
 def build(order: dict[str, Any]) -> dict[str, Any]:
-    """Build what was ordered: how many reports went in, and how long it took."""
+    """Build what was ordered: how many reports went in, of how many people, how long it took."""
     closed = order["kind"] == "closed"
     collector: Collects = (ClosedCollector if closed else Collector).from_order(order)
     begun = time.monotonic()
@@ -34,19 +34,20 @@ def build(order: dict[str, Any]) -> dict[str, Any]:
     try:
         figures = store.figures(collector.digest)
         _check_people(figures["reports_of_collection"], order["least_people"])
-        collector.build(contents(), Path(order["output"]))
-        # Somebody may have left since they were counted.
-        _check_people(counted, order["least_people"])
+        people = collector.build(contents(), Path(order["output"]))
+        # Somebody may have left since they were counted, or have sent several reports.
+        _check_people(people, order["least_people"])
     finally:
         store.close()
-    return {"reports": counted, "building_seconds": round(time.monotonic() - begun, 3)}
+    seconds = round(time.monotonic() - begun, 3)
+    return {"reports": counted, "people": people, "building_seconds": seconds}
 
 
 def _check_people(found: int, least: int) -> None:
     if found < least:
         raise InputError(
-            f"too few people: {found:,} have a report under these terms, and a release needs "
-            f"{least:,} or more (--least-people); what is served stays"
+            f"too few people: {found:,} have a report under these terms, and this service builds "
+            f"from {least:,} or more; what is served stays"
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import itertools
 import json
 import logging
@@ -11,9 +10,9 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 
@@ -22,12 +21,13 @@ from discreet.domain.files import whole_file
 from discreet.serve._build_folders import build_folder
 from discreet.serve._collectors import Collects
 from discreet.serve._metrics import Metrics
-from discreet.serve._published import Representation
+from discreet.serve._published import FileContent, Representation, sha256_of
 from discreet.serve._settings import Settings
 from discreet.serve._store import Store
 
 _log = logging.getLogger("discreet.serve")
 _STOP_SECONDS = 5.0
+_T = TypeVar("_T")
 
 Made = dict[str, Representation]
 
@@ -60,7 +60,7 @@ class Builder:
         return True
 
     async def stop(self) -> None:
-        """End a build that is under way; the old release stays."""
+        """End a build that is under way; the old release stays, unless it is being replaced."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -88,7 +88,8 @@ class Builder:
         with build_folder(self._settings.release) as folder:
             made = folder / "made"
             told = await self._work(collector, made)
-            published, kept = await run_in_threadpool(self._move, collector, store, made)
+            moving = run_in_threadpool(self._move, collector, store, made)
+            published, kept = await _to_the_end(moving)
         self._publish(published)
         if kept is not None:
             told["previous"] = kept.name
@@ -125,10 +126,10 @@ class Builder:
         """
         target = self._settings.release.resolve()
         collector.publish(made)
-        foreign = target.is_file() and not store.has_built(_sha256(target))
+        foreign = target.is_file() and not store.has_built(sha256_of(FileContent(target)))
         kept = _keep(target) if foreign else None
         # Noted first: were it noted after and we died between, our own file would be a stranger.
-        store.note_built(_sha256(made))
+        store.note_built(sha256_of(FileContent(made)))
         with whole_file(target) as temporary:
             made.replace(temporary)
         return collector.publish(target), kept
@@ -136,11 +137,6 @@ class Builder:
 
 def _failed(reason: str) -> dict[str, Any]:
     return {"state": "failed", "reason": reason}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _keep(target: Path) -> Path:
@@ -158,6 +154,17 @@ def _keep(target: Path) -> Path:
         with whole_file(spare, private=private) as temporary:
             shutil.copy2(target, temporary)
     return spare
+
+
+async def _to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
+    """What a thread's work gives, which nobody can call back: whoever is told to stop waits."""
+    task = asyncio.create_task(work)
+    while True:
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if task.cancelled():
+                raise
 
 
 async def _end(worker: asyncio.subprocess.Process) -> None:

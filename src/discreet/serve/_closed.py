@@ -11,7 +11,6 @@ import base64
 import hashlib
 import json
 import secrets
-import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
+from discreet.protocols.closed_clusters.messages import TAG_BYTES
 from discreet.protocols.closed_clusters.server import (
     Collection,
     Directory,
@@ -44,7 +44,6 @@ from discreet.serve._published import (
 
 _ENVELOPE_BYTES = 4 << 10
 _BYTES_PER_ITEM = 8
-_TAG_BYTES = 16
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +80,7 @@ class Tagged:
 
         That somebody left is seen as long as the earlier tags are stored.
         """
-        tags = self.upload.tags[: stop * _TAG_BYTES]
+        tags = self.upload.tags[: stop * TAG_BYTES]
         if stop > self.stop:
             return False
         if self._mark(tags) == mark:
@@ -128,10 +127,10 @@ class ClosedCollector:
         self.collection = Collection(
             authority, public, directory.hash_digest, directory.bits, directory.epoch, terms
         )
-        self.directory, self._private, self._terms, self._path = directory, private, terms, path
-        # It never takes an upload, so that it checks each as a person's first.
+        self._private, self._terms, self._path = private, terms, path
+        # It never takes an upload, so that it checks each as a person's first; nor another
+        # directory: another takes its place, whole, while uploads are being checked.
         self._checking = Matching(self.collection, directory, private)
-        weakref.finalize(self, self._checking.close)
 
     @classmethod
     def from_files(
@@ -168,6 +167,11 @@ class ClosedCollector:
         return cls(authority, Directory.from_bytes(directory), private, collection.ratings)
 
     @property
+    def directory(self) -> Directory:
+        """The directory in use."""
+        return self._checking.directory
+
+    @property
     def document(self) -> dict[str, Any]:
         """The public parameters as clients fetch them."""
         return self.collection.as_json()
@@ -181,7 +185,7 @@ class ClosedCollector:
     def largest(self) -> int:
         """The most bytes that an upload's JSON may take: tags and ratings in base64."""
         ratings = _BYTES_PER_ITEM * len(self._terms.catalog)
-        return _ENVELOPE_BYTES + ratings + (_TAG_BYTES * self.directory.slots + 2) // 3 * 4
+        return _ENVELOPE_BYTES + ratings + (TAG_BYTES * self.directory.slots + 2) // 3 * 4
 
     def announced(self) -> dict[str, Representation]:
         """The parameters, the items and the directory."""
@@ -204,15 +208,21 @@ class ClosedCollector:
         found = _read_directory(self._path)
         if found.version == self.directory.version and found.epoch == self.directory.epoch:
             return False
-        self._checking.update(found)
-        self.directory = found
+        checking = Matching(self.collection, self.directory, self._private)
+        checking.update(found)
+        self._checking = checking
         return True
 
     def check(self, upload: Any) -> Tagged:
         """Refuse tags that are not whole or not by the owner of their slot; ratings off terms."""
         read = read_report(self.collection, upload)
-        self._checking.check(read.tags)
-        return Tagged(read.tags, self.directory.gone, self._private)
+        checking = self._checking
+        checking.check(read.tags)
+        return Tagged(read.tags, checking.directory.gone, self._private)
+
+    def later_epoch(self, epoch: int) -> str:
+        """The directory has it."""
+        return f"a directory of epoch {epoch}, which the authority signs"
 
     def order(self) -> dict[str, Any]:
         """All that another process needs."""
@@ -224,11 +234,17 @@ class ClosedCollector:
             "catalog": catalog_order(self._terms.catalog),
         }
 
-    def build(self, contents: Iterable[bytes], path: Path) -> None:
-        """Compare all tags, and average the ratings of those who are together."""
+    def build(self, contents: Iterable[bytes], path: Path) -> int:
+        """Compare all tags, and average the ratings of those who are together.
+
+        A slot is one person, however many reports there are of it.
+        """
         reports = (read_report(self.collection, json.loads(content)) for content in contents)
-        release, _ = build_release(self.collection, self.directory, self._private, reports)
+        release, clusters = build_release(
+            self.collection, self.directory, self._private, reports, folder=path.parent
+        )
         release.save(path)
+        return int((clusters.labels >= 0).sum())
 
     def publish(self, path: Path) -> dict[str, Representation]:
         """The release."""

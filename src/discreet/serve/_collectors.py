@@ -1,9 +1,10 @@
 """What the service asks of a protocol, and which protocols there are.
 
 A protocol that ends in a release has a server module with `Collection` (its public parameters:
-`catalog`, `scale`, `from_json(object, catalog)`, `as_json()`), `read_upload(collection, object)`
-and `build(collection, uploads)`. A new one of these is one line in `_MODULES`. A protocol of
-another shape is a class of its own that is a `Collects`, like `ClosedCollector`.
+`catalog`, `scale`, `from_json(object, catalog)`, `as_json()`, and `most_bytes` where it knows how
+long a message can be), `read_upload(collection, object)` and `build(collection, uploads)`. A new
+one of these is one line in `_MODULES`. A protocol of another shape is a class of its own that is a
+`Collects`, like `ClosedCollector`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.serve._changes import Claim
 from discreet.serve._published import Representation, catalog_document, open_release
 from discreet.serve._terms import make_collection
-from discreet.serve._writer import Claim
 
 _MODULES: dict[str, Callable[[], Any]] = {
     "local": lambda: import_module("discreet.protocols.local_reports.server"),
@@ -29,6 +30,7 @@ _MODULES: dict[str, Callable[[], Any]] = {
 KINDS = (*_MODULES, "closed")
 """What `--collect` may be."""
 
+_USUAL_TERMS = {"local": {"mechanism": "modified-laplace"}}
 _BASE_BYTES = 4 << 10
 _BYTES_PER_ITEM = 16
 
@@ -62,11 +64,17 @@ class Collects(Protocol):
             InputError: One line says what does not fit.
         """
 
+    def later_epoch(self, epoch: int) -> str:
+        """What an operator needs to collect for a later epoch, as an object of "go on with"."""
+
     def order(self) -> dict[str, Any]:
         """All that another process needs to make the same collector, as JSON."""
 
-    def build(self, contents: Iterable[bytes], path: Path) -> None:
-        """Make a file from everything that was sent, as it is stored."""
+    def build(self, contents: Iterable[bytes], path: Path) -> int:
+        """Make a file from everything that was sent, as it is stored: from how many people.
+
+        What it writes besides is in the file's folder, and goes with that.
+        """
 
     def publish(self, path: Path) -> dict[str, Representation]:
         """What `build` made, ready to be served."""
@@ -101,6 +109,8 @@ class Collector:
     collection: Any
 
     def __post_init__(self) -> None:
+        if self.kind == "closed":
+            raise InputError("'closed' needs a directory and keys: see ClosedCollector.from_files")
         if self.kind not in _MODULES:
             raise InputError(f"'{self.kind}' is no protocol; there are {', '.join(KINDS)}")
 
@@ -112,13 +122,15 @@ class Collector:
             kind: The protocol's short name.
             catalog: The items.
             scale: The scale that ratings live on.
-            terms: The protocol's other public parameters, by name.
+            terms: The protocol's other public parameters, by name; local reports' `mechanism` is
+                modified Laplace if it is left out.
 
         Raises:
             InputError: There is no such protocol or term, or one is missing or wrong.
         """
         make = cls(kind, None)._module.Collection
-        return cls(kind, make_collection(kind, make, catalog, scale, terms))
+        told = _USUAL_TERMS.get(kind, {}) | dict(terms)
+        return cls(kind, make_collection(kind, make, catalog, scale, told))
 
     @classmethod
     def from_order(cls, order: Mapping[str, Any]) -> Collector:
@@ -138,7 +150,8 @@ class Collector:
 
     @property
     def largest(self) -> int:
-        return _BASE_BYTES + _BYTES_PER_ITEM * len(self.collection.catalog)
+        exact: int | None = getattr(self.collection, "most_bytes", None)
+        return exact or _BASE_BYTES + _BYTES_PER_ITEM * len(self.collection.catalog)
 
     def announced(self) -> dict[str, Representation]:
         catalog = catalog_document(self.collection.catalog, self.collection.scale)
@@ -152,8 +165,13 @@ class Collector:
         catalog = catalog_order(self.collection.catalog)
         return {"kind": self.kind, "collection": self.document, "catalog": catalog}
 
-    def build(self, contents: Iterable[bytes], path: Path) -> None:
-        self._module.build(self.collection, self._messages(contents)).save(path)
+    def later_epoch(self, epoch: int) -> str:
+        return f"the term epoch={epoch}"
+
+    def build(self, contents: Iterable[bytes], path: Path) -> int:
+        messages = _Counted(self._messages(contents))
+        self._module.build(self.collection, messages).save(path)
+        return messages.count
 
     def publish(self, path: Path) -> dict[str, Representation]:
         return open_release(path)
@@ -166,3 +184,15 @@ class Collector:
     @property
     def _module(self) -> Any:
         return _MODULES[self.kind]()
+
+
+class _Counted:
+    """Things that are counted as they are taken."""
+
+    def __init__(self, things: Iterable[Any]) -> None:
+        self._things, self.count = things, 0
+
+    def __iter__(self) -> Iterator[Any]:
+        for each in self._things:
+            self.count += 1
+            yield each

@@ -13,9 +13,12 @@ from discreet.serve._published import Content, MemoryContent, Representation, ch
 _ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _SMALL = 64 << 10
 
+FRESH = "public, no-cache"
+"""May be kept, and is to be asked for again: it can be swapped at any time."""
+
 
 def answer(
-    found: Representation, headers: Mapping[str, str], *, head: bool = False, cache: str
+    found: Representation, headers: Mapping[str, str], *, head: bool = False, cache: str = FRESH
 ) -> Response:
     """The bytes, or the part asked for, or that they have not changed.
 

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 import traceback
+from collections.abc import Set
 from typing import Any
 
 from starlette.datastructures import MutableHeaders
@@ -27,10 +28,14 @@ class Gate:
         app: What is behind it.
         metrics: Where answers are counted.
         addresses: What each address may ask for.
+        free: Paths that are not counted: the page's files are many, each as cheap as a refusal.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, addresses: Buckets) -> None:
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, addresses: Buckets, free: Set[str] = frozenset()
+    ) -> None:
         self._app, self._metrics, self._addresses = app, metrics, addresses
+        self._free = _UNLIMITED | free
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -63,7 +68,7 @@ class Gate:
             self._metrics.request(method, route_of(scope), status, elapsed)
 
     def _wait(self, scope: Scope) -> int:
-        if scope["path"] in _UNLIMITED or not scope.get("client"):
+        if scope["path"] in self._free or not scope.get("client"):
             return 0
         wait = self._addresses.wait(network_of(scope["client"][0]))
         self._metrics.limited["address"] += wait > 0

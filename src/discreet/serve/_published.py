@@ -76,22 +76,27 @@ class Representation:
     @classmethod
     def of(cls, content: Content, media_type: str) -> Representation:
         """Read it once: its digest, and gzip up to 64 MiB."""
-        sha = hashlib.sha256()
-        for chunk in chunks(content):
-            sha.update(chunk)
         compressed: Content | None = None
         if content.size <= _COMPRESSED_UP_TO:
             # No time in its header: the same bytes always compress to the same.
             packed = gzip.compress(content.read(0, content.size), _GZIP_LEVEL, mtime=0)
             if len(packed) <= _WORTH_IT * content.size:
                 compressed = MemoryContent(packed)
-        return cls(media_type, sha.hexdigest(), content, compressed)
+        return cls(media_type, sha256_of(content), content, compressed)
 
     @classmethod
     def of_json(cls, content: Any) -> Representation:
         """A JSON document."""
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         return cls.of(MemoryContent(text.encode()), "application/json")
+
+
+def sha256_of(content: Content) -> str:
+    """SHA-256 of the bytes, in hexadecimal."""
+    sha = hashlib.sha256()
+    for chunk in chunks(content):
+        sha.update(chunk)
+    return sha.hexdigest()
 
 
 def chunks(content: Content, begin: int = 0, end: int | None = None) -> Iterator[bytes]:

@@ -82,6 +82,10 @@ class Bodies:
         finally:
             self._held -= room.held
 
+    def widen(self, most: int) -> None:
+        """Take so many at least."""
+        self._most = max(self._most, most)
+
     def hold(self, size: int) -> None:
         """Count some more.
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from discreet.domain import InputError
-from discreet.serve._closed import ClosedCollector
 from discreet.serve._documents import describe
 from discreet.serve._metrics import Figure
 from discreet.serve._requests import Refused, check_admin
@@ -89,6 +86,7 @@ def _add_reload(router: APIRouter, service: Service) -> None:
         403,
         404,
         422,
+        503,
         needs="administrator",
         gives={"type": "object", "properties": {"reloaded": {"type": "boolean"}}},
     )
@@ -96,16 +94,7 @@ def _add_reload(router: APIRouter, service: Service) -> None:
     @router.post("/v1/admin/reload", **told)
     async def reload(request: Request) -> Response:
         check_admin(request, service.settings.admin_token)
-        collector = service.collector
-        if not isinstance(collector, ClosedCollector):
-            raise Refused(404, "this service has no directory: it does not collect closed clusters")
-        try:
-            newer = await run_in_threadpool(collector.reload)
-        except InputError as error:
-            raise Refused(422, error.reason) from None
-        if newer:
-            service.adopt(collector)
-        return JSONResponse({"reloaded": newer})
+        return JSONResponse({"reloaded": await service.reload()})
 
 
 def _gauges(service: Service) -> list[Figure]:

@@ -56,17 +56,22 @@ def read_page(folder: Path) -> dict[str, Representation]:
     return found
 
 
-def add_page_routes(router: APIRouter, folder: Path | None = None) -> None:
+def add_page_routes(router: APIRouter, folder: Path | None = None) -> frozenset[str]:
     """A route for each file, and none for anything else.
 
     Args:
         router: Where they go.
         folder: The page's files; those that came with the package if absent. If there are none,
             there is no page.
+
+    Returns:
+        Their paths.
     """
     folder = folder or find_page()
-    for path, found in read_page(folder).items() if folder else ():
+    page = read_page(folder) if folder else {}
+    for path, found in page.items():
         _offer(router, path, found)
+    return frozenset(page)
 
 
 def _offer(router: APIRouter, path: str, found: Representation) -> None:

@@ -59,6 +59,13 @@ async def _change(service: Service, change: Change) -> None:
         raise unknown_capability()
 
 
+async def _nothing(service: Service, digest: bytes) -> Refused:
+    """The answer where there is no report: 401 or 404."""
+    if not await service.ask(service.collecting().is_enrolled, digest):
+        return unknown_capability()
+    return Refused(404, "nothing was sent with this capability, or it was deleted")
+
+
 def _add_enrolment(router: APIRouter, service: Service) -> None:
     gives = {
         "type": "object",
@@ -120,13 +127,19 @@ def _add_report(router: APIRouter, service: Service) -> None:
     )
     async def get(request: Request) -> Response:
         digest = _person(service, request)
-        store = service.collecting()
-        content = await service.ask(store.read, digest)
+        content = await service.ask(service.collecting().read, digest)
         if content is None:
-            if not await service.ask(store.is_enrolled, digest):
-                raise unknown_capability()
-            raise Refused(404, "nothing was sent with this capability, or it was deleted")
+            raise await _nothing(service, digest)
         return Response(content, media_type="application/json")
+
+    @router.head("/v1/report", include_in_schema=False)
+    async def head(request: Request) -> Response:
+        digest = _person(service, request)
+        size = await service.ask(service.collecting().size, digest)
+        if size is None:
+            raise await _nothing(service, digest)
+        told = {"content-length": str(size)}
+        return Response(None, headers=told, media_type="application/json")
 
     @router.delete(
         "/v1/report", **describe("What was sent is deleted", 404, 503, needs="capability", ok=204)

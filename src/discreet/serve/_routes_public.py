@@ -13,8 +13,6 @@ from discreet.serve._service import Service
 
 _OBJECT = {"type": "object"}
 _BYTES = {"type": "string", "format": "binary"}
-_FRESH = "public, no-cache"
-"""May be kept, and is to be asked for again: a release can be swapped at any time."""
 
 
 def add_public_routes(router: APIRouter, service: Service) -> None:
@@ -37,10 +35,10 @@ def _offer(
     binary: bool = False,
 ) -> None:
     async def get(request: Request) -> Response:
-        return answer(service.find(name), request.headers, cache=_FRESH)
+        return answer(service.find(name), request.headers)
 
     async def head(request: Request) -> Response:
-        return answer(service.find(name), request.headers, cache=_FRESH, head=True)
+        return answer(service.find(name), request.headers, head=True)
 
     at = path or f"/v1/{name}"
     media = "application/octet-stream" if binary else "application/json"

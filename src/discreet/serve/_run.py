@@ -24,6 +24,8 @@ _MOST_CONNECTIONS = 2000
 class Server:
     """A service that listens from the moment it is made, and answers while `run` runs.
 
+    It holds a port and the database until it has run or is closed: `with Server(...) as server`.
+
     Args:
         settings: What to serve.
         host: The address to listen at.
@@ -50,6 +52,17 @@ class Server:
     def __str__(self) -> str:
         return self.url
 
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the port and the database; after `run`, or in its place."""
+        self._socket.close()
+        self.app.state.service.let_go()
+
     def figures(self) -> dict[str, int]:
         """How many are enrolled and how many reports are stored, under these terms and in all."""
         found: dict[str, int] = self.app.state.service.figures()
@@ -60,7 +73,7 @@ class Server:
         try:
             self._server.run(sockets=[self._socket])
         finally:
-            self._socket.close()
+            self.close()
 
     def stop(self) -> None:
         """Take no more requests; from any thread."""
@@ -87,14 +100,14 @@ def run(
     Raises:
         InputError: See `Server`.
     """
-    server = Server(settings, host, port, proxies=proxies)
-    # The thread that writes and the event loop take turns; five milliseconds are a long turn.
-    sys.setswitchinterval(_TURN_SECONDS)
-    # uvicorn raises the signal again when it is done; to end well is not to die of it.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: server.stop())
-    ready(server)
-    server.run()
+    with Server(settings, host, port, proxies=proxies) as server:
+        # The thread that writes and the event loop take turns; five milliseconds are a long turn.
+        sys.setswitchinterval(_TURN_SECONDS)
+        # uvicorn raises the signal again when it is done; to end well is not to die of it.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: server.stop())
+        ready(server)
+        server.run()
 
 
 def _config(app: object, proxies: str | None) -> uvicorn.Config:

@@ -7,7 +7,7 @@ import datetime
 import json
 import logging
 import queue
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,6 +16,7 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain import InputError
 from discreet.serve._build_folders import remove_leftovers
 from discreet.serve._builder import Builder
+from discreet.serve._closed import ClosedCollector
 from discreet.serve._collectors import Collects
 from discreet.serve._metrics import Metrics
 from discreet.serve._published import Representation, open_release
@@ -40,6 +41,22 @@ LIMITED = {
 _ABSENT = {"release": "no release has been built yet", "collection": _PUBLISHES}
 
 
+class OlderEpoch(InputError):
+    """Collecting for an epoch that is over, which is most likely a slip.
+
+    Args:
+        epoch: The epoch.
+        latest: The last one of which reports are stored.
+        advice: What to go on with.
+    """
+
+    def __init__(self, epoch: int, latest: int, advice: str) -> None:
+        super().__init__(
+            f"epoch {epoch:,} is over: the database has reports of epoch {latest:,} under the same "
+            f"terms; go on with {advice}, or allow the older one"
+        )
+
+
 class Service:
     """What is published, what is collected, and who may ask how often.
 
@@ -62,6 +79,7 @@ class Service:
         self.bodies, self.batches = Bodies(_BODIES_BYTES), Bodies(_BATCHES_BYTES)
         self._known: set[bytes] = set()
         self._announced: dict[str, Representation] = {}
+        self._reloading, self._may_go_back = asyncio.Lock(), settings.allow_older_epoch
         self._published: dict[str, Representation] = {}
         self._built_at: str | None = None
         if settings.release.is_file():
@@ -71,26 +89,50 @@ class Service:
             remove_leftovers(settings.release)
             self.store = Store(settings.database)
             try:
-                self.adopt(self.collector)
+                self._announce(self._noted(self.collector))
             except BaseException:
                 self.store.close()
                 raise
 
-    def adopt(self, collector: Collects) -> None:
-        """Collect under these parameters from now on; what was sent under others stays stored.
+    async def reload(self) -> bool:
+        """Closed clusters: look at the directory's file again; False if it is announced already.
 
         Raises:
-            InputError: Reports of a later epoch of the same terms are stored; nothing changed.
+            Refused: 404; there is no directory. 422: the file is refused. 503: the database does
+                not answer. Then the one before stays announced, and the next call tries again.
+        """
+        collector = self.collector
+        if not isinstance(collector, ClosedCollector):
+            raise Refused(404, "this service has no directory: it does not collect closed clusters")
+        async with self._reloading:
+            try:
+                await run_in_threadpool(collector.reload)
+                announced = await self.ask(self._noted, collector)
+            except InputError as error:
+                raise Refused(422, error.reason) from None
+            before = self._announced["directory"].digest
+            self._announce(announced)
+        return self._announced["directory"].digest != before
+
+    def _noted(self, collector: Collects) -> dict[str, Representation]:
+        """What a collector announces, once the database knows its parameters.
+
+        Raises:
+            OlderEpoch: Reports of a later epoch of the same terms are stored; nothing changed.
         """
         store, document = self.collecting(), collector.document
-        if not self.settings.allow_older_epoch:
-            _check_epoch(document, store.latest_epoch(document))
-        announced = collector.announced()
+        latest = store.latest_epoch(document)
+        if latest is not None and document["epoch"] < latest and not self._may_go_back:
+            raise OlderEpoch(document["epoch"], latest, collector.later_epoch(latest))
         store.add_collection(collector.digest, document)
-        self.collector, self._announced = collector, announced
+        return collector.announced()
+
+    def _announce(self, announced: dict[str, Representation]) -> None:
+        assert self.collector is not None
+        self._announced = announced
         # Asked for with every upload, and the same every time.
-        self.digest, self.largest = collector.digest, collector.largest
-        self.bodies = Bodies(max(_BODIES_BYTES, 4 * self.largest))
+        self.digest, self.largest = self.collector.digest, self.collector.largest
+        self.bodies.widen(4 * self.largest)
 
     @property
     def collection_digest(self) -> str:
@@ -227,27 +269,27 @@ class Service:
             raise Refused(503, "the database does not answer", {"retry-after": "5"}) from None
 
     async def is_ready(self) -> bool:
-        """Whether requests would be answered well."""
+        """Whether requests would be answered well: after a failure, whether writing works again."""
         if self.store is None:
             return bool(self._published)
-        return self.store.writer.healthy and await run_in_threadpool(self.store.ping)
+        if not self.store.writer.healthy:
+            try:
+                await self.write(())
+            except Refused:
+                return False
+        return await run_in_threadpool(self.store.ping)
 
     async def close(self) -> None:
         """Stop building; write whatever still waits."""
         await self.builder.stop()
+        await run_in_threadpool(self.let_go)
+
+    def let_go(self) -> None:
+        """Write whatever still waits and let go of the database; again and again is fine."""
         if self.store is not None:
-            await run_in_threadpool(self.store.close)
+            self.store.close()
 
     def _publish(self, published: dict[str, Representation]) -> None:
         # One assignment: every request sees the old release or the new one, whole.
         self._published = published
         self._built_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def _check_epoch(document: Mapping[str, Any], latest: int | None) -> None:
-    epoch = document["epoch"]
-    if latest is not None and epoch < latest:
-        raise InputError(
-            f"epoch {epoch:,} is over: the database has reports of epoch {latest:,} under the same "
-            f"terms; go on with --term epoch={latest}, or go back with --allow-older-epoch"
-        )

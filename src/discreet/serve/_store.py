@@ -17,30 +17,40 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
+    Connection,
     Engine,
     create_engine,
     event,
     func,
-    insert,
     make_url,
     select,
     text,
+    update,
 )
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from discreet.domain import InputError
-from discreet.serve._tables import VERSION, about, collections, metadata, people, reports
-from discreet.serve._writer import (
+from discreet.serve._changes import (
     Change,
     Claim,
     Enrol,
     Forget,
-    GroupWriter,
     Outcome,
     Put,
     Withdraw,
+    insert_once,
 )
+from discreet.serve._tables import (
+    VERSION,
+    about,
+    collections,
+    metadata,
+    one_a_slot,
+    people,
+    reports,
+)
+from discreet.serve._writer import PATIENCE, GroupWriter
 
 __all__ = [
     "Change",
@@ -56,8 +66,8 @@ __all__ = [
 
 _PAGE = 200
 _READERS = 4
-_PATIENCE = 30
-"""Seconds that SQLite waits for others."""
+_MAKING_TABLES = 0x64697363
+"""The number of the lock that PostgreSQL gives to one service at a time."""
 
 
 def database_url(told: str) -> URL:
@@ -95,8 +105,8 @@ class Store:
         place = database_url(url)
         self._engine = _engine(place)
         try:
-            metadata.create_all(self._engine)
-            self._check_version()
+            with self._engine.begin() as connection:
+                _make_tables(connection)
         except SQLAlchemyError as error:
             self._engine.dispose()
             raise _unusable(place, error) from None
@@ -122,10 +132,8 @@ class Store:
     def add_collection(self, digest: str, content: dict[str, Any]) -> None:
         """Note the public parameters that reports will name; again and again is fine."""
         with self._engine.begin() as connection:
-            known = select(collections.c.digest).where(collections.c.digest == digest)
-            if connection.execute(known).first() is None:
-                row = {"digest": digest, "content": json.dumps(content)}
-                connection.execute(insert(collections), row)
+            row = {"digest": digest, "content": json.dumps(content)}
+            connection.execute(insert_once(connection, collections), row)
 
     def latest_epoch(self, content: Mapping[str, Any]) -> int | None:
         """The last epoch of which reports are stored, of terms that are otherwise the same."""
@@ -139,8 +147,8 @@ class Store:
     def note_built(self, digest: str) -> None:
         """A file with this SHA-256 is the service's own work, now or soon."""
         with self._engine.begin() as connection:
-            if connection.execute(_built(digest)).first() is None:
-                connection.execute(insert(about), {"name": _built_name(digest), "value": digest})
+            row = {"name": _built_name(digest), "value": digest}
+            connection.execute(insert_once(connection, about), row)
 
     def has_built(self, digest: str) -> bool:
         """Whether a file is the service's own work."""
@@ -163,6 +171,13 @@ class Store:
         with self._engine.connect() as connection:
             content = connection.execute(asked).scalar()
         return None if content is None else bytes(content)
+
+    def size(self, digest: bytes) -> int | None:
+        """How many bytes `read` would give; None if there is nothing."""
+        asked = select(func.length(reports.c.content)).join(people)
+        with self._engine.connect() as connection:
+            found = connection.execute(asked.where(people.c.digest == digest)).scalar()
+        return None if found is None else int(found)
 
     def contents(self, collection: str) -> Iterator[bytes]:
         """Everything that was sent under a collection, page by page: memory stays bounded."""
@@ -205,14 +220,28 @@ class Store:
         self._writer.close()
         self._engine.dispose()
 
-    def _check_version(self) -> None:
-        asked = select(about.c.value).where(about.c.name == "version")
-        with self._engine.begin() as connection:
-            found = connection.execute(asked).scalar()
-            if found is None:
-                connection.execute(insert(about), {"name": "version", "value": str(VERSION)})
-            elif found != str(VERSION):
-                raise InputError(f"the database has tables of version {found}, not {VERSION}")
+
+def _make_tables(connection: Connection) -> None:
+    """Make the tables, or those of the version before into these.
+
+    Raises:
+        InputError: They are of a version that is not known here.
+    """
+    if connection.dialect.name == "postgresql":
+        lock = text("SELECT pg_advisory_xact_lock(:number)")
+        connection.execute(lock, {"number": _MAKING_TABLES})
+    metadata.create_all(connection)
+    row = {"name": "version", "value": str(VERSION)}
+    connection.execute(insert_once(connection, about), row)
+    asked = about.c.name == "version"
+    found = connection.execute(select(about.c.value).where(asked)).scalar()
+    if found == "1":
+        # What was sent before has no slot here: a build counts it by what it says itself.
+        connection.execute(text("ALTER TABLE reports ADD COLUMN slot BIGINT"))
+        one_a_slot.create(connection)
+        connection.execute(update(about).where(asked).values(value=str(VERSION)))
+    elif found != str(VERSION):
+        raise InputError(f"the database has tables of version {found}, not {VERSION}")
 
 
 def _but_epoch(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -260,7 +289,7 @@ def _check_ours(path: Path) -> None:
     place = f"{path.resolve().as_uri()}?mode=ro"
     asked = "SELECT name FROM sqlite_master WHERE type = 'table'"
     try:
-        with contextlib.closing(sqlite3.connect(place, _PATIENCE, uri=True)) as connection:
+        with contextlib.closing(sqlite3.connect(place, PATIENCE / 1000, uri=True)) as connection:
             found = {name for (name,) in connection.execute(asked)}
     except sqlite3.Error as error:
         raise InputError(f"cannot be used as a database: {error}", path=path) from None
@@ -271,7 +300,7 @@ def _check_ours(path: Path) -> None:
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
     for pragma in (
-        f"busy_timeout = {_PATIENCE * 1000}",
+        f"busy_timeout = {PATIENCE}",
         "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",

@@ -9,6 +9,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     ForeignKey,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -18,8 +19,8 @@ from sqlalchemy import (
     event,
 )
 
-VERSION = 1
-"""Of these tables."""
+VERSION = 2
+"""Of these tables; in the first, reports had no slot."""
 
 metadata = MetaData()
 _Number = BigInteger().with_variant(Integer(), "sqlite")
@@ -58,7 +59,10 @@ reports = Table(
     ),
     Column("collection", ForeignKey(collections.c.digest), nullable=False),
     Column("content", LargeBinary, nullable=False),
+    Column("slot", _Number),
 )
+one_a_slot = Index("one_report_a_slot", reports.c.collection, reports.c.slot, unique=True)
+"""Where a report is about a slot: whichever capability it came with, there is one."""
 
 claims = Table(
     "claims",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 import time
@@ -9,12 +10,12 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from sqlalchemy import Connection, Engine, bindparam, delete, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import OperationalError
 
-from discreet.serve._tables import claims, people, reports
+from discreet.serve._changes import Change, Forget, Outcome, Put, Withdraw, make
 
 MOST_WAITING = 64 << 20
 """Bytes that may wait; beyond that uploads are refused until there is room."""
@@ -27,69 +28,10 @@ _GATHER_SECONDS = 0.002
 _TIDY_SECONDS = 1.0
 """So long after a deletion at most (or a little more, while somebody reads) old pages stay."""
 _TIDY_PATIENCE = 200
-_PATIENCE = 30000
-"""Milliseconds that SQLite waits for others; the second is what `Store` sets."""
+"""Milliseconds that tidying waits for those who read."""
 
-
-class Claim(Protocol):
-    """What is said about a slot and may not be said differently later."""
-
-    @property
-    def slot(self) -> int:
-        """Whose it is."""
-
-    @property
-    def stop(self) -> int:
-        """How far it goes."""
-
-    @property
-    def mark(self) -> bytes:
-        """A digest of all of it."""
-
-    def follows(self, stop: int, mark: bytes, stored: bytes | None) -> bool:
-        """Whether it says the same as what was said first, as far as that went.
-
-        Args:
-            stop: How far that went.
-            mark: Its digest.
-            stored: What the same person last sent, if it is still there.
-        """
-
-
-@dataclass(frozen=True, repr=False)
-class Enrol:
-    """A new capability, by its digest."""
-
-    digest: bytes
-
-
-@dataclass(frozen=True, repr=False)
-class Put:
-    """What a person sends, in place of what they sent before."""
-
-    digest: bytes
-    collection: str
-    content: bytes
-    claim: Claim | None = None
-
-
-@dataclass(frozen=True, repr=False)
-class Withdraw:
-    """Delete what a person sent; they stay enrolled."""
-
-    digest: bytes
-
-
-@dataclass(frozen=True, repr=False)
-class Forget:
-    """Delete what a person sent and their enrolment."""
-
-    digest: bytes
-
-
-Change = Enrol | Put | Withdraw | Forget
-Outcome = bool | None
-"""Done; or the capability is not enrolled (False), or other was said first (None)."""
+PATIENCE = 30_000
+"""Milliseconds that everything else in SQLite waits for others."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,10 +44,13 @@ class _Job:
 class GroupWriter:
     """Batches that wait become one transaction; each is acknowledged after its commit.
 
+    Where that fails each batch is tried once more by itself, so that nobody suffers for another.
+
     Attributes:
         commits: Transactions so far.
         changes: Changes in them.
-        failures: Transactions that failed; nothing of them was acknowledged.
+        failures: Transactions that failed; nothing was acknowledged for them.
+        healthy: Whether the last transaction did not fail.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -160,21 +105,42 @@ class GroupWriter:
         # on no future can be cancelled, so that telling cannot fail.
         waiting = [job.done.set_running_or_notify_cancel() for job in jobs]
         try:
-            results = self._write([change for job in jobs for change in job.changes])
-        except Exception as error:  # noqa: BLE001  (whatever it was, those who wait are told)
+            results = iter(self._try([change for job in jobs for change in job.changes]))
+        except Exception:  # noqa: BLE001  (whatever it was: it may be one job's fault)
+            self._do_singly(jobs, waiting)
+            return
+        for job, waits in zip(jobs, waiting, strict=True):
+            told = list(itertools.islice(results, len(job.changes)))
+            if waits:
+                job.done.set_result(told)
+
+    def _do_singly(self, jobs: Sequence[_Job], waiting: Sequence[bool]) -> None:
+        """Each job once more and by itself, until the database itself is seen to fail."""
+        down: Exception | None = None
+        for job, waits in zip(jobs, waiting, strict=True):
+            told: list[Outcome] = []
+            wrong = down
+            if wrong is None:
+                try:
+                    told = self._try(job.changes)
+                except Exception as error:  # noqa: BLE001  (those who wait are told)
+                    wrong = error
+                    down = error if isinstance(error, OperationalError) else None
+            if waits and wrong is not None:
+                job.done.set_exception(wrong)
+            elif waits:
+                job.done.set_result(told)
+
+    def _try(self, changes: Sequence[Change]) -> list[Outcome]:
+        try:
+            outcomes = self._write(changes)
+        except Exception:
             self._drop_connection()
             self.failures += 1
             self.healthy = False
-            for job, waits in zip(jobs, waiting, strict=True):
-                if waits:
-                    job.done.set_exception(error)
-            return
+            raise
         self.healthy = True
-        begin = 0
-        for job, waits in zip(jobs, waiting, strict=True):
-            if waits:
-                job.done.set_result(results[begin : begin + len(job.changes)])
-            begin += len(job.changes)
+        return outcomes
 
     def _tidy(self) -> None:
         """Empty SQLite's write-ahead file, which keeps pages as they were before a deletion."""
@@ -186,7 +152,7 @@ class GroupWriter:
                 try:
                     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
                 finally:
-                    raw.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+                    raw.execute(f"PRAGMA busy_timeout = {PATIENCE}")
             self._untidy = bool(busy)  # while somebody reads: again in a second
         except Exception:  # noqa: BLE001  (as above; the next deletion or the end tries again)
             self._untidy = True
@@ -220,71 +186,9 @@ class GroupWriter:
             self._connection = self._engine.connect()
         connection = self._connection
         with connection.begin():
-            enrolled = [{"digest": each.digest} for each in changes if isinstance(each, Enrol)]
-            if enrolled:
-                connection.execute(insert(people), enrolled)
-            persons = _persons(connection, {each.digest for each in changes})
-            refused = _claim(connection, changes, persons)
-            kept = [each for number, each in enumerate(changes) if number not in refused]
-            _put(connection, kept, persons)
-            _remove(connection, changes, persons)
+            outcomes = make(connection, changes)
         self.commits += 1
         self.changes += len(changes)
         removes = any(isinstance(each, Withdraw | Forget) for each in changes)
         self._untidy |= removes and connection.dialect.name == "sqlite"
-        known = [each.digest in persons for each in changes]
-        return [None if number in refused else told for number, told in enumerate(known)]
-
-
-def _persons(connection: Connection, digests: set[bytes]) -> dict[bytes, int]:
-    asked = select(people.c.digest, people.c.person).where(people.c.digest.in_(sorted(digests)))
-    return {bytes(digest): person for digest, person in connection.execute(asked)}
-
-
-def _claim(
-    connection: Connection, changes: Sequence[Change], persons: dict[bytes, int]
-) -> set[int]:
-    """Note what is said for the first time; the places of those that say otherwise."""
-    refused = set()
-    for number, each in enumerate(changes):
-        if isinstance(each, Put) and each.claim is not None and each.digest in persons:
-            claim = each.claim
-            key = {"collection": each.collection, "slot": claim.slot}
-            said = {"stop": claim.stop, "mark": claim.mark}
-            place = (claims.c.collection == each.collection) & (claims.c.slot == claim.slot)
-            asked = select(claims.c.stop, claims.c.mark).where(place).with_for_update()
-            first = connection.execute(asked).first()
-            if first is None:
-                connection.execute(insert(claims), key | said)
-                continue
-            own = select(reports.c.content).where(reports.c.person == persons[each.digest])
-            stored = connection.execute(own.where(reports.c.collection == each.collection)).scalar()
-            kept = None if stored is None else bytes(stored)
-            if claim.follows(first.stop, bytes(first.mark), kept):
-                connection.execute(update(claims).where(place).values(said))
-            else:
-                refused.add(number)
-    return refused
-
-
-def _put(connection: Connection, changes: Sequence[Change], persons: dict[bytes, int]) -> None:
-    rows: dict[int, dict[str, Any]] = {}
-    for each in changes:
-        if isinstance(each, Put) and each.digest in persons:
-            row = {"collection": each.collection, "content": each.content}
-            rows[persons[each.digest]] = row
-    if rows:
-        dialect: Any = postgresql if connection.dialect.name == "postgresql" else sqlite
-        put = dialect.insert(reports)
-        fresh = {name: put.excluded[name] for name in ("collection", "content")}
-        put = put.on_conflict_do_update(index_elements=["person"], set_=fresh)
-        # In the order of their numbers: two services that share a database never deadlock.
-        connection.execute(put, [{"person": p, **rows[p]} for p in sorted(rows)])
-
-
-def _remove(connection: Connection, changes: Sequence[Change], persons: dict[bytes, int]) -> None:
-    for kind, table in ((Withdraw, reports), (Forget, people)):
-        gone = {persons[e.digest] for e in changes if isinstance(e, kind) and e.digest in persons}
-        if gone:
-            statement = delete(table).where(table.c.person == bindparam("gone"))
-            connection.execute(statement, [{"gone": person} for person in sorted(gone)])
+        return outcomes

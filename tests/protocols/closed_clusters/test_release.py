@@ -159,7 +159,7 @@ def test_the_hash_value_is_frozen_and_the_fakes_stay(village: Village) -> None:
     later = client.report(village.collection, village.directory, turned)
     assert later.tags == first.tags
     np.testing.assert_array_equal(later.sent.items, first.sent.items)
-    assert (later.sent.codes != first.sent.codes).mean() > 0.9
+    np.testing.assert_array_equal(later.sent.codes, first.sent.codes)
     told = client.standing(village.collection)
     assert told.true == 60 and told.fakes == len(first.sent.items) - 60 and told.fakes >= 60
 

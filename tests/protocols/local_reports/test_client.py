@@ -8,12 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from discreet.domain import InputError
+from discreet.domain import Catalog, InputError, OwnRatings, Scale
+from discreet.privacy import SystemRandomness
 from discreet.protocols.common import StateFile
-from discreet.protocols.local_reports.client import LocalClient
-from discreet.protocols.local_reports.messages import PROTOCOL, Report
+from discreet.protocols.local_reports.client import LocalClient, draw_report
+from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Report
 from protocols.local_reports._making import MECHANISMS, make_collection
 
 _RATINGS = {"i0": 5.0, "i7": 2.0}
@@ -81,18 +85,18 @@ def test_a_limit_is_not_passed(tmp_path: Path) -> None:
 def test_a_limit_is_remembered_until_another_is_set(tmp_path: Path) -> None:
     state = tmp_path / "state"
     second = make_collection(40, epoch=2)
-    assert LocalClient(second, state).limit is None
+    assert LocalClient(second, state).limit.value is None
     # Looking ahead writes nothing; a report that is refused is remembered for its limit.
-    assert LocalClient(second, state, limit=0.5).limit == 0.5
+    assert LocalClient(second, state, limit=0.5).limit.value == 0.5
     assert not state.exists()
     with pytest.raises(InputError, match=r"past your limit of 0\.5"):
         LocalClient(second, state, limit=0.5).report(_RATINGS)
-    assert LocalClient(second, state).limit == 0.5
+    assert LocalClient(second, state).limit.value == 0.5
     with pytest.raises(InputError, match=r"past your limit of 0.5; .* stays until you set another"):
         LocalClient(second, state).report(_RATINGS)
     LocalClient(second, state, limit=1.0).report(_RATINGS)
     third = LocalClient(make_collection(40, epoch=3), state)
-    assert (third.limit, third.is_within_limit, third.spent.reports) == (1.0, False, 1)
+    assert (third.limit.value, third.is_within_limit, third.spent.reports) == (1.0, False, 1)
     with pytest.raises(InputError, match="past your limit of 1;"):
         third.report(_RATINGS)
     assert third.spent.reports == 1
@@ -194,3 +198,37 @@ def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
     client = LocalClient(make_collection(3), tmp_path / "nowhere" / "state")
     with pytest.raises(InputError, match="cannot be locked"):
         client.report({})
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@given(
+    lo=st.floats(-1e6, 1e6),
+    exponent=st.integers(-60, 20),
+    parts=st.integers(1, 255),
+    continuous=st.booleans(),
+    rating=st.floats(-1e7, 1e7),
+)
+@settings(deadline=None, max_examples=60)
+def test_no_rating_is_objected_to_on_any_scale_that_can_be_announced(
+    mechanism: str, lo: float, exponent: int, parts: int, continuous: bool, rating: float
+) -> None:
+    """A refusal would be an answer without noise."""
+    step = 2.0**exponent
+    try:
+        scale = Scale(lo, lo + parts * step, None if continuous else step)
+        collection = Collection(Catalog(["a"]), scale, mechanism, 1.0)
+    except InputError:
+        return
+    near = (rating, lo, scale.hi, scale.mid, float(np.nextafter(lo, scale.hi)), 4.0)
+    for value in near:
+        own = OwnRatings.onto({"a": value}, collection.catalog, scale)
+        drawn = draw_report(collection, own, SystemRandomness())
+        assert len(drawn.items) <= 1
+        assert np.abs(collection.to_grid(own.values)).max() <= collection.reach
+
+
+@pytest.mark.parametrize("wrong", [True, -1.0, float("nan"), "2"])
+def test_a_limit_that_is_none_is_refused_and_nothing_is_written(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(InputError, match="a limit is an epsilon from 0 on"):
+        LocalClient(make_collection(40), tmp_path / "state", limit=wrong)
+    assert not (tmp_path / "state").exists()

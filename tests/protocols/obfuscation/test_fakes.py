@@ -12,7 +12,6 @@ from discreet.protocols.obfuscation.client import History, Terms
 from discreet.protocols.obfuscation.client._fakes import (
     choose_places,
     draw_codes,
-    redraw_codes,
 )
 from discreet.protocols.obfuscation.messages import FAKES
 from protocols.open_clusters._terms import person, terms
@@ -71,13 +70,6 @@ def test_no_more_places_than_there_are() -> None:
     free = np.array([True, False, True])
     assert choose_places(free, 5, None, SeededRandomness(6)).tolist() == [0, 2]
     assert choose_places(~free, 0, None, SeededRandomness(6)).tolist() == []
-
-
-def test_a_redrawn_rating_is_another_one() -> None:
-    old = np.tile(np.arange(5, dtype=np.uint8), 400)
-    for kind in ("uniform", "around-mean"):
-        fresh = redraw_codes(kind, 2.5, 4, old, SeededRandomness(7))
-        assert (fresh != old).all() and fresh.max() <= 4
 
 
 @pytest.mark.parametrize("bits", [4, 8, 16])

@@ -14,10 +14,7 @@ const MOST_OTHERS = 5;
 const PROTOCOLS = {
   "local-reports": {
     what: "A report about every title of the catalogue is made here, yours and all the others, and changed by chance before it is sent. Nobody can be sure whether you rated a title, or how: not the service either.",
-    load: async () => {
-      const { LocalClient, readCollection, readReport } = await import("../local_reports.js");
-      return { Client: LocalClient, readCollection, readSent: readReport };
-    },
+    load: () => import("../local_reports.js").then((m) => ({ ...m, Client: m.LocalClient, readSent: m.readReport })),
     before: ({ cost, spent, collection }) => [
       cost
         ? `This costs epsilon ${brief(cost, 3)} for each rating: the smaller, the less it tells. Told so far: ${brief(spent.perRating, 3)}.`
@@ -29,10 +26,7 @@ const PROTOCOLS = {
   },
   "open-clusters": {
     what: "Your ratings are sent among made-up ones, with a few bits about your taste. This is plausible deniability and no more: your true ratings are in what is sent, and nobody can be sure which ones they are.",
-    load: async () => {
-      const { OpenClient, readCollection, readUpload } = await import("../open_clusters.js");
-      return { Client: OpenClient, readCollection, readSent: readUpload };
-    },
+    load: () => import("../open_clusters.js").then((m) => ({ ...m, Client: m.OpenClient, readSent: m.readUpload })),
     before: ({ terms }) => [
       `At least ${terms.percent} made-up ratings are sent for every hundred of yours, and ${terms.least} titles in all. Made-up ratings stay for good, so keep this browser's data: who loses it can only begin anew, and what both times have in common is then true.`,
     ],
@@ -42,6 +36,7 @@ const PROTOCOLS = {
 };
 
 let home, record, current;
+let last = Promise.resolve();
 
 /**
  * Show the switch, if the service collects by a protocol that this page knows.
@@ -54,29 +49,26 @@ export async function setUpContributing(page, collects, kept) {
   if (!PROTOCOLS[kind]) return;
   by("contribute").hidden = false;
   say("contribute-what", PROTOCOLS[kind].what);
-  by("contribute-switch").checked = Boolean(record?.message);
   by("contribute-switch").addEventListener("change", (event) => tried(event.target.checked ? prepare : turnOff));
   home.onChange = changed;
   if (record?.message) await tried(() => resume(collects));
 }
 
-/** Do something and say if it fails; the switch then shows how things stand. */
-async function tried(work) {
-  const { disabled } = by("contribute-switch");
-  by("contribute-switch").disabled = true;
-  try {
-    await work();
-  } catch (error) {
-    say("contribute-said", error.message, true);
-    if (!record?.message && !current) by("contribute-switch").checked = false;
-  } finally {
-    by("contribute-switch").disabled = disabled;
-  }
+/** One thing at a time; if it fails that is said, and the switch shows how things stand. */
+function tried(work) {
+  return (last = last
+    .then(work)
+    .catch((error) => say("contribute-said", error.message, true))
+    .then(() => (by("contribute-switch").checked = Boolean(record?.message || current))));
 }
 
 const button = (text, work, look = "") => {
   const made = el("button", { type: "button", className: look }, text);
-  made.addEventListener("click", () => tried(work));
+  made.addEventListener("click", async () => {
+    await tried(work);
+    // The button is gone: go on where it was.
+    if (!made.isConnected) (by("contribute-more").querySelector(".scroll, input") ?? by("contribute-switch")).focus();
+  });
   return made;
 };
 const paragraphs = (texts, look = "") => texts.map((text) => el("p", { className: look }, text));
@@ -90,9 +82,8 @@ async function meet(announced) {
   const catalog = announced.catalog === home.catalog.digest ? home.catalog : (await loadCatalog()).catalog;
   const { Client, readCollection, readSent } = await protocol.load();
   const collection = await readCollection(announced, catalog);
-  const limit = (await read("limit")) ?? null;
   const popularity = catalog === home.catalog ? home.counts : undefined;
-  const make = (memory) => new Client(collection, memory, { limit, popularity });
+  const make = async (memory) => new Client(collection, memory, { limit: (await read("limit")) ?? null, popularity });
   return { kind, announced, protocol, catalog, collection, readSent, make, memory: `memory ${kind}` };
 }
 
@@ -100,7 +91,7 @@ async function meet(announced) {
 async function prepare() {
   say("contribute-said", "");
   current = await meet(await askJson("GET", "v1/collection", { why: "how the service collects" }));
-  const client = current.make((await read(current.memory)) ?? {});
+  const client = await current.make((await read(current.memory)) ?? {});
   const look = "Decide before you look: if whether you send depends on how it came out, that tells something too.";
   rows(...paragraphs(current.protocol.before(client)), ...limitField(), el("p", { className: "soft" }, look),
     el("div", { className: "buttons" }, button("Show what would be sent", draw, "main")));
@@ -111,10 +102,7 @@ function limitField() {
   if (current.kind !== "local-reports") return [];
   const input = el("input", { type: "number", min: 0, step: "any", id: "limit", size: 6 });
   read("limit").then((limit) => (input.value = limit ?? ""));
-  input.addEventListener("change", () => tried(async () => {
-    await write("limit", input.value === "" ? undefined : Math.max(Number(input.value), 0));
-    await prepare();
-  }));
+  input.addEventListener("change", () => tried(() => write("limit", input.value === "" ? undefined : Math.max(Number(input.value), 0))));
   return [el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more in all than epsilon"), input)];
 }
 
@@ -123,10 +111,14 @@ async function draw() {
   await navigator.storage?.persist?.();
   const message = await alone(async () => {
     const memory = (await read(current.memory)) ?? {};
-    const made = await current.make(memory).report(home.own(current.catalog, current.collection.scale));
+    const made = await (await current.make(memory)).report(home.own(current.catalog, current.collection.scale));
     await write(current.memory, memory);
     return made;
   });
+  if (record?.done && JSON.stringify(message) === JSON.stringify(record.message)) {
+    await showSent();
+    return say("contribute-said", "No update yet: a few changes are gathered first, so that a single one is not seen.");
+  }
   await show(message, [button("Send this", () => send(message), "main"), button("Not now", turnOff)]);
   say("contribute-said", "Nothing has been sent yet.");
 }
@@ -147,7 +139,7 @@ async function show(message, buttons) {
     ...others.slice(0, MOST_OTHERS).map((item) => line(item)));
   const more = Math.max(others.length - MOST_OTHERS, 0);
   const bits = "hash" in sent ? [`Your taste in bits: ${sent.hash.toString(2).padStart(collection.bits, "0")}.`] : [];
-  const client = current.make((await read(current.memory)) ?? {});
+  const client = await current.make((await read(current.memory)) ?? {});
   rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "What is true beside what is sent" },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
   ...paragraphs([`${more ? `And ${counted(more, "other title")} that you never rated. ` : ""}In all ${counted(JSON.stringify(message).length, "byte")}.`, ...bits], "soft"),
@@ -178,7 +170,6 @@ async function send(message) {
 }
 
 async function showSent() {
-  by("contribute-switch").checked = true;
   await show(record.message, [button("Withdraw it", turnOff)]);
   say("contribute-said", record.done ? "Sent. Thank you. It is part of the next release, until you withdraw it." : "It may have been sent, but the service did not say so. Send again, or withdraw it.", !record.done);
   if (!record.done) by("contribute-more").lastChild.prepend(button("Send again", () => send(record.message), "main"));
@@ -211,7 +202,6 @@ async function turnOff() {
   else say("contribute-said", "Nothing was sent.");
   current = undefined;
   rows();
-  by("contribute-switch").checked = false;
 }
 
 /** Have the service delete what was sent, and the capability with it. */

@@ -60,40 +60,37 @@ export function refresh(home, index, except) {
   }
 }
 
-/** Own ratings, the newest first; those that the catalogue does not have can only be removed. */
-export function showOwn(home) {
-  const own = [...home.ratings].reverse();
-  const focus = keepFocus("own");
-  fill(by("own"), ...own.slice(0, MOST_OWN).map(([id, rating]) => ownRow(home, id, rating)));
-  focus();
-  by("own-count").textContent = own.length ? `(${own.length.toLocaleString("en")})` : "";
-  by("own-empty").hidden = own.length > 0;
-  by("own-more").hidden = own.length <= MOST_OWN;
-  say("own-more", `and ${counted(own.length - MOST_OWN, "more", "more")}, all of them in the CSV file`);
-  by("export").disabled = !own.length;
+/**
+ * Own ratings, the newest first; those that the catalogue does not have can only be removed.
+ * @param {string} [id] of the one that changed, if it was one; its row stays where it is
+ */
+export function showOwn(home, id) {
+  const { size } = home.ratings;
+  const at = [...by("own").children].find((each) => each.dataset.id === id);
+  if (id === undefined) fill(by("own"), ...[...home.ratings].reverse().slice(0, MOST_OWN).map((each) => ownRow(home, ...each)));
+  else if (!home.ratings.has(id)) drop(at);
+  else if (!at) by("own").prepend(ownRow(home, id, home.ratings.get(id)));
+  by("own-count").textContent = size ? `(${size.toLocaleString("en")})` : "";
+  by("own-empty").hidden = size > 0;
+  by("own-more").hidden = size <= MOST_OWN;
+  by("export").disabled = !size;
+}
+
+/** Remove a row; the focus, if it was there, goes to a neighbour. */
+function drop(at) {
+  const next = at?.contains(document.activeElement) && (at.nextElementSibling ?? at.previousElementSibling ?? by("rate"));
+  at?.remove();
+  if (next) next.querySelector(".remove, #search").focus();
 }
 
 function ownRow(home, id, { title, value }) {
   const index = home.catalog.find(id);
   const remove = el("button", { type: "button", className: "remove", "aria-label": `Remove your rating of ${title}` }, "✕");
-  remove.addEventListener("click", () => home.take(id, title));
-  if (index !== undefined) return row(home, index, [remove]);
+  remove.addEventListener("click", () => home.take(id));
   const note = el("span", { className: "soft because" }, `${brief(value)} · not in this catalogue`);
-  return el("li", {}, el("span", { className: "title" }, title), remove, note);
-}
-
-/** Remember which control of a list has the focus, and give it back afterwards. */
-function keepFocus(list) {
-  const active = /** @type {any} */ (document.activeElement);
-  const at = active?.closest?.(`#${list} > li`);
-  const label = at && active.getAttribute("aria-label");
-  return () => {
-    if (!at) return;
-    const again = by(list).querySelector(`li[data-index="${at.dataset.index}"]`);
-    [...(again?.querySelectorAll("input, button") ?? [])]
-      .find((each) => each.getAttribute("aria-label") === label)
-      ?.focus({ preventScroll: true });
-  };
+  const made = index === undefined ? el("li", {}, el("span", { className: "title" }, title), remove, note) : row(home, index, [remove]);
+  made.dataset.id = id;
+  return made;
 }
 
 /**

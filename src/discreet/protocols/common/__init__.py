@@ -2,10 +2,12 @@
 
 from discreet.protocols.common._capability import capability_digest, make_capability
 from discreet.protocols.common._fields import Fields, bytes_text, numbers_text
+from discreet.protocols.common._limit import Limit
 from discreet.protocols.common._state import StateFile
 
 __all__ = [
     "Fields",
+    "Limit",
     "StateFile",
     "bytes_text",
     "capability_digest",

@@ -15,6 +15,8 @@ from discreet.domain.files import whole_file
 from discreet.protocols.common._lock import alone
 
 _VERSION = 1
+_FAMILIES = {"open-clusters": "clusters", "closed-clusters": "clusters"}
+"""Protocols that share a file: they share what was made up, and two files would have two sets."""
 
 
 class StateFile:
@@ -26,7 +28,7 @@ class StateFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], kind: str) -> None:
-        self.path, self.kind = Path(path), kind
+        self.path, self.kind = Path(path), _FAMILIES.get(kind, kind)
 
     def read(self) -> dict[str, Any]:
         """The content; empty if there is no file yet.

@@ -164,9 +164,14 @@ class ServiceClient:
     def delete(self) -> None:
         """Delete what was sent and the capability, at the server first and then here.
 
-        What the protocol's client remembers stays: it keeps count of what was ever told.
+        What the protocol's client remembers stays: it keeps count of what was ever told. A
+        capability that the server does not know has been deleted: its answer may have been lost.
         """
-        self._use("DELETE", "/v1/enrolment")
+        try:
+            self._ask("DELETE", "/v1/enrolment", secret=self._capability())
+        except Refusal as refused:
+            if refused.status != _VOID:
+                raise
         with self._file().change() as state:
             state[_KEY] = {"left": self.server}
 
@@ -186,10 +191,12 @@ class ServiceClient:
 
     def rebuild(self, token: str) -> dict[str, Any]:
         """For the administrator: begin to build a release."""
+        self.close()  # on a new connection nothing is sent twice; the second would be refused
         return self._object("POST", "/v1/admin/rebuild", secret=token)
 
     def reload(self, token: str) -> dict[str, Any]:
         """For the administrator: closed clusters' directory is looked at again."""
+        self.close()  # as above: the second would find nothing new
         return self._object("POST", "/v1/admin/reload", secret=token)
 
     def statistics(self, token: str) -> dict[str, Any]:
@@ -205,13 +212,15 @@ class ServiceClient:
             InputError: There is no answer.
         """
         told = ({"Content-Type": "application/json"} if body else {}) | dict(headers or {})
+        kept = self._connection.sock is not None
         try:
-            return self._exchange(method, path, body, told)
-        except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-            pass  # a kept connection that the server has closed; every request bears repeating
-        except (http.client.HTTPException, OSError) as error:
-            raise self._silent(error) from None
-        try:
+            try:
+                return self._exchange(method, path, body, told)
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                # A kept connection was most likely closed while nobody spoke. A new one was not: the
+                # request was taken, and nobody knows what came of it.
+                if not kept:
+                    raise
             return self._exchange(method, path, body, told)
         except (http.client.HTTPException, OSError) as error:
             raise self._silent(error) from None
@@ -257,7 +266,7 @@ class ServiceClient:
     def _is_valid(self, capability: str) -> bool:
         """Whether the server knows a capability."""
         try:
-            self._ask("GET", "/v1/report", secret=capability)
+            self._ask("HEAD", "/v1/report", secret=capability)
         except Refusal as refused:
             if refused.status == _NOTHING:
                 return True

@@ -159,7 +159,8 @@ class Collection:
 
     def to_grid(self, ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Ratings of the scale as integers from -reach to reach."""
-        return np.rint((ratings - self.scale.mid) / self.unit).astype(np.int64)
+        found = np.rint((ratings - self.scale.mid) / self.unit).astype(np.int64)
+        return np.clip(found, -self.reach, self.reach)
 
     def centred(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """A report's integers in grid steps above mid; levels lie from -reach to reach, evenly."""

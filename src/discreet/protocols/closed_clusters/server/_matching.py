@@ -51,7 +51,8 @@ class Matching:
         collection: The announced parameters.
         directory: The whole directory.
         private: The server's X25519 private key, 32 bytes.
-        folder: Where tags wait; a temporary folder if absent.
+        folder: Where tags wait, in a folder of their own that is made when the first have to;
+            among the system's temporary files if absent.
         memory: About how many bytes to use for a block.
 
     Raises:
@@ -70,14 +71,14 @@ class Matching:
         self._private = X25519PrivateKey.from_private_bytes(private)
         if public_bytes(self._private) != collection.server:
             raise InputError("the private key is not that of the announced server key")
-        self._memory, self._files = memory, 0
+        self._memory, self._files, self._folder = memory, 0, folder
         self._waiting: list[Waiting] = []
         self._matches = [np.empty((0, 2), np.int32)]
         self._stop = np.zeros(0, np.int64)
         self._gone = np.zeros(0, np.bool_)
         self.directory = directory
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self.update(directory)
-        self._temporary = tempfile.TemporaryDirectory(prefix="tags-", dir=folder)
 
     def __repr__(self) -> str:
         return f"Matching(epoch {self.collection.epoch}, {len(self._stop):,} slots)"
@@ -91,7 +92,9 @@ class Matching:
     def close(self) -> None:
         """Forget the tags that wait."""
         self._waiting = []
-        self._temporary.cleanup()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
 
     def update(self, directory: Directory) -> None:
         """Take a newer directory of the same epoch: slots for who joined, nothing of who left.
@@ -192,6 +195,8 @@ class Matching:
         slots = np.arange(first, first + tags.shape[1])
         slots = slots[(self._stop[slots] <= senders.max()) & ~self._gone[slots]]
         if len(slots):
+            if self._temporary is None:
+                self._temporary = tempfile.TemporaryDirectory(prefix="tags-", dir=self._folder)
             path = Path(self._temporary.name) / f"{self._files}.tags"
             self._files += 1
             self._waiting.append(Waiting(path, senders, slots, tags[:, slots - first]))

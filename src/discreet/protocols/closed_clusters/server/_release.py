@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -43,13 +44,14 @@ def build_release(
     reports: Iterable[Report],
     *,
     least_people: int = LEAST_PEOPLE,
+    folder: str | os.PathLike[str] | None = None,
     memory: int = 1 << 27,
     **told: Any,
 ) -> tuple[Release, Clusters]:
     """Averages by cluster, as a release of method `closed-clusters`; and who is together.
 
-    The release says of clusters how large they are and how they rate, in an order that those
-    figures give; who is in them stays with the caller. Of a slot the first report counts.
+    The release says of clusters how large they are and how they rate, the largest first and equals
+    by lot; who is in them stays with the caller. Of a slot the first report counts.
 
     Args:
         collection: The announced parameters, with terms for ratings.
@@ -58,6 +60,7 @@ def build_release(
         reports: In any order; their ratings stay in memory, their tags do not.
         least_people: Clusters with fewer people are not in the release. Their ratings count in the
             averages over everybody, unless they are of fewer people than this altogether.
+        folder: Where tags wait while they are compared; see `Matching`.
         memory: About how many bytes to use for a block of tags.
         told: Further arguments of `averages`.
 
@@ -67,7 +70,7 @@ def build_release(
     if collection.ratings is None:
         raise InputError("this collection takes tags alone, and no release comes of them")
     sent: dict[int, SentRatings] = {}
-    with Matching(collection, directory, private, memory=memory) as matching:
+    with Matching(collection, directory, private, folder, memory) as matching:
         matching.add(_tags(directory, reports, sent))
         clusters = matching.clusters()
     totals, large = _totals(collection.ratings, clusters, sent, least_people)
@@ -91,11 +94,15 @@ def build_release(
 def _tags(
     directory: Directory, reports: Iterable[Report], sent: dict[int, SentRatings]
 ) -> Iterator[Any]:
-    """The tags, one report a slot; the ratings go to `sent`."""
+    """The tags, one report a slot; the ratings go to `sent`.
+
+    What was sent for a newer directory than this waits for the next release.
+    """
     gone = set(directory.gone.tolist())
     for report in reports:
         slot = report.tags.slot
-        if slot not in sent and slot not in gone:
+        newer = report.tags.stop > directory.slots
+        if slot not in sent and slot not in gone and not newer:
             sent[slot] = report.sent
             yield report.tags
 
@@ -108,12 +115,10 @@ def _totals(
     count = len(clusters.sizes)
     rated = [slot for slot, ratings in sent.items() if ratings.kind != "none"]
     raters = np.bincount(labels[np.array(rated, np.int64)], minlength=count)
-    lengths = np.zeros(len(labels), np.int64)
-    lengths[rated] = [len(sent[slot].items) for slot in rated]
-    entries = np.bincount(labels[labels >= 0], lengths[labels >= 0], count)
     shown = np.flatnonzero(raters >= least_people)
-    # By what is published of them: in the order of labels they would tell of slots.
-    shown = shown[np.lexsort((-entries[shown], -clusters.sizes[shown], -raters[shown]))]
+    # By size, and equals by lot: in the order of labels they would tell of slots.
+    lot = np.frombuffer(os.urandom(8 * len(shown)), np.uint64)
+    shown = shown[np.lexsort((lot, -raters[shown]))]
     place: npt.NDArray[np.int64] = np.full(count, len(shown))
     place[shown] = np.arange(len(shown))
     people = (Placed(int(place[labels[slot]]), ratings) for slot, ratings in sent.items())

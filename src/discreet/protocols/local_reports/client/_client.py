@@ -12,12 +12,11 @@ import numpy as np
 from discreet.domain import InputError, OwnRatings
 from discreet.privacy import Event, Randomness, SystemRandomness, Unit, event_from_dict
 from discreet.privacy.accounting import FilterAccountant
-from discreet.protocols.common import StateFile
+from discreet.protocols.common import Limit, StateFile
 from discreet.protocols.local_reports.client._draw import draw_report
 from discreet.protocols.local_reports.client._fakes import FakeCount
 from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Mechanism, Report
 
-_SLACK = 1e-9
 _ENVELOPE_BYTES = 250
 
 
@@ -65,8 +64,7 @@ class LocalClient:
         state: The person's own file, or where it shall be. Without it the client has forgotten
             its answers: it would draw new ones, and could not count the old.
         limit: The most epsilon for each rating that all reports together may cost; a report that
-            would pass it is refused. The state remembers it from the next report on, drawn or
-            refused; absent, the remembered one holds.
+            would pass it is refused. See `Limit`.
         randomness: For tests and experiments; from the operating system if absent.
     """
 
@@ -78,10 +76,9 @@ class LocalClient:
         limit: float | None = None,
         randomness: Randomness | None = None,
     ) -> None:
-        if limit is not None and not limit >= 0:
-            raise InputError(f"a limit is an epsilon from 0 on, not {limit:g}")
-        self.collection, self._limit = collection, limit
+        self.collection = collection
         self._file = state if isinstance(state, StateFile) else StateFile(state, PROTOCOL)
+        self.limit = Limit(self._file, limit)
         self._randomness = randomness or SystemRandomness()
 
     def __repr__(self) -> str:
@@ -91,11 +88,6 @@ class LocalClient:
     def spent(self) -> Spent:
         """The running total."""
         return _spent(self._file, self._file.read())
-
-    @property
-    def limit(self) -> float | None:
-        """The most epsilon for each rating: as told, or as remembered."""
-        return self._limit if self._limit is not None else self._remembered(self._file.read())
 
     @property
     def cost(self) -> float:
@@ -110,7 +102,7 @@ class LocalClient:
     @property
     def is_within_limit(self) -> bool:
         """Whether `report` would keep to the limit."""
-        return self._passed(self.limit, self.spent.per_rating + self.cost) is None
+        return self.limit.allows(self.spent.per_rating, self.cost)
 
     @property
     def usual_bytes(self) -> int:
@@ -136,15 +128,15 @@ class LocalClient:
             InputError: A rating is no number, the epoch is over, the limit would be passed, or the
                 state cannot be read or written; nothing was drawn.
         """
+        self.limit.remember()
         collection = self.collection
         if not isinstance(own, OwnRatings):
             own = OwnRatings.onto(own, collection.catalog, collection.scale)
-        self._remember_limit()
         with self._file.change() as state:
             kept = self._kept(state)
             if kept is not None:
                 return kept
-            self._check_limit(self._remembered(state), _spent(self._file, state))
+            self.limit.check(state, _spent(self._file, state).per_rating, collection.epsilon)
             drawn = draw_report(collection, own, self._randomness)
             state["events"] = [*state.get("events", []), collection.event.to_dict()]
             state["reports"] = state.get("reports", {}) | {collection.digest: drawn.as_json()}
@@ -169,32 +161,6 @@ class LocalClient:
         if epoch < self.collection.epoch:
             return None
         return Report.from_json(told, self.collection)
-
-    def _remember_limit(self) -> None:
-        """On disk before anything else: a report that is refused must not forget why."""
-        if self._limit is not None:
-            with self._file.change() as state:
-                state["limit"] = self._limit
-
-    def _remembered(self, state: dict[str, Any]) -> float | None:
-        found = state.get("limit")
-        number = isinstance(found, int | float) and not isinstance(found, bool)
-        if found is not None and not (number and found >= 0):
-            raise InputError("the limit is damaged", path=self._file.path)
-        return None if found is None else float(found)
-
-    def _passed(self, limit: float | None, after: float) -> float | None:
-        """The limit, if so much would pass it."""
-        return limit if limit is not None and after > limit * (1 + _SLACK) else None
-
-    def _check_limit(self, limit: float | None, spent: Spent) -> None:
-        after = spent.per_rating + self.collection.epsilon
-        passed = self._passed(limit, after)
-        if passed is not None:
-            raise InputError(
-                f"this report would take each rating's epsilon to {after:g}, past your limit of "
-                f"{passed:g}; nothing was drawn or sent. The limit stays until you set another"
-            )
 
 
 def _spent(file: StateFile, state: dict[str, Any]) -> Spent:

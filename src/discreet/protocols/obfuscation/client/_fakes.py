@@ -56,13 +56,6 @@ def draw_codes(
     return np.asarray(codes.reshape(shape), np.uint8)
 
 
-def redraw_codes(kind: str, mean: float, parts: int, old: Codes, randomness: Randomness) -> Codes:
-    """Made-up ratings that each differ from the one before: one level off where a draw did not."""
-    drawn = draw_codes(kind, mean, parts, old.shape, randomness).astype(np.int64)
-    step = np.where(old < parts, 1, -1)
-    return np.where(drawn == old, old + step, drawn).astype(np.uint8)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class HashKeeper:
     """Chooses codes of new fakes so that everything that is sent has a wanted hash.

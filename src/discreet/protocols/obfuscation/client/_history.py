@@ -1,9 +1,9 @@
 """What a client has sent, which of it is true, and how later ratings join it.
 
-The server sees every version, so nothing about a change may tell the true from the made-up: a
-made-up rating stays for good; each batch of new ratings brings new fakes at the same ratio, each
-batch of changed ratings changed fakes; a true rating that is taken back stays as a fake. One
-history serves every collection of a catalogue and scale: two would share the true items alone.
+The server sees every version, so nothing about a change may tell the true from the made-up: what
+was sent stays as it was, true or made up, whatever the person rates later; each batch of new
+ratings brings new fakes at the same ratio; a true rating that is taken back stays as a fake. One
+history serves every collection: two would share the true items alone.
 """
 
 from __future__ import annotations
@@ -23,11 +23,20 @@ from discreet.protocols.obfuscation.client._fakes import (
     HashKeeper,
     choose_places,
     draw_codes,
-    redraw_codes,
 )
 from discreet.protocols.obfuscation.messages import Codes, Items, Obfuscation
 
-_NAMES = ("true_items", "true_codes", "fake_items", "fake_codes", "met", "suppressed", "taken_back")
+_NAMES = (
+    "true_items",
+    "true_codes",
+    "fake_items",
+    "fake_codes",
+    "met",
+    "suppressed",
+    "taken_back",
+    "late",
+)
+_ITEMS_OF = {"true_codes": "true_items", "fake_codes": "fake_items"}
 
 
 @dataclass(frozen=True)
@@ -99,6 +108,8 @@ class History:
         suppressed: Rated, and never sent. A made-up rating may be on such an item as on any other:
             else, once fakes are everywhere, what is absent would be rated.
         taken_back: Made-up ones that were true when they were first sent.
+        late: Made-up ones that came without a batch, because a collection asks for more items:
+            whoever saw both uploads knows them for what they are.
     """
 
     true_items: Items = field(default_factory=_no_items)
@@ -108,6 +119,7 @@ class History:
     met: Items = field(default_factory=_no_items)
     suppressed: Items = field(default_factory=_no_items)
     taken_back: Items = field(default_factory=_no_items)
+    late: Items = field(default_factory=_no_items)
 
     def __repr__(self) -> str:
         return "History(private)"
@@ -133,13 +145,36 @@ class History:
         """Everything that looks rated, in rising order."""
         return _merge((self.true_items, self.fake_items), (self.true_codes, self.fake_codes))
 
-    def changes(self, items: Items, codes: Codes) -> int:
-        """How many ratings are new, changed or gone since."""
+    def mentions(self, size: int, *, hidden: bool = True) -> npt.NDArray[np.bool_]:
+        """Which of so many items it speaks of; without `hidden` only what was sent."""
+        found = np.zeros(size, np.bool_)
+        found[self.true_items] = found[self.fake_items] = True
+        if hidden:
+            found[self.suppressed] = True
+        return found
+
+    def moved(self, places: npt.NDArray[np.int32]) -> History:
+        """The same of items by other numbers, `places[item]`; without those that have none."""
+        columns: dict[str, Any] = {}
+        for name in _NAMES:
+            column = getattr(self, _ITEMS_OF.get(name, name))
+            new = places[column]
+            order = np.argsort(new[new >= 0], kind="stable")
+            moved = getattr(self, name) if name in _ITEMS_OF else new
+            columns[name] = moved[new >= 0][order]
+        return History(**columns)
+
+    def beside(self, other: History) -> History:
+        """Both in one; they speak of different items."""
+        joined: dict[str, Any] = {
+            name: np.concatenate((getattr(self, name), getattr(other, name))) for name in _NAMES
+        }
+        return History(**joined)
+
+    def news(self, items: Items) -> int:
+        """How many ratings are new since."""
         known = np.concatenate((self.true_items, self.met, self.suppressed))
-        new = np.count_nonzero(~np.isin(items, known))
-        gone = np.count_nonzero(~np.isin(self.true_items, items))
-        kept, now = _common(self.true_items, items)
-        return int(new + gone + np.count_nonzero(self.true_codes[kept] != codes[now]))
+        return int(np.count_nonzero(~np.isin(items, known)))
 
     def advance(
         self,
@@ -153,13 +188,13 @@ class History:
 
         Args:
             items: All items that the person has rated, rising.
-            codes: The ratings beside them.
+            codes: The ratings beside them; of what was sent before they change nothing.
             collection: The public terms.
             terms: The person's own.
             randomness: Where suppression and fakes come from.
         """
         now = _Now(items, codes, collection, terms, randomness)
-        then = self._without_gone(items)._with_changed(now)
+        then = self.without_gone(items)
         met = np.setdiff1d(np.intersect1d(then.fake_items, items), then.suppressed).astype(np.int32)
         known = np.concatenate((then.true_items, then.fake_items, then.suppressed))
         new = ~np.isin(items, known)
@@ -177,22 +212,42 @@ class History:
         )
         # By the batch, not by all there is: else the floor's fakes would do for later batches too,
         # and every item that joins would be a true one.
-        added = np.count_nonzero(~hidden) + np.count_nonzero(~np.isin(met, self.met))
-        wanted = max(terms.fakes_for(int(added)), then.lacks(collection, terms))
+        newly_met = int(np.count_nonzero(~np.isin(met, self.met)))
+        added = int(np.count_nonzero(~hidden)) + newly_met
+        # A fake that was met is one fake less.
+        wanted = terms.fakes_for(added) + newly_met
+        if not len(self.sent[0]):
+            wanted = max(wanted, then.lacks(collection, terms))
         return then._with_fakes(wanted, now)
 
+    def filled_up(
+        self,
+        items: Items,
+        codes: Codes,
+        collection: Obfuscation,
+        terms: Terms,
+        randomness: Randomness,
+    ) -> History:
+        """As many more fakes as the collection asks items for; they come late, and count as known.
+
+        Args: as `advance`.
+        """
+        now = _Now(items, codes, collection, terms, randomness)
+        then = self._with_fakes(self.lacks(collection, terms), now)
+        late = np.setdiff1d(then.fake_items, self.fake_items)
+        return replace(then, late=np.union1d(self.late, late).astype(np.int32))
+
     def lacks(self, collection: Obfuscation, terms: Terms) -> int:
-        """How many more fakes such terms ask for, as far as there are items left for them."""
+        """How many more items have to look rated, as far as there are any left."""
         sent = len(self.true_items) + len(self.fake_items)
-        true = len(self.true_items) + len(self.met)
-        short = max(
-            terms.fakes_for(true) - (sent - true), max(collection.least, terms.least) - sent
-        )
+        short = max(collection.least, terms.least) - sent
         return max(min(short, len(collection.catalog) - sent), 0)
 
-    def _without_gone(self, items: Items) -> History:
-        """True ratings that the person took back become fakes."""
+    def without_gone(self, items: Items) -> History:
+        """True ratings that the person took back become fakes; what is sent stays the same."""
         gone = ~np.isin(self.true_items, items)
+        if not gone.any():
+            return self
         fake_items, fake_codes = _merge(
             (self.fake_items, self.true_items[gone]), (self.fake_codes, self.true_codes[gone])
         )
@@ -204,21 +259,6 @@ class History:
             fake_codes=fake_codes,
             taken_back=np.union1d(self.taken_back, self.true_items[gone]).astype(np.int32),
         )
-
-    def _with_changed(self, now: _Now) -> History:
-        """True ratings as they are now, and as many fakes changed as go with the changes."""
-        here, there = _common(self.true_items, now.items)
-        fresh = self.true_codes.copy()
-        fresh[here] = now.codes[there]
-        changed = int(np.count_nonzero(fresh != self.true_codes))
-        fakes = self.fake_codes.copy()
-        if changed:
-            open_ = ~np.isin(self.fake_items, self.met)
-            which = choose_places(open_, now.terms.fakes_for(changed), None, now.randomness)
-            fakes[which] = redraw_codes(
-                now.terms.fakes, now.mean, now.collection.parts, fakes[which], now.randomness
-            )
-        return replace(self, true_codes=fresh, fake_codes=fakes)
 
     def _with_fakes(self, count: int, now: _Now) -> History:
         """So many more fakes, on items that are not sent; fewer if none are left.
@@ -266,9 +306,3 @@ def _merge(items: tuple[Items, Items], codes: tuple[Codes, Codes]) -> tuple[Item
     both, beside = np.concatenate(items), np.concatenate(codes)
     order = np.argsort(both, kind="stable")
     return both[order], beside[order]
-
-
-def _common(one: Items, other: Items) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Where the items that both have are in each."""
-    _, here, there = np.intersect1d(one, other, assume_unique=True, return_indices=True)
-    return here, there

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from discreet.domain import InputError, OwnRatings
 from discreet.domain.cluster_hash import to_grid
 from discreet.privacy import Randomness, SystemRandomness
-from discreet.protocols.obfuscation.client._history import History, Terms, share_true
+from discreet.protocols.obfuscation.client._history import Terms, share_true
+from discreet.protocols.obfuscation.client._memory import Memory
 from discreet.protocols.obfuscation.messages import LEAST, Codes, Items, Obfuscation, SentRatings
 
 _BATCH = 5
@@ -30,7 +31,8 @@ class Standing:
         fakes: Items in it that the person never rated.
         suppressed: Items that the person has rated and that are not in it.
         share: N / (N + M), the chance that an item in it was ever rated, as far as counting goes;
-            NaN if nothing was sent.
+            NaN if nothing was sent. M are fakes that came with true ratings.
+        late: Fakes that came by themselves, which whoever saw both uploads can tell.
         hash_epsilon: What the hash bits cost in all epochs that the client took part in: the same
             for one rating and for everything the person rated. 0 if they cost nothing or if
             nothing protects them.
@@ -41,6 +43,7 @@ class Standing:
     fakes: int
     suppressed: int
     share: float
+    late: int = 0
     hash_epsilon: float = 0.0
 
     def sentences(self) -> list[str]:
@@ -61,21 +64,24 @@ class Standing:
         back = f" {self.taken_back:,} more were when they were sent, and stay." * bool(
             self.taken_back
         )
+        late = (
+            f" {self.late:,} of the others came by themselves, because more items were asked for, "
+            "and can be told to be made up."
+        ) * bool(self.late)
         return [
             "This is plausible deniability, not differential privacy: your true ratings are in "
             "what was sent, among made-up ones.",
-            f"Of {total:,} items that look rated, {self.true:,} are.{back} By counting alone a "
-            f"guess that you rated one of them is right {self.share:.0%} of the time, and more "
-            "often for popular items.",
+            f"Of {total:,} items that look rated, {self.true:,} are.{back}{late}",
+            f"By counting alone a guess that you rated one of them is right {self.share:.0%} of "
+            "the time, and more often for popular items.",
         ]
 
 
 class Obfuscator:
     """Hides one person's ratings among made-up ones, the same ones for good.
 
-    What it remembers is in a part of the person's state that all collections of a catalogue and
-    scale share. Whoever loses it draws new fakes, and the items that both uploads share are then
-    the true ones.
+    What it remembers is in a part of the person's state that all collections share: see `Memory`.
+    Whoever loses it draws new fakes, and the items that both uploads share are then the true ones.
 
     Args:
         public: The public terms.
@@ -127,8 +133,9 @@ class Obfuscator:
     ) -> tuple[SentRatings, int]:
         """What to send once these are the person's ratings, and a number that counts its versions.
 
-        The same as before, to the byte, until there are enough changes for a batch. Another epoch,
-        beacon or other terms change nothing about fakes, unless they ask for more of them.
+        The same as before, to the byte, until there are enough new ratings for a batch; what was
+        sent stays, even if its rating changes. Another epoch, beacon, catalogue or other terms
+        change nothing about fakes, unless they ask for more items.
 
         Args:
             items: What the person has rated, rising.
@@ -136,15 +143,20 @@ class Obfuscator:
             state: The person's whole state, which is changed; to be on disk before anything is
                 sent.
         """
-        shared = state.setdefault(_shared_name(self._public), {})
-        history = _history(shared)
-        waiting = "history" in shared and history.changes(items, codes) < self._batch
-        if not waiting or history.lacks(self._public, self.terms):
-            history = history.advance(items, codes, self._public, self.terms, self.randomness)
-            shared |= {"history": history.as_state(), "turn": int(shared.get("turn", 0)) + 1}
+        memory = Memory(state, self._public)
+        before = memory.history
+        same = history = before.without_gone(items)
+        told = (items, codes, self._public, self.terms, self.randomness)
+        if not len(history.sent[0]) or history.news(items) >= self._batch:
+            history = history.advance(*told)
+        if history.lacks(self._public, self.terms):
+            history = history.filled_up(*told)
+        turn = memory.turn + (history is not same)
+        if history is not before:
+            memory.keep(history, state, turn)
         sent = SentRatings("obfuscated", *history.sent)
         sent.check(self._public)
-        return sent, int(shared["turn"])
+        return sent, turn
 
     def foresee(self, rated: int, state: Mapping[str, Any]) -> tuple[int, int]:
         """About how many true ratings somebody who rated so many would send, and made-up ones.
@@ -160,14 +172,15 @@ class Obfuscator:
 
 def standing(public: Obfuscation, state: Mapping[str, Any], hash_epsilon: float = 0.0) -> Standing:
     """How the person stands who has this state."""
-    history = _history(state.get(_shared_name(public), {}))
+    history = Memory(state, public).history
     # A suppressed item that a fake fell on is rated and looks it.
     hit = int(np.isin(history.suppressed, history.fake_items).sum())
     true = len(history.true_items) + len(history.met) + hit
     back = int(np.count_nonzero(~np.isin(history.taken_back, history.met)))
     fakes = len(history.fake_items) - len(history.met) - hit - back
-    share = share_true(true + back, fakes)
-    return Standing(true, back, fakes, len(history.suppressed) - hit, share, hash_epsilon)
+    late = int(np.count_nonzero(~np.isin(history.late, history.met)))
+    share = share_true(true + back, fakes - late)
+    return Standing(true, back, fakes, len(history.suppressed) - hit, share, late, hash_epsilon)
 
 
 def read_own(
@@ -200,12 +213,3 @@ def _floored(fake_percent: int | None, public: Obfuscation) -> int:
             "accept_less=True is for experiments"
         )
     return fake_percent
-
-
-def _shared_name(public: Obfuscation) -> str:
-    """Where the state has the history of a catalogue and scale; no digest has a space."""
-    return f"{public.catalog_digest} {public.scale.spelling}"
-
-
-def _history(memory: Mapping[str, Any]) -> History:
-    return History.from_state(memory["history"]) if "history" in memory else History()

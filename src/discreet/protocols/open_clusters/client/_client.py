@@ -11,7 +11,7 @@ import numpy as np
 from discreet.domain import InputError, OwnRatings
 from discreet.privacy import Receipt
 from discreet.privacy.mechanisms import RandomizedResponse
-from discreet.protocols.common import StateFile
+from discreet.protocols.common import Limit, StateFile
 from discreet.protocols.obfuscation.client import Obfuscator, Standing, read_own, standing
 from discreet.protocols.obfuscation.messages import Codes, Items, SentRatings
 from discreet.protocols.open_clusters.messages import PROTOCOL, Collection, Upload
@@ -25,6 +25,7 @@ class OpenClient:
         state: The client's own file, which must outlive the collection: see `Obfuscator`.
         reveal: Send all true ratings and say so.
         hash_only: Send the hash and no ratings.
+        limit: The most epsilon that all answers about hashes together may cost; see `Limit`.
         obfuscation: Further arguments of `Obfuscator`: stricter terms than the collection's.
 
     Raises:
@@ -38,6 +39,7 @@ class OpenClient:
         *,
         reveal: bool = False,
         hash_only: bool = False,
+        limit: float | None = None,
         **obfuscation: Any,
     ) -> None:
         if reveal and hash_only:
@@ -51,62 +53,89 @@ class OpenClient:
         self._obfuscator = Obfuscator(collection, **obfuscation)
         self.terms = self._obfuscator.terms
         self._state = StateFile(state, PROTOCOL)
+        self.limit = Limit(self._state, limit)
         self._reveal, self._hash_only = reveal, hash_only
 
     def report(self, own: Mapping[str, float] | OwnRatings) -> Upload:
         """What to send now that these are the person's ratings; it takes the last upload's place.
 
-        The same as before, to the byte, until there are enough changes for a batch.
+        The same as before, to the byte, until there are enough new ratings for a batch; without
+        ratings it is the hash alone, which follows them unless there is an epsilon.
 
         Raises:
-            InputError: A rating is not on the scale; or there is nothing rated, and no epsilon of
-                the hash bits that would hide that.
+            InputError: There is nothing rated, and no epsilon of the hash bits that would hide
+                that; or the limit would be passed; or the state is of other items or another scale.
+                Nothing was drawn.
         """
         # Under an epsilon, whether anything is rated must not show either.
         covered = bool(self.collection.bit_epsilon_thousandths) and not self._reveal
         items, codes = read_own(own, self.collection, allow_none=covered)
+        self.limit.remember()
         with self._state.change() as state:
-            memory = state.setdefault(self.collection.digest, {})
             if self._reveal or self._hash_only:
-                return self._plain(items, codes, memory)
+                return self._plain(items, codes, state)
             sent, turn = self._obfuscator.obfuscate(items, codes, state)
-            if "upload" in memory and memory.get("turn") == turn:
-                return Upload.from_json(memory["upload"], self.collection)
+            kept = state.setdefault("uploads", {}).get(self.collection.digest, {})
+            if kept.get("turn") == turn:
+                return Upload.from_json(kept["upload"], self.collection)
             on_true = self.collection.hash_on == "true"
             hashed = (items, codes) if on_true else (sent.items, sent.codes)
-            value = self._reported(self.collection.cluster_hash.value(*hashed), memory)
+            value = self._reported(self.collection.cluster_hash.value(*hashed), state)
             upload = Upload(self.collection.digest, value, sent)
             upload.check(self.collection)
-            memory |= {"turn": turn, "upload": upload.as_json()}
+            made = {"turn": turn, "upload": upload.as_json()}
+            state["uploads"][self.collection.digest] = made
         return upload
 
     def standing(self) -> Standing:
         """What was sent so far, for the person's own eyes."""
         state = self._state.read()
-        spent = sum(float(each.get("hash_epsilon", 0.0)) for each in state.values())
-        return standing(self.collection, state, spent)
+        return standing(self.collection, state, _hash_epsilon(state))
 
-    def _plain(self, items: Items, codes: Codes, memory: dict[str, Any]) -> Upload:
+    @property
+    def cost(self) -> float:
+        """What `report` would add to the hash's epsilon: 0 if it is answered, or has none."""
+        answered = self._answer_name in self._state.read().get("answers", {})
+        return 0.0 if answered else self._answer_epsilon
+
+    def _plain(self, items: Items, codes: Codes, state: dict[str, Any]) -> Upload:
         """An upload of everything as it is, or of the hash alone."""
-        value = self._reported(self.collection.cluster_hash.value(items, codes), memory)
+        value = self._reported(self.collection.cluster_hash.value(items, codes), state)
         sent = SentRatings("revealed", items, codes) if self._reveal else SentRatings.none()
         return Upload(self.collection.digest, value, sent)
 
-    def _reported(self, value: int, memory: dict[str, Any]) -> int:
+    @property
+    def _answer_epsilon(self) -> float:
+        return self.collection.bits * self.collection.bit_epsilon
+
+    @property
+    def _answer_name(self) -> str:
+        """What an answer is about: another one to the same would be drawn for nothing."""
+        terms = self.collection
+        return f"{terms.hash_digest.hex()} {terms.epoch} {terms.bit_epsilon_thousandths}"
+
+    def _reported(self, value: int, state: dict[str, Any]) -> int:
         """The hash value as it is, or the one answer that randomized response gave.
 
-        The first answer stays for the whole epoch, whatever the hash becomes: a second one would
-        cost again, and a changed one would tell of a change.
+        The first answer stays for the whole epoch, whatever the hash or the other terms become: a
+        second one would cost again, and a changed one would tell of a change.
         """
         if not self.collection.bit_epsilon_thousandths:
             return value
-        if "answer" not in memory:
+        answers = state.setdefault("answers", {})
+        if self._answer_name not in answers:
+            self.limit.check(state, _hash_epsilon(state), self._answer_epsilon)
             k = self.collection.bits
             response = RandomizedResponse(2, self.collection.bit_epsilon)
             event = response.event("hash bits", k)
             bits = (value >> np.arange(k)) & 1
             receipt = Receipt([event], self._obfuscator.randomness)
             said = response.release(bits, event, receipt)
-            memory["answer"] = int(said @ (1 << np.arange(k)))
-            memory["hash_epsilon"] = self.collection.bits * self.collection.bit_epsilon
-        return int(memory["answer"])
+            value = int(said @ (1 << np.arange(k)))
+            answers[self._answer_name] = {"value": value, "epsilon": self._answer_epsilon}
+        return int(answers[self._answer_name]["value"])
+
+
+def _hash_epsilon(state: Mapping[str, Any]) -> float:
+    """What all answers about hashes have cost."""
+    return sum(float(answer["epsilon"]) for answer in state.get("answers", {}).values())

@@ -1,0 +1,56 @@
+"""`discreet report`: a page about a release that a privacy officer can file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli import _console
+from discreet.domain import InputError
+from discreet.domain.files import whole_file
+
+_Release = Annotated[Path, typer.Argument(help="A release's file.")]
+_Output = Annotated[Path, typer.Option("--output", "-o", help="The page: an .html file.")]
+_LedgerFile = Annotated[
+    Path | None, typer.Option(help="The ledger of the people it is about: what is spent and left.")
+]
+_Audits = Annotated[
+    list[Path] | None,
+    typer.Option("--audit", help="What discreet audit --json printed; may be told several times."),
+]
+
+
+def report(
+    release: _Release,
+    output: _Output = Path("report.html"),
+    ledger: _LedgerFile = None,
+    audit: _Audits = None,
+) -> None:
+    """Write one page about a release: what it promises, what not, what was spent, who can do what.
+
+    The page fetches nothing and prints well; ledgers are only read.
+    """
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.privacy.ledger import Ledger
+    from discreet.report import make_report, read_audit
+
+    _check_output(output)
+    audits = [finding for path in audit or [] for finding in read_audit(path)]
+    page = make_report(
+        release, ledger=None if ledger is None else Ledger.open(ledger), audits=audits
+    )
+    with whole_file(output) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    _console.say(f"{output}: print it to PDF from any browser")
+
+
+def _check_output(output: Path) -> None:
+    """Refuse to write over anything but an earlier report."""
+    from discreet.report import is_report
+
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError("a report is an .html file", path=output)
+    if output.is_file() and not is_report(output):
+        raise InputError("exists and is no report; choose another name", path=output)

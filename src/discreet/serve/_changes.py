@@ -1,0 +1,247 @@
+"""What may change in the database, and how a group of changes is made in one transaction.
+
+Several services may share a database. Whatever a group touches it locks first and in one order:
+people by their numbers, claims by collection and slot, reports by their people's numbers. So no
+two groups wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from discreet.serve._tables import VERSION, about, claims, people, reports
+
+
+class Claim(Protocol):
+    """What is said about a slot and may not be said differently later.
+
+    A slot has one report in a collection: whoever says something about it, with whichever
+    capability, takes the place of who did before.
+    """
+
+    @property
+    def slot(self) -> int:
+        """Whose it is."""
+
+    @property
+    def stop(self) -> int:
+        """How far it goes."""
+
+    @property
+    def mark(self) -> bytes:
+        """A digest of all of it."""
+
+    def follows(self, stop: int, mark: bytes, stored: bytes | None) -> bool:
+        """Whether it says the same as what was said first, as far as that went.
+
+        Args:
+            stop: How far that went.
+            mark: Its digest.
+            stored: What the same person last sent, if it is still there.
+        """
+
+
+@dataclass(frozen=True, repr=False)
+class Enrol:
+    """A new capability, by its digest."""
+
+    digest: bytes
+
+
+@dataclass(frozen=True, repr=False)
+class Put:
+    """What a person sends, in place of what they sent before."""
+
+    digest: bytes
+    collection: str
+    content: bytes
+    claim: Claim | None = None
+
+    @property
+    def slot(self) -> int | None:
+        """The slot that it is about."""
+        return None if self.claim is None else self.claim.slot
+
+
+@dataclass(frozen=True, repr=False)
+class Withdraw:
+    """Delete what a person sent; they stay enrolled."""
+
+    digest: bytes
+
+
+@dataclass(frozen=True, repr=False)
+class Forget:
+    """Delete what a person sent and their enrolment."""
+
+    digest: bytes
+
+
+Change = Enrol | Put | Withdraw | Forget
+Outcome = bool | None
+"""Done; or the capability is not enrolled (False), or other was said first (None)."""
+
+_Key = tuple[str, int]
+
+
+def insert_once(connection: Connection, table: Any) -> Any:
+    """An insertion that leaves a row with the same key as it is."""
+    return _dialect(connection).insert(table).on_conflict_do_nothing()
+
+
+def make(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
+    """Make some changes, each as if those before it had been made; the caller commits.
+
+    Without any change the database is written to all the same, so that it is seen whether it can.
+    """
+    if not changes:
+        version = update(about).where(about.c.name == "version")
+        connection.execute(version.values(value=str(VERSION)))
+        return []
+    enrolled = [{"digest": each.digest} for each in changes if isinstance(each, Enrol)]
+    if enrolled:
+        connection.execute(insert(people), enrolled)
+    persons = _persons(connection, {each.digest for each in changes})
+    known = list(zip(changes, _known(changes, persons), strict=True))
+    claimed = _claimed(connection, (each for each, here in known if here))
+    group = _Group(connection, persons, claimed)
+    outcomes = [group.take(each) if here else False for each, here in known]
+    group.write()
+    return outcomes
+
+
+def _dialect(connection: Connection) -> Any:
+    return postgresql if connection.dialect.name == "postgresql" else sqlite
+
+
+def _persons(connection: Connection, digests: set[bytes]) -> dict[bytes, int]:
+    asked = select(people.c.digest, people.c.person).where(people.c.digest.in_(sorted(digests)))
+    asked = asked.order_by(people.c.person).with_for_update()
+    return {bytes(digest): person for digest, person in connection.execute(asked)}
+
+
+def _known(changes: Sequence[Change], persons: dict[bytes, int]) -> list[bool]:
+    """Whether each change's capability is enrolled when its turn comes."""
+    gone: set[bytes] = set()
+    known = []
+    for each in changes:
+        known.append(each.digest in persons and each.digest not in gone)
+        if isinstance(each, Forget):
+            gone.add(each.digest)
+    return known
+
+
+def _claimed(connection: Connection, changes: Iterable[Change]) -> dict[_Key, tuple[int, bytes]]:
+    """What was said first of each slot, how far and by which digest; now it has been said."""
+    first: dict[_Key, Claim] = {}
+    for each in changes:
+        if isinstance(each, Put) and each.claim is not None:
+            first.setdefault((each.collection, each.claim.slot), each.claim)
+    found = {}
+    for key in sorted(first):
+        row = dict(zip(("collection", "slot"), key, strict=True))
+        row |= {"stop": first[key].stop, "mark": first[key].mark}
+        connection.execute(insert_once(connection, claims), row)
+        asked = select(claims.c.stop, claims.c.mark).where(_place(claims, key)).with_for_update()
+        said = connection.execute(asked).one()
+        found[key] = said.stop, bytes(said.mark)
+    return found
+
+
+def _place(table: Any, key: _Key) -> Any:
+    return and_(table.c.collection == key[0], table.c.slot == key[1])
+
+
+class _Group:
+    """The changes of one transaction, of which each person's last one counts in the end."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        persons: dict[bytes, int],
+        claimed: dict[_Key, tuple[int, bytes]],
+    ) -> None:
+        self._connection, self._persons, self._claimed = connection, persons, claimed
+        self._last: dict[int, Put | Withdraw | Forget] = {}
+        self._holders: dict[_Key, int] = {}
+        self._said: dict[_Key, Claim] = {}
+
+    def take(self, change: Change) -> Outcome:
+        """One more change, of a capability that is enrolled."""
+        if isinstance(change, Enrol):
+            return True
+        person = self._persons[change.digest]
+        if isinstance(change, Put) and change.claim is not None:
+            key = change.collection, change.claim.slot
+            if not change.claim.follows(*self._claimed[key], self._stored(person, key[0])):
+                return None
+            self._claimed[key] = change.claim.stop, change.claim.mark
+            self._said[key] = change.claim
+            self._evict(key)
+            self._holders[key] = person
+        self._last[person] = change
+        return True
+
+    def write(self) -> None:
+        """What is left of them."""
+        for key, claim in sorted(self._said.items()):
+            said = update(claims).where(_place(claims, key))
+            self._connection.execute(said.values(stop=claim.stop, mark=claim.mark))
+        puts = {p: each for p, each in sorted(self._last.items()) if isinstance(each, Put)}
+        removed = {p for p, each in self._last.items() if not isinstance(each, Put)}
+        removed |= self._others(puts)
+        self._remove(reports, removed)
+        if puts:
+            put = _dialect(self._connection).insert(reports)
+            fresh = {name: put.excluded[name] for name in ("collection", "slot", "content")}
+            put = put.on_conflict_do_update(index_elements=["person"], set_=fresh)
+            rows = [
+                {"person": p, "collection": e.collection, "slot": e.slot, "content": e.content}
+                for p, e in puts.items()
+            ]
+            self._connection.execute(put, rows)
+        self._remove(people, {p for p, each in self._last.items() if isinstance(each, Forget)})
+
+    def _stored(self, person: int, collection: str) -> bytes | None:
+        """What the person has sent so far under a collection."""
+        if person in self._last:
+            last = self._last[person]
+            return last.content if isinstance(last, Put) and last.collection == collection else None
+        asked = select(reports.c.content).where(reports.c.person == person)
+        stored = self._connection.execute(asked.where(reports.c.collection == collection)).scalar()
+        return None if stored is None else bytes(stored)
+
+    def _evict(self, key: _Key) -> None:
+        """Take back what came for a slot before in this group."""
+        before = self._last.get(self._holders.get(key, -1))
+        if isinstance(before, Put) and (before.collection, before.slot) == key:
+            self._last[self._holders[key]] = Withdraw(before.digest)
+
+    def _others(self, puts: dict[int, Put]) -> set[int]:
+        """Those whose reports about the same slots go, and who are not in this group."""
+        slots: dict[str, dict[int, int]] = {}
+        for person, each in puts.items():
+            if each.slot is not None:
+                slots.setdefault(each.collection, {})[each.slot] = person
+        others = set()
+        for collection, holders in slots.items():
+            here = reports.c.collection == collection, reports.c.slot.in_(sorted(holders))
+            asked = select(reports.c.person, reports.c.slot).where(*here)
+            found = self._connection.execute(asked).all()
+            others |= {row.person for row in found if holders[row.slot] != row.person}
+        if others:
+            # They are nobody's who is locked yet: all reports of this group, in their order.
+            touched = reports.c.person.in_(sorted(others | set(self._last)))
+            lock = select(reports.c.person).where(touched).order_by(reports.c.person)
+            self._connection.execute(lock.with_for_update()).all()
+        return others
+
+    def _remove(self, table: Any, persons: set[int]) -> None:
+        if persons:
+            statement = delete(table).where(table.c.person == bindparam("gone"))
+            self._connection.execute(statement, [{"gone": p} for p in sorted(persons)])
