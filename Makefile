@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test lint format bench docs figures screenshots system-deps clean
+.PHONY: help demo serve test lint format bench docs figures screenshots system-deps clean
 
 help:
 	@echo "make demo         set up and see discreet do its job on made-up data"
+	@echo "make serve        the demo's release as a page at http://127.0.0.1:8000"
 	@echo "make test         set up and run every test"
 	@echo "make lint         ruff and mypy"
 	@echo "make bench        the benchmarks (minutes)"
 	@echo "make docs         the documentation as HTML in site/"
-	@echo "make figures      the pictures that the documentation shows"
+	@echo "make figures      the documentation's pictures, the papers' figures (minutes; DISCREET_DATA=folder)"
 	@echo "make screenshots  pictures of the page on a phone and on a desktop, with Chromium"
 	@echo "make system-deps  (root, Debian) Chromium, Java and PostgreSQL for the tests that need them"
 
@@ -31,10 +32,19 @@ $(VENV)/demo-ready: $(VENV)/made pyproject.toml constraints.txt
 $(VENV)/test-ready: $(VENV)/made pyproject.toml constraints.txt
 	@echo "Installing discreet and its test tools into $(VENV) (a minute or two, once)"
 	@$(PIP) install -c constraints.txt -e '.[plots,serve,spark,dev]'
-	@touch $@ $(VENV)/demo-ready
+	@touch $@ $(VENV)/demo-ready $(VENV)/serve-ready
+
+$(VENV)/serve-ready: $(VENV)/demo-ready
+	@echo "Installing the service into $(VENV) (a minute, once)"
+	@$(PIP) install -c constraints.txt -e '.[plots,serve]'
+	@touch $@
 
 demo: $(VENV)/demo-ready
 	@$(BIN)/discreet demo
+
+serve: $(VENV)/serve-ready
+	@test -f demo-output/films.discreet || $(BIN)/discreet demo
+	@$(BIN)/discreet serve demo-output/films.discreet
 
 test: $(VENV)/test-ready
 	@echo "Checking style and types, then running the tests"
@@ -57,6 +67,7 @@ docs: $(VENV)/test-ready
 
 figures: $(VENV)/test-ready
 	@$(BIN)/python docs/make_figures.py && echo 'The pictures are in docs/figures'
+	@$(BIN)/discreet reproduce all $(if $(DISCREET_DATA),--data '$(DISCREET_DATA)') -o build/figures && echo "The papers' figures are in build/figures"
 
 screenshots: $(VENV)/test-ready
 	@$(BIN)/python docs/make_screenshots.py && echo 'The pictures are in docs/figures'

@@ -5,20 +5,25 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from discreet.protocols.common import capability_digest
 from discreet.ratings import write_catalog
+from discreet.serve import _changes
 from discreet.serve._store import Enrol, Forget, Put, Store, Withdraw
 from serve._postgres import Postgres, postgres
 from serve._running import (
@@ -161,6 +166,8 @@ def test_nothing_acknowledged_is_lost_when_postgresql_crashes(
         talk.close()
         server.start()
         talk = Talk(url)
+        # Before anybody sends anything: else a balancer would never send anybody here again.
+        assert talk.ask("GET", "/readyz").status == 200
         assert talk.send(talk.enrol(), make_report()).status == 204
         assert talk.ask("GET", "/readyz").status == 200
         talk.close()
@@ -211,7 +218,105 @@ def test_uploads_that_come_together_share_a_transaction(db: str) -> None:
     digests = [n.to_bytes(32, "big") for n in range(200)]
     store.submit([Enrol(digest) for digest in digests]).result()
     before = store.writer.commits
-    waiting = [store.submit([Put(digest, "c", b"x" * 1000)]) for digest in digests]
-    assert all(each.result() == [True] for each in waiting)
-    assert store.writer.commits - before < 50
+    begun, go_on, persons = threading.Event(), threading.Event(), _changes._persons
+
+    def slowly(*told: Any) -> Any:
+        begun.set()
+        assert go_on.wait(10)
+        return persons(*told)
+
+    with mock.patch.object(_changes, "_persons", slowly):
+        first = store.submit([Put(digests[0], "c", b"first")])
+        assert begun.wait(10)
+        waiting = [store.submit([Put(digest, "c", b"x" * 1000)]) for digest in digests]
+        go_on.set()
+        assert all(each.result(10) == [True] for each in (first, *waiting))
+    assert store.writer.commits - before == 2
     store.close()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a slot says: the same, whoever sends it."""
+
+    slot: int
+    stop: int = 1
+    mark: bytes = b"mark"
+
+    def follows(self, stop: int, mark: bytes, stored: bytes | None) -> bool:
+        return (stop, mark) == (self.stop, self.mark)
+
+
+def begin(db: str, together: threading.Barrier) -> int:
+    """A service's start, as far as the database sees it."""
+    together.wait(10)
+    store = Store(db)
+    try:
+        store.add_collection("c", {})
+        store.note_built("a" * 64)
+        return store.figures("c")["reports"]
+    finally:
+        store.close()
+
+
+def test_services_that_begin_at_the_same_time_make_the_tables_once(server: Postgres) -> None:
+    for _ in range(3):
+        db, together = server.new_database(), threading.Barrier(4)
+        with ThreadPoolExecutor(4) as threads:
+            begun = [threads.submit(begin, db, together) for _ in range(4)]
+            assert [each.result(30) for each in begun] == [0] * 4
+
+
+def test_two_services_on_one_database_never_fail_each_other(server: Postgres) -> None:
+    db = server.new_database()
+    stores = [Store(db), Store(db)]
+    stores[0].add_collection("c", {})
+    digests = [n.to_bytes(32, "big") for n in range(60)]
+    stores[0].submit([Enrol(digest) for digest in digests]).result(10)
+    rng = random.Random(1)
+    waiting = []
+    for _ in range(40):
+        for store in stores:
+            # The same people and slots from both sides, in another order each time.
+            for n in rng.sample(range(60), 30):
+                slot = Said(rng.choice((n, (n + 1) % 60)))
+                put = Put(digests[n], "c", b"x" * 500, slot)
+                waiting.append(store.submit([rng.choice((put, put, Withdraw(digests[n])))]))
+    assert {outcome for each in waiting for outcome in each.result(60)} == {True}
+    assert [store.writer.failures for store in stores] == [0, 0]
+    for n, digest in enumerate(digests):
+        assert stores[n % 2].submit([Put(digest, "c", b"last", Said(n))]).result(10) == [True]
+    assert stores[0].figures("c")["reports_of_collection"] == 60
+    for store in stores:
+        store.close()
+
+
+def test_people_may_send_now_to_one_service_and_now_to_another(
+    tmp_path: Path, server: Postgres
+) -> None:
+    db = server.new_database()
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+    reports = [make_report(n) for n in range(2)]
+    with (
+        running(make_settings(folders[0], db)) as one,
+        running(make_settings(folders[1], db)) as two,
+    ):
+        people = [one.enrol() for _ in range(20)]
+
+        def send(url: str, turn: int) -> set[int]:
+            talk = Talk(url)
+            told = {talk.send(person, reports[turn]).status for person in people[:: 1 - 2 * turn]}
+            talk.close()
+            return told
+
+        with ThreadPoolExecutor(4) as threads:
+            urls = (one.url, two.url) * 2
+            sent = [threads.submit(send, url, n // 2) for n, url in enumerate(urls)]
+            assert [each.result(60) for each in sent] == [{204}] * 4
+        for person in people:
+            assert two.ask("GET", "/v1/report", secret=person).json() in reports
+        assert one.ask("DELETE", "/v1/enrolment", secret=people[0]).status == 204
+        assert two.send(people[0], reports[0]).status == 401
+        assert two.rebuild()["people"] == 19

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import threading
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import pytest
+from starlette.concurrency import run_in_threadpool
 
 from discreet.domain import InputError
 from discreet.release import load
 from discreet.serve import Settings
 from discreet.serve._build_folders import build_folder, remove_leftovers
 from discreet.serve._builder import Builder
+from discreet.serve._metrics import Metrics
 from release._making import random_release
 from serve._running import (
     TOKEN,
@@ -51,19 +55,54 @@ def test_who_deleted_is_absent_from_the_next_release(tmp_path: Path) -> None:
 
 
 def test_serving_goes_on_while_a_release_is_built(tmp_path: Path) -> None:
-    with running(make_settings(tmp_path)) as talk:
+    go_on, work = threading.Event(), Builder._work
+
+    async def held(*told: Any) -> Any:
+        assert await run_in_threadpool(go_on.wait, 20)
+        return await work(*told)
+
+    with running(make_settings(tmp_path)) as talk, mock.patch.object(Builder, "_work", held):
         for n in range(3):
             talk.send(talk.enrol(), make_report(n))
-        builder = Talk(talk.url)
-        done = threading.Thread(target=builder.rebuild)
-        done.start()
-        answers = []
-        while done.is_alive():
-            answers.append(talk.send(talk.enrol(), make_report()).status)
-        builder.close()
-        assert len(answers) > 20
-        assert set(answers) == {204}
+        assert talk.ask("POST", "/v1/admin/rebuild", secret=TOKEN).status == 202
+        assert talk.send(talk.enrol(), make_report(3)).status == 204
+        assert talk.ask("GET", "/v1/release").status == 404
+        assert talk.statistics()["build"] == {"state": "running"}
+        go_on.set()
+        built = talk.built()
+        assert (built["state"], built["reports"], built["people"]) == ("built", 4, 4)
         assert talk.ask("GET", "/v1/release").status == 200
+
+
+def test_what_is_being_put_in_its_place_when_the_service_ends_is_told_as_built(
+    tmp_path: Path,
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    taken: list[Any] = []
+
+    def slowly(*_: Any) -> tuple[dict[str, Any], None]:
+        begun.set()
+        assert go_on.wait(10)
+        return {"release": "new"}, None
+
+    async def scenario(builder: Builder) -> None:
+        builder.start(mock.Mock(), mock.Mock())
+        assert await run_in_threadpool(begun.wait, 10)
+        stopping = asyncio.create_task(builder.stop())
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert builder.last == {"state": "running"}
+        go_on.set()
+        await stopping
+
+    builder = Builder(make_settings(tmp_path), Metrics(), taken.append)
+    with (
+        mock.patch.object(Builder, "_work", mock.AsyncMock(return_value={"reports": 3})),
+        mock.patch.object(Builder, "_move", slowly),
+    ):
+        asyncio.run(scenario(builder))
+    assert (builder.last["state"], builder.last["reports"]) == ("built", 3)
+    assert taken == [{"release": "new"}]
 
 
 def test_only_one_build_at_a_time_and_a_failure_leaves_the_old_release(tmp_path: Path) -> None:
@@ -93,7 +132,7 @@ def test_too_few_people_make_no_release_and_the_curators_stays(
         build = talk.rebuild()
         assert build["state"] == "failed"
         assert "too few people: 3 have a report" in build["reason"]
-        assert "4 or more (--least-people)" in build["reason"]
+        assert "4 or more (least_people)" in build["reason"]
         assert file.read_bytes() == before
         assert sorted(path.name for path in tmp_path.glob("*.previous*")) == []
         talk.send(people[3], make_report(3))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from discreet.domain import InputError
+from discreet.protocols.common import StateFile
 from discreet.protocols.common.http import Refusal, ServiceClient
 from discreet.protocols.local_reports.client import LocalClient
 from discreet.protocols.local_reports.messages import Collection
@@ -223,6 +227,92 @@ def test_a_fetch_that_never_ends_well_leaves_the_old_file(site: Site, tmp_path: 
             service.fetch_release(tmp_path / "r")
         service.close()
     assert (tmp_path / "r").read_bytes() == b"old"
+
+
+class Losing(BaseHTTPRequestHandler):
+    """Does what it is asked, and closes the connection in place of some answers."""
+
+    protocol_version = "HTTP/1.1"
+    asked: ClassVar[list[str]] = []
+    answers: ClassVar[dict[str, list[tuple[int, bytes] | None]]] = {}
+
+    def answer(self) -> None:
+        name = f"{self.command} {self.path}"
+        self.asked.append(name)
+        told = self.answers[name].pop(0) if self.answers.get(name) else (200, b"{}")
+        if told is None:
+            self.close_connection = True
+            return
+        self.send_response(told[0])
+        self.send_header("Content-Length", str(len(told[1])))
+        self.end_headers()
+        self.wfile.write(told[1])
+
+    do_GET = do_POST = do_DELETE = do_HEAD = answer  # noqa: N815
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def losing(tmp_path: Path) -> Iterator[ServiceClient]:
+    Losing.asked.clear()
+    Losing.answers.clear()
+    Losing.answers["GET /v1/collection"] = [(200, b'{"protocol": "local-reports"}')]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Losing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        held = {"service": {"server": url, "capability": "x" * 43}}
+        StateFile(tmp_path / "me", "local-reports").write(held)
+        with ServiceClient(url, tmp_path / "me") as service:
+            yield service
+        server.shutdown()
+        thread.join()
+
+
+def test_who_left_has_left_though_the_answer_was_lost(losing: ServiceClient) -> None:
+    Losing.answers["DELETE /v1/enrolment"] = [None, (401, b"{}")]
+    losing.delete()
+    assert Losing.asked == ["GET /v1/collection"] + ["DELETE /v1/enrolment"] * 2
+    assert not losing.enrolled
+    with pytest.raises(InputError, match="is not enrolled any more: what was sent"):
+        losing.sent()
+
+
+def test_a_refusal_to_delete_that_is_another_leaves_the_file_as_it_is(
+    losing: ServiceClient,
+) -> None:
+    Losing.answers["DELETE /v1/enrolment"] = [(503, b"{}")]
+    with pytest.raises(Refusal, match="503"):
+        losing.delete()
+    assert losing.enrolled
+
+
+@pytest.mark.parametrize("path", ["rebuild", "reload"])
+def test_what_must_not_be_done_twice_is_sent_once(losing: ServiceClient, path: str) -> None:
+    name = f"POST /v1/admin/{path}"
+    Losing.answers[name] = [None]
+    losing.collection()
+    with pytest.raises(InputError, match="does not answer"):
+        getattr(losing, path)(TOKEN)
+    assert Losing.asked.count(name) == 1
+
+
+def test_a_request_is_repeated_on_a_kept_connection_alone(losing: ServiceClient) -> None:
+    name = "GET /v1/admin/statistics"
+    Losing.answers[name] = [None, None]
+    with pytest.raises(InputError, match="does not answer"):
+        losing.statistics(TOKEN)
+    assert Losing.asked == [name]
+    losing.collection()
+    assert losing.statistics(TOKEN) == {}
+    assert Losing.asked == [name, "GET /v1/collection", name, name]
+
+
+def test_whether_one_is_enrolled_is_asked_without_the_report(losing: ServiceClient) -> None:
+    assert not losing.enroll()
+    assert Losing.asked == ["GET /v1/collection", "HEAD /v1/report"]
 
 
 FOREIGN = {"ids": ["a"], "titles": None, "origin": "given", "digest": "0"}

@@ -21,6 +21,7 @@ from discreet.serve import ClosedCollector, Settings
 from serve._running import FREE, TOKEN, Answer, Talk, make_settings, running
 
 MEMBERS = 12
+BUCKETS = ("sizes", "raters", "fakes", "fake_means", "ends")
 CATALOG = Catalog([f"i{n}" for n in range(100)], [f"Title {n}" for n in range(100)])
 TERMS = Obfuscation(CATALOG, Scale(1, 5), bits=3)
 
@@ -102,15 +103,30 @@ def test_members_send_tags_and_ratings_and_a_release_comes_of_them(town: Town) -
 
 def test_nobody_is_told_who_is_together(town: Town) -> None:
     with running(town.settings()) as talk:
+        own = town.own(0)
+        town.own = lambda _: own  # type: ignore[method-assign]  (everybody is alike)
         for number in range(MEMBERS):
             upload(talk, town, number)
         assert talk.rebuild()["state"] == "built"
         paths = talk.ask("GET", "/openapi.json").json()["paths"]
         assert not [path for path in paths if "cluster" in path]
         assert talk.ask("GET", "/v1/clusters", secret=TOKEN).status == 404
-        assert "label" not in str(talk.statistics())
+        told = talk.statistics()
+        assert set(told) == {
+            *("enrolled", "reports", "reports_of_collection", "collection", "stored_since_start"),
+            *("commits_since_start", "least_people", "served", "build"),
+        }
+        build = {"state", "reports", "people", "building_seconds", "seconds"}
+        assert set(told["build"]) == build
+        assert set(told["served"]) == {"method", "sha256", "built"}
     release = load(town.folder / "made.discreet")
-    assert all(len(array) != MEMBERS for array in release.arrays.values())
+    entries = release.arrays["bucket_items"].shape
+    assert len(CATALOG) != MEMBERS != entries[0]
+    assert {name: array.shape for name, array in release.arrays.items()} == {
+        **dict.fromkeys(("item_effects", "item_counts"), (len(CATALOG),)),
+        **dict.fromkeys((f"bucket_{n}" for n in BUCKETS), (1,)),
+        **dict.fromkeys(("bucket_items", "bucket_counts", "bucket_sums"), entries),
+    }
 
 
 def test_one_value_an_epoch_whatever_a_liar_deletes_or_enrols(town: Town) -> None:

@@ -183,10 +183,12 @@ def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]
             said = call("client", "report", *told, *mine).err
             assert "plausible deniability, not differential privacy" in said
         assert call("client", "show", *told, "--json").json()["protocol"] == "open-clusters"
-        assert "80 items with a rating each" in call("client", "show", *told).out
+        shown = call("client", "show", *told).out
+        assert "as the value of your hash (1 bit), and 80 items with a rating each. --json" in shown
         again = call("client", "report", *told, *mine, "--dry-run").out
         assert "Something was sent before" in again
-        assert "no epsilon" in call("client", "report", *told, *mine, "--limit", "1").complaint()
+        limited = call("client", "report", *told, *mine, "--limit", "1").complaint()
+        assert "--limit bounds an epsilon, and this collection has none" in limited
         assert talk.rebuild()["reports"] == 6
         assert talk.ask("GET", "/v1/release").status == 200
 

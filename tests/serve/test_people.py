@@ -53,6 +53,17 @@ def test_what_is_sent_is_read_back_replaced_and_deleted(talk: Talk) -> None:
     assert talk.send(me, first).status == 204
 
 
+def test_whether_there_is_something_is_told_without_it(talk: Talk) -> None:
+    me, report = talk.enrol(), make_report()
+    assert talk.ask("HEAD", "/v1/report", secret=me).status == 404
+    assert talk.send(me, report).status == 204
+    head, whole = (talk.ask(m, "/v1/report", secret=me) for m in ("HEAD", "GET"))
+    assert (head.status, head.body) == (200, b"")
+    for name in ("content-length", "content-type", "cache-control"):
+        assert head.headers[name] == whole.headers[name]
+    assert talk.ask("HEAD", "/v1/report", secret=make_capability()).status == 401
+
+
 def test_leaving_takes_everything_along(talk: Talk) -> None:
     me, before = talk.enrol(), talk.statistics()
     talk.send(me, make_report())

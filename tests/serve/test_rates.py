@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cli._calling import call
 from discreet.cli.serve import serve
 from discreet.serve import Rate, Settings
 from discreet.serve._rates import Buckets, network_of
@@ -44,7 +45,8 @@ def test_the_usual_rates_are_those_of_the_command_line(tmp_path: Path) -> None:
     usual = signature(serve).parameters
     assert found == {name: usual[name].default for name in _OPTIONS}
     assert settings.per_address.burst == 200
-    assert settings.least_people == usual["least_people"].default
+    said = call("serve", "--help").out
+    assert f"what is served stays. [default: {settings.least_people}]" in " ".join(said.split())
 
 
 def test_the_wait_that_is_told_is_long_enough() -> None:

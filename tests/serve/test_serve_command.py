@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
+import threading
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -39,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["absent.discreet", "--collect", "local", "--db", "x.db"], "both --catalog and --scale"),
         (["good", "--collect", "local", "--term", "epsilon=1"], "needs a database"),
         (["good", "--collect", "postal", "--db", "x.db"], "no protocol; there are local, open"),
-        (COLLECT, "needs the term 'epsilon', like --term epsilon=1"),
+        (COLLECT, "--term: 'local' needs the term 'epsilon', like epsilon=1"),
         ([*COLLECT, "--term", "colour=1"], "no term 'colour'; it has mechanism, epsilon, epoch"),
         ([*COLLECT, "--term", "epsilon"], "like --term epsilon=1"),
         ([*COLLECT, "--term", "epsilon=99"], "epsilon is from 0.01 to 50"),
@@ -89,7 +90,7 @@ def test_a_file_that_is_no_database_is_named_with_the_reason(folder: Path) -> No
 
 def started(*arguments: object) -> Outcome:
     """What it says until it would begin to answer."""
-    with mock.patch.object(Server, "run", lambda server: server._socket.close()):
+    with mock.patch.object(Server, "run", lambda _: None):
         return call("serve", *arguments, "--port", "0")
 
 
@@ -129,15 +130,24 @@ def test_an_epoch_does_not_go_back_by_forgetting(folder: Path) -> None:
         talk.send(talk.enrol(), make_report(collection=later))
     complaint = started(*told).complaint()
     assert "epoch 1 is over: the database has reports of epoch 3" in complaint
-    assert "--term epoch=3" in complaint
-    assert "--allow-older-epoch" in complaint
+    assert "go on with the term epoch=3, or go back with --allow-older-epoch" in complaint
     assert started(*told, "--allow-older-epoch").code == 0
     assert started(*told, "--term", "epoch=3").code == 0
     assert started(*told, "--term", "epoch=4").code == 0
     # Other terms have epochs of their own.
     assert started(*[each.replace("epsilon=2", "epsilon=3") for each in told]).code == 0
-    with pytest.raises(InputError, match="epoch 2 is over"):
+    with pytest.raises(InputError, match=r"epoch 2 is over.* go back with allow_older_epoch$"):
         Server(make_settings(folder, collection=make_collection(epoch=2)), "127.0.0.1", 0)
+
+
+def test_a_server_that_never_ran_lets_go_of_its_port_and_its_database(folder: Path) -> None:
+    before = {thread.ident for thread in threading.enumerate()}
+    with Server(make_settings(folder), "127.0.0.1", 0) as server:
+        port = int(server.url.rpartition(":")[2])
+        assert {thread.ident for thread in threading.enumerate()} != before
+    assert {thread.ident for thread in threading.enumerate()} == before
+    with running(make_settings(folder), f"http://127.0.0.1:{port}") as talk:
+        assert talk.ask("GET", "/readyz").status == 200
 
 
 def test_a_store_knows_the_last_epoch_of_the_same_terms(folder: Path) -> None:

@@ -112,11 +112,13 @@ def test_a_database_that_fails_is_503_and_not_ready_and_nothing_is_acknowledged(
         from sqlalchemy.exc import OperationalError
 
         failing = OperationalError("select", {}, Exception("gone"))
-        with mock.patch("discreet.serve._changes._Group.write", side_effect=failing):
+        with mock.patch("discreet.serve._writer.make", side_effect=failing):
             answer = talk.send(me, make_report())
             assert answer.status == 503
             assert answer.headers["retry-after"]
             assert talk.ask("GET", "/readyz").status == 503
+        # It is seen without anybody's sending that one can write again.
+        assert talk.ask("GET", "/readyz").status == 200
         assert talk.ask("GET", "/v1/report", secret=me).status == 404
         assert talk.send(me, make_report()).status == 204
         assert talk.ask("GET", "/readyz").status == 200

@@ -23,7 +23,8 @@ def make(kind: str, terms: dict[str, Any]) -> Any:
 def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
     local = make("local", LAPLACE | {"epsilon": "0.125", "epoch": "7"})
     assert (local.epsilon, local.epoch) == (0.125, 7)
-    assert make("local", LAPLACE | {"epsilon": 1}).epsilon == 1.0
+    assert make("local", {"epsilon": 1}).epsilon == 1.0
+    assert make("local", {"epsilon": 1}).mechanism == "modified-laplace"
     clusters = make("open", {"beacon": "2024", "bits": "3", "bit_epsilon": "1.5"})
     assert (clusters.beacon, clusters.bits) == ("2024", 3)
     assert (clusters.bit_epsilon_thousandths, clusters.bit_epsilon) == (1500, 1.5)
@@ -33,8 +34,7 @@ def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
 @pytest.mark.parametrize(
     ("kind", "terms", "about"),
     [
-        ("local", {}, "'local' needs the term 'mechanism'"),
-        ("local", LAPLACE, "'local' needs the term 'epsilon', like --term epsilon=1"),
+        ("local", {}, "'local' needs the term 'epsilon', like epsilon=1"),
         ("local", {"colour": "red"}, "no term 'colour'; it has mechanism, epsilon, epoch"),
         ("local", LAPLACE | {"epsilon": "much"}, "'epsilon' is a number, not 'much'"),
         ("local", LAPLACE | {"epsilon": True}, "'epsilon' is a number, not True"),
@@ -51,6 +51,7 @@ def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
         ("open", {"fake_percent": "2000"}, "the term 'fake_percent' should be a whole number"),
         ("open", {"bits": "17"}, "1 to 16 bits"),
         ("postal", {}, "no protocol; there are local, open"),
+        ("closed", {}, "'closed' needs a directory and keys: see ClosedCollector.from_files"),
     ],
 )
 def test_what_is_wrong_is_named_and_what_would_be_right(
@@ -60,6 +61,7 @@ def test_what_is_wrong_is_named_and_what_would_be_right(
         make(kind, terms)
     assert about in str(caught.value)
     assert "thousandths" not in str(caught.value)
+    assert "--" not in str(caught.value)
 
 
 @pytest.mark.parametrize("kind", ["local", "open"])

@@ -11,6 +11,7 @@ from discreet.cli import (
     INTERRUPTED,
     _console,
     _wording,
+    attack,
     audit,
     authority,
     choose_epsilon,
@@ -45,6 +46,7 @@ app.command()(inspect.inspect)
 app.command()(report.report)
 app.command()(evaluate.evaluate)
 app.command()(choose_epsilon.choose_epsilon)
+app.command()(attack.attack)
 app.command()(audit.audit)
 app.command()(audit.plant_canaries)
 app.command()(reproduce.reproduce)

@@ -45,13 +45,7 @@ def reproduce(
         _list(json)
         return
     # Imported where it is used: `discreet --help` stays quick.
-    from discreet.evaluate.reproduce import (
-        REPRODUCTIONS,
-        Size,
-        find_reproduction,
-        open_study,
-    )
-    from discreet.evaluate.reproduce import reproduce as make
+    from discreet.evaluate.reproduce import REPRODUCTIONS, Size, find_reproduction
 
     if figure is None:
         raise InputError("say which figure, or all; discreet reproduce --list tells them")
@@ -60,6 +54,21 @@ def reproduce(
     if output is None:
         raise InputError("say where the files go: -o FOLDER")
     names = list(REPRODUCTIONS) if figure == _ALL else [find_reproduction(figure).name]
+    told, written, refused = _make(names, data, size, output)
+    if json:
+        _console.write_json({"data": told, "written": written, "refused": refused})
+    elif len(names) == 1:
+        _console.say(Path(written[names[0]][-1]).read_text(encoding="utf-8").rstrip())
+    if refused:
+        raise typer.Exit(1)
+
+
+def _make(
+    names: list[str], data: Path | None, size: str, output: Path
+) -> tuple[str, dict[str, list[str]], dict[str, str]]:
+    """What they were made on, the files of each, and why some of several could not be made."""
+    from discreet.evaluate.reproduce import open_study, reproduce
+
     written: dict[str, list[str]] = {}
     refused: dict[str, str] = {}
     with stages() as progress:
@@ -69,18 +78,13 @@ def reproduce(
         _console.note(study.sentence())
         for name in names:
             try:
-                written[name] = [str(path) for path in make(name, study, output)]
+                written[name] = [str(path) for path in reproduce(name, study, output)]
             except InputError as error:
                 if len(names) == 1:
                     raise
                 refused[name] = str(error)
             _console.note(f"{name}: {written[name][-1] if name in written else refused[name]}")
-    if json:
-        _console.write_json({"data": study.sentence(), "written": written, "refused": refused})
-    elif len(names) == 1:
-        _console.say(Path(written[names[0]][-1]).read_text(encoding="utf-8").rstrip())
-    if refused:
-        raise typer.Exit(1)
+    return study.sentence(), written, refused
 
 
 def _list(as_json: bool) -> None:

@@ -7,6 +7,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,7 +108,7 @@ def serve(
     better told by the variable: everybody on the machine can read a command line.
     """
     try:
-        from discreet.serve import LEAST_PEOPLE, OlderEpoch, Rate, Settings, run
+        from discreet.serve import LEAST_PEOPLE, Rate, Settings, run
     except ImportError as error:
         raise MissingPart(f"serving needs more: pip install 'discreet[serve]' ({error})") from None
     settings = Settings(
@@ -124,8 +125,9 @@ def serve(
     _log_with_times()
     try:
         run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))
-    except OlderEpoch as error:
-        raise InputError(f"{error.reason}: --allow-older-epoch") from None
+    except InputError as error:
+        reason = error.reason.replace("allow_older_epoch", "--allow-older-epoch")
+        raise InputError(reason, path=error.path) from None
 
 
 def _greet(server: Server, settings: Settings) -> None:
@@ -191,7 +193,7 @@ def _collector(
     items: tuple[Path | None, str | None],
     closed: tuple[Path | None, Path | None],
 ) -> Collects | None:
-    from discreet.serve import Collector, WrongTerm
+    from discreet.serve import Collector
 
     if kind is None and (terms or any(items)):
         raise InputError("--term, --catalog and --scale are for --collect")
@@ -199,12 +201,11 @@ def _collector(
         raise InputError("--directory and --server-key are for --collect closed")
     if kind is None:
         return None
-    try:
-        if kind == "closed":
-            return _closed(terms, lambda: _items(release, *items), *closed)
-        return Collector.make(kind, *_items(release, *items), terms)
-    except WrongTerm as error:
-        raise InputError(f"--term: {error.reason}") from None
+    if kind == "closed":
+        return _closed(terms, lambda: _items(release, *items), *closed)
+    Collector(kind, None)  # refuses a kind that is none, which no term can mend
+    with _told_by_terms(_items(release, *items)) as found:
+        return Collector.make(kind, *found, terms)
 
 
 def _closed(
@@ -221,8 +222,18 @@ def _closed(
         raise InputError(
             "closed clusters need --directory, --server-key and --term authority=, its public key"
         )
-    hiding = make_collection("closed", Obfuscation, *items(), terms)
+    with _told_by_terms(items()) as found:
+        hiding = make_collection("closed", Obfuscation, *found, terms)
     return ClosedCollector.from_files(authority, directory, key, hiding)
+
+
+@contextmanager
+def _told_by_terms(items: tuple[Catalog, Scale]) -> Iterator[tuple[Catalog, Scale]]:
+    """What is refused here was told by an option, and is to be told by it."""
+    try:
+        yield items
+    except InputError as error:
+        raise InputError(f"--term: {error.reason}") from None
 
 
 def _items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:

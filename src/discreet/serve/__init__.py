@@ -8,10 +8,9 @@ from discreet.serve._closed import ClosedCollector
 from discreet.serve._collectors import KINDS, Collector, Collects
 from discreet.serve._rates import Rate
 from discreet.serve._run import Server, run
-from discreet.serve._service import OlderEpoch
 from discreet.serve._settings import LEAST_PEOPLE, Settings, check_token
 from discreet.serve._store import database_url
-from discreet.serve._terms import WrongTerm, make_collection
+from discreet.serve._terms import make_collection
 
 __all__ = [
     "KINDS",
@@ -19,11 +18,9 @@ __all__ = [
     "ClosedCollector",
     "Collector",
     "Collects",
-    "OlderEpoch",
     "Rate",
     "Server",
     "Settings",
-    "WrongTerm",
     "check_token",
     "database_url",
     "make_app",

@@ -35,6 +35,7 @@ _LARGE = 256 << 10
 def add_people_routes(router: APIRouter, service: Service) -> None:
     """Every one of them is 404 where nothing is collected."""
     _add_report(router, service)
+    _add_reading(router, service)
     _add_batch(router, service)
     _add_enrolment(router, service)
 
@@ -122,6 +123,15 @@ def _add_report(router: APIRouter, service: Service) -> None:
         service.metrics.upload()
         return Response(status_code=204)
 
+    @router.delete(
+        "/v1/report", **describe("What was sent is deleted", 404, 503, needs="capability", ok=204)
+    )
+    async def withdraw(request: Request) -> Response:
+        await _change(service, Withdraw(_person(service, request)))
+        return Response(status_code=204)
+
+
+def _add_reading(router: APIRouter, service: Service) -> None:
     @router.get(
         "/v1/report", **describe("What was sent last", 404, 503, needs="capability", gives=_OBJECT)
     )
@@ -140,13 +150,6 @@ def _add_report(router: APIRouter, service: Service) -> None:
             raise await _nothing(service, digest)
         told = {"content-length": str(size)}
         return Response(None, headers=told, media_type="application/json")
-
-    @router.delete(
-        "/v1/report", **describe("What was sent is deleted", 404, 503, needs="capability", ok=204)
-    )
-    async def withdraw(request: Request) -> Response:
-        await _change(service, Withdraw(_person(service, request)))
-        return Response(status_code=204)
 
 
 def _add_batch(router: APIRouter, service: Service) -> None:

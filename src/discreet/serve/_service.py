@@ -41,22 +41,6 @@ LIMITED = {
 _ABSENT = {"release": "no release has been built yet", "collection": _PUBLISHES}
 
 
-class OlderEpoch(InputError):
-    """Collecting for an epoch that is over, which is most likely a slip.
-
-    Args:
-        epoch: The epoch.
-        latest: The last one of which reports are stored.
-        advice: What to go on with.
-    """
-
-    def __init__(self, epoch: int, latest: int, advice: str) -> None:
-        super().__init__(
-            f"epoch {epoch:,} is over: the database has reports of epoch {latest:,} under the same "
-            f"terms; go on with {advice}, or allow the older one"
-        )
-
-
 class Service:
     """What is published, what is collected, and who may ask how often.
 
@@ -118,12 +102,16 @@ class Service:
         """What a collector announces, once the database knows its parameters.
 
         Raises:
-            OlderEpoch: Reports of a later epoch of the same terms are stored; nothing changed.
+            InputError: Reports of a later epoch of the same terms are stored; nothing changed.
         """
         store, document = self.collecting(), collector.document
         latest = store.latest_epoch(document)
         if latest is not None and document["epoch"] < latest and not self._may_go_back:
-            raise OlderEpoch(document["epoch"], latest, collector.later_epoch(latest))
+            raise InputError(
+                f"epoch {document['epoch']:,} is over: the database has reports of epoch "
+                f"{latest:,} under the same terms; go on with {collector.later_epoch(latest)}, or "
+                "go back with allow_older_epoch"
+            )
         store.add_collection(collector.digest, document)
         return collector.announced()
 

@@ -17,10 +17,6 @@ _THOUSANDTHS = "_thousandths"
 _EXAMPLES = {"epsilon": "epsilon=1", "mechanism": "mechanism=modified-laplace"}
 
 
-class WrongTerm(InputError):
-    """A term that is missing, unknown or wrong."""
-
-
 def make_collection(
     kind: str, make: Callable[..., Any], catalog: Catalog, scale: Scale, told: Mapping[str, Any]
 ) -> Any:
@@ -35,28 +31,28 @@ def make_collection(
             for `bit_epsilon_thousandths`. Numbers may be text.
 
     Raises:
-        WrongTerm: Says which term is missing, unknown or wrong, and what would be right.
+        InputError: Says which term is missing, unknown or wrong, and what would be right.
     """
     parameters = signature(make).parameters
     known = [_Term(each) for name, each in parameters.items() if name not in _APART]
     names = ", ".join(term.name for term in known)
     for name in told:
         if not any(term.is_called(name) for term in known):
-            raise WrongTerm(f"'{kind}' has no term '{name}'; it has {names}")
+            raise InputError(f"'{kind}' has no term '{name}'; it has {names}")
     given = {}
     for term in known:
         found = [name for name in told if term.is_called(name)]
         if len(found) > 1:
-            raise WrongTerm(f"the term '{term.name}' is told twice")
+            raise InputError(f"the term '{term.name}' is told twice")
         if found:
             given[term.parameter.name] = term.read(found[0], told[found[0]])
         elif term.parameter.default is Parameter.empty:
             like = _EXAMPLES.get(term.name, f"{term.name}=...")
-            raise WrongTerm(f"'{kind}' needs the term '{term.name}', like {like}")
+            raise InputError(f"'{kind}' needs the term '{term.name}', like {like}")
     try:
         return make(catalog, scale, **given)
     except InputError as error:
-        raise WrongTerm(_plain(error.reason)) from None
+        raise InputError(_plain(error.reason)) from None
 
 
 @dataclass(frozen=True)
@@ -107,7 +103,7 @@ class _Term:
         return float(value)
 
     def _wrong(self, wanted: str, value: Any) -> InputError:
-        return WrongTerm(f"the term '{self.name}' is {wanted}, not {value!r}")
+        return InputError(f"the term '{self.name}' is {wanted}, not {value!r}")
 
 
 def _plain(reason: str) -> str:

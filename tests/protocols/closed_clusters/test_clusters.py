@@ -10,7 +10,7 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.protocols.closed_clusters.messages import TAG_BYTES
-from discreet.protocols.closed_clusters.server import build, group
+from discreet.protocols.closed_clusters.server import Matching, build, group
 from protocols.closed_clusters._making import System, partition, some_values
 
 
@@ -55,6 +55,22 @@ def test_tags_are_dropped_once_both_sides_came(tmp_path: Path) -> None:
         # After a of n came, only their tags for the other n - a wait; a file may be twice as large.
         for came, kept in enumerate(waiting, 1):
             assert TAG_BYTES * came * (12 - came) <= kept <= 2 * TAG_BYTES * came * (12 - came)
+
+
+def test_tags_wait_where_they_are_told_to_and_only_if_they_have_to(tmp_path: Path) -> None:
+    system = System(tmp_path, 3)
+    folder, private = tmp_path / "waiting", system.server.private_bytes_raw()
+    folder.mkdir()
+    uploads = system.uploads([1, 1, 2])
+    with Matching(system.collection, system.directory, private, folder) as matching:
+        matching.check(uploads[0])
+        assert list(folder.iterdir()) == []
+        matching.add(uploads[:1])
+        assert [path.name for path in folder.rglob("*.tags")] == ["0.tags"]
+    assert list(folder.iterdir()) == []
+    with Matching(system.collection, system.directory, private, folder) as matching:
+        matching.add(uploads)
+        assert list(folder.iterdir()) == []
 
 
 def test_people_join_and_everybody_else_adds_one_tag_when_they_come_back(tmp_path: Path) -> None:

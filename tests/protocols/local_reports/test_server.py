@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 import tracemalloc
 from pathlib import Path
 
@@ -308,7 +307,7 @@ def test_the_head_is_what_can_be_told_from_noise() -> None:
     assert sizes[0] < sizes[1]
 
 
-def test_memory_stays_bounded_and_millions_of_answers_take_seconds() -> None:
+def test_memory_stays_bounded_with_millions_of_answers() -> None:
     """3,000 people and 3,883 items at epsilon 1: seven and a half million answers."""
     items, users = 3883, 3000
     collection = make_collection(items, "randomized-response", 1.0)
@@ -316,12 +315,9 @@ def test_memory_stays_bounded_and_millions_of_answers_take_seconds() -> None:
     reports = (some[i % len(some)] for i in range(users))
     build(collection, some)
     tracemalloc.start()
-    began = time.process_time()
     release = build(collection, reports)
-    seconds = time.process_time() - began
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     told = report(release)
     assert told["reports"] * told["answers_per_report"] > 7e6
-    assert seconds < 30
     assert peak < 250 * 2**20

@@ -217,8 +217,8 @@ class ServiceClient:
             try:
                 return self._exchange(method, path, body, told)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-                # A kept connection was most likely closed while nobody spoke. A new one was not: the
-                # request was taken, and nobody knows what came of it.
+                # A kept connection was most likely closed while nobody spoke; a new one was
+                # not: the request was taken, and nobody knows what came of it.
                 if not kept:
                     raise
             return self._exchange(method, path, body, told)

@@ -1,0 +1,155 @@
+"""`discreet attack`: attacks carried out for real; `discreet attack errata`: the papers' slips."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from discreet.cli import _console, _inputs
+from discreet.cli._inputs import BadRows
+from discreet.cli._progress import stages
+from discreet.domain import InputError
+
+if TYPE_CHECKING:
+    from discreet.audit.attacks import AttackResult, Outcome
+    from discreet.ratings import Ratings
+
+# The rooms that do the work are imported where they are used: `discreet --help` stays quick.
+
+_ERRATA = "errata"
+_ON_MADE_UP = "Attacked are ratings that were made up in the shape of ml-100k; --data names others."
+_ON_DATA = "For the curator's eyes only: these figures were read off private ratings."
+
+_Name = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="NAME", help="An attack, all of them, or errata: claims that fail. See --list."
+    ),
+]
+_List = Annotated[bool, typer.Option("--list", help="List the attacks, and attack nothing.")]
+_Data = Annotated[
+    str | None, typer.Option(help="Ratings to attack. [default: made up, like ml-100k]")
+]
+_Seed = Annotated[int, typer.Option(help="Of victims, noise and made-up ratings.", min=0)]
+
+
+def attack(
+    name: _Name = None,
+    listing: _List = False,
+    data: _Data = None,
+    seed: _Seed = 0,
+    scale: _inputs.ScaleText = None,
+    catalog: _inputs.CatalogName = None,
+    columns: _inputs.ColumnsText = None,
+    layout: _inputs.LayoutName = "auto",
+    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
+    json: _inputs.Json = False,
+) -> None:
+    """Attack what is published: with our protection, without it, and beside guessing."""
+    if listing:
+        _list(json)
+        return
+    if name is None:
+        raise InputError("say which attack, or all; discreet attack --list tells them")
+    if name == _ERRATA:
+        _show_errata(json)
+        return
+    _check(name)
+    ratings = None
+    if data is not None:
+        ratings = _inputs.read(data, scale, catalog, columns, layout, on_bad_rows)
+    results = _run(name, ratings, seed)
+    note = _ON_MADE_UP if data is None else _ON_DATA
+    if json:
+        _console.write_json({"note": note, "attacks": [each.as_json() for each in results]})
+    else:
+        _show(results, note)
+
+
+def _check(name: str) -> None:
+    """Before anything is read."""
+    from discreet.audit.attacks import ATTACKS
+
+    if name not in (*ATTACKS, "all"):
+        known = ", ".join(ATTACKS)
+        raise InputError(f"'{name}' is no attack; there are {known}, all and {_ERRATA}")
+
+
+def _run(name: str, ratings: Ratings | None, seed: int) -> list[AttackResult]:
+    from discreet.audit.attacks import run_attacks
+
+    with stages() as progress:
+        return run_attacks(
+            [name],
+            ratings,
+            seed=seed,
+            progress=lambda _, done, total: progress("attacking", done, total),
+        )
+
+
+def _list(as_json: bool) -> None:
+    from discreet.audit.attacks import ATTACKS
+
+    rows = [(name, each.about, each.source) for name, each in ATTACKS.items()]
+    rows.append(
+        (_ERRATA, "claims of the papers that fail, with counter-examples", "docs/errata.md")
+    )
+    if as_json:
+        _console.write_json(
+            [{"name": name, "about": about, "source": source} for name, about, source in rows]
+        )
+        return
+    width = max(len(name) for name, _, _ in rows)
+    for name, about, source in rows:
+        _console.say(f"{name:<{width}}  {about} ({source})")
+
+
+def _show(results: list[AttackResult], note: str) -> None:
+    _console.say(f"{note} Bands are of 95 %.\n")
+    for result in results:
+        _console.say(f"{result.name}: who knows {result.knows},")
+        _console.say(f"  tries to {result.tries_to}. Success: {result.counts}.\n")
+        _console.out.print(_table(result))
+        _console.say(f"\n  {result.remark}\n")
+
+
+def _table(result: AttackResult) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("against", no_wrap=True)
+    table.add_column("protected", no_wrap=True)
+    for heading in ("success", "guessing", "at most", "tries"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for outcome in result.outcomes:
+        table.add_row(*_cells(outcome))
+    return table
+
+
+def _cells(outcome: Outcome) -> list[str]:
+    return [
+        outcome.against,
+        "yes" if outcome.is_protected else "no",
+        _rate(outcome.success, outcome.band),
+        _rate(outcome.baseline, outcome.baseline_band),
+        "" if outcome.bound is None else f"{outcome.bound:.1%}",
+        f"{outcome.tries:,}",
+    ]
+
+
+def _rate(value: float, band: tuple[float, float]) -> str:
+    return f"{value:.1%} ({band[0]:.1%} to {band[1]:.1%})"
+
+
+def _show_errata(as_json: bool) -> None:
+    from discreet.audit.attacks.errata import all_errata
+
+    found = all_errata()
+    if as_json:
+        _console.write_json([each.as_json() for each in found])
+        return
+    for each in found:
+        _console.say(f"{each.name}: {each.claim}")
+        for number in each.numbers:
+            _console.say(f"  {number.what}: {number.text}")
+        _console.say("")
