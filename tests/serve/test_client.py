@@ -79,13 +79,13 @@ def test_a_void_capability_is_replaced_and_the_memory_stays(
     assert service.enroll()
     collection = Collection.from_json(service.collection(), service.catalog())
     message = LocalClient(collection, state, limit=2).report(OWN).as_json()
-    capability = json.loads(state.read_text())["state"]["service"]["capability"]
+    capability = json.loads(state.read_text())["state"]["service"][talk.url]
     assert talk.ask("DELETE", "/v1/enrolment", secret=capability).status == 204
     with pytest.raises(InputError, match=r"refused \(401\).*; discreet client enroll gets a new"):
         service.report(message)
     assert service.enrolled
     assert service.enroll()
-    assert json.loads(state.read_text())["state"]["service"]["capability"] != capability
+    assert json.loads(state.read_text())["state"]["service"][talk.url] != capability
     client = LocalClient(collection, state)
     assert (client.spent.reports, client.limit.value) == (1, 2.0)
     assert client.report({}).as_json() == message
@@ -115,11 +115,18 @@ def test_a_refusal_is_told_with_its_reason(service: ServiceClient) -> None:
         service.report({})
 
 
-def test_a_state_is_for_one_server(service: ServiceClient, talk: Talk, tmp_path: Path) -> None:
+def test_a_state_has_a_capability_for_each_server_and_one_memory(
+    service: ServiceClient, talk: Talk, tmp_path: Path
+) -> None:
+    """With a file for each, what was made up would be made up twice, and spent twice."""
     service.enroll()
     other = ServiceClient(talk.url.replace("127.0.0.1", "localhost"), tmp_path / "me.state")
-    place = rf"is enrolled at {talk.url}, not at {other.server}; name that server"
-    with pytest.raises(InputError, match=place):
+    with pytest.raises(InputError, match=rf"is not enrolled here, only at {talk.url}: "):
+        other.report({})
+    assert other.enroll() and other.enrolled and service.enrolled
+    other.delete()
+    assert service.enrolled and not other.enrolled
+    with pytest.raises(InputError, match="is not enrolled any more"):
         other.report({})
     other.close()
     alone = ServiceClient(talk.url)
@@ -263,7 +270,7 @@ def losing(tmp_path: Path) -> Iterator[ServiceClient]:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
-        held = {"service": {"server": url, "capability": "x" * 43}}
+        held = {"service": {url: "x" * 43}}
         StateFile(tmp_path / "me", "local-reports").write(held)
         with ServiceClient(url, tmp_path / "me") as service:
             yield service

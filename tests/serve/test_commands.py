@@ -143,7 +143,7 @@ def test_a_void_capability_is_renewed_by_enrolling(
     call("client", "enroll", *told)
     call("client", "report", *told, *mine)
     state = json.loads((tmp_path / "me.state").read_text())["state"]
-    talk.ask("DELETE", "/v1/enrolment", secret=state["service"]["capability"])
+    talk.ask("DELETE", "/v1/enrolment", secret=state["service"][talk.url])
     assert "client enroll gets a new one" in call("client", "show", *told).complaint()
     said = call("client", "enroll", *told).err
     assert "no longer knew your capability" in said

@@ -80,6 +80,7 @@ class Said:
 
     slot: int
     mark: bytes = b"first"
+    scope: str = "an epoch"
     stop: int = 1
 
     def follows(self, stop: int, mark: bytes, stored: bytes | None) -> bool:

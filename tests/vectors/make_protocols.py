@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from discreet.domain import Catalog, Scale
 from discreet.privacy import Randomness
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
-from discreet.privacy.noise import GeometricLaw, draw_noise, flip_coins
+from discreet.privacy.noise import GeometricLaw, draw_below, draw_noise, flip_coins
 from discreet.protocols.local_reports import messages as local
 from discreet.protocols.local_reports.client import LocalClient
 from discreet.protocols.local_reports.client._fakes import FakeCount
@@ -82,8 +83,8 @@ class Stream(Randomness):
         self._left = self._left[len(buffer) :]
 
 
-def catalog_of(items: int) -> Catalog:
-    return Catalog([str(i) for i in range(items)])
+def catalog_of(items: int, first: int = 0) -> Catalog:
+    return Catalog([str(i) for i in range(first, first + items)])
 
 
 def brief(message: dict[str, Any]) -> str:
@@ -101,10 +102,10 @@ def own_of(items: int, count: int, scale: Scale, rng: np.random.Generator) -> di
     return {str(i): round(float(v), 2) for i, v in zip(chosen, values, strict=True)}
 
 
-def columns(own: dict[str, float]) -> list[list[float]]:
-    """Items, rising, and the ratings beside them."""
-    items = sorted(own, key=int)
-    return [[int(item) for item in items], [own[item] for item in items]]
+def columns(own: dict[str, float], catalog: Catalog) -> list[list[float]]:
+    """Items of the catalogue, rising, and the ratings beside them."""
+    items = sorted((item for item in own if catalog.find(item) is not None), key=int)
+    return [[catalog.index(item) for item in items], [own[item] for item in items]]
 
 
 def first_bits(value: Any, bits: int) -> str:
@@ -166,6 +167,15 @@ def _refused(law: GeometricLaw, inside: int) -> dict[str, Any]:
     return {"shift": law.shift, "bits": bits, "middle": format(middle, "x"), "ties": ties}
 
 
+def make_below() -> list[dict[str, Any]]:
+    """Whole numbers below a bound where the first words are refused, some of them twice."""
+    high = np.array([2**64 - 1] * 3 + [7, 2**64 - 1], np.uint64).tobytes()
+    return [
+        {"bound": bound, "drawn": draw_below(bound, 4, Stream("below", high)).tolist()}
+        for bound in (1, 2, 3, 5, 100, 255, 17_570)
+    ]
+
+
 def make_counts() -> list[dict[str, Any]]:
     """How many of some items show where the uniform number begins with a word; ties among them."""
     found = []
@@ -212,7 +222,9 @@ def make_local() -> list[dict[str, Any]]:
                 terms = local.Collection(catalog, told, mechanism, epsilon, epoch)  # type: ignore[arg-type]
                 client = LocalClient(terms, Path(folder) / "state", randomness=stream)
                 message = client.report(own).as_json()
-                steps.append({"epoch": epoch, "own": columns(own), "message": brief(message)})
+                steps.append(
+                    {"epoch": epoch, "own": columns(own, catalog), "message": brief(message)}
+                )
                 own = own_of(items, count // 2, told, rng)
             spent = client.spent
         cases.append(
@@ -233,37 +245,62 @@ def histories(items: int, scale: Scale, rng: np.random.Generator) -> list[dict[s
     fewer = {name: everything[name] for name in names[6 : count - 2]}
     changed = {name: scale.lo + scale.hi - value for name, value in fewer.items()}
     most = everything | own_of(items, count, scale, rng)
-    return [first, first, more, fewer, changed, most, most]
+    return [first, first, more, fewer, changed, most, most, most, most]
+
+
+def announced(number: int) -> list[open_.Collection]:
+    """The first, its next epoch, one on another catalogue, one that asks for more items."""
+    items, scale, public, _ = OPEN[number]
+    terms = open_.Collection(catalog_of(items), Scale.parse(scale), **public)
+    other = catalog_of(items, items // 3)
+    return [
+        terms,
+        replace(terms, epoch=1),
+        replace(terms, catalog=other, epoch=1),
+        replace(terms, least=items * 3 // 4, epoch=2),
+    ]
+
+
+_WHICH = (0, 0, 0, 0, 0, 0, 1, 2, 3)
+"""Of `announced`, a number for each of the `histories`: fakes stay, and some come late."""
 
 
 def make_open() -> list[dict[str, Any]]:
     rng, cases = np.random.default_rng(8), []
     for number, (items, scale, public, private) in enumerate(OPEN):
-        catalog, told = catalog_of(items), Scale.parse(scale)
-        options = dict(private)
+        collections, options = announced(number), dict(private)
         if public.get("fakes") == "popular":
             options["popularity"] = np.arange(items, dtype=np.float64) % 17
         stream, steps = Stream(f"open {number}"), []
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "state"
-            for at, own in enumerate(histories(items, told, rng)):
-                # The last step is another epoch of the same collection: the fakes stay.
-                terms = open_.Collection(catalog, told, **public, epoch=int(at == 6))
+            for which, own in zip(_WHICH, histories(items, Scale.parse(scale), rng), strict=True):
+                terms = collections[which]
                 client = OpenClient(terms, path, randomness=stream, **options)
-                message = client.report(own).as_json()
-                steps.append({"own": columns(own), "epoch": terms.epoch, "message": brief(message)})
+                steps.append(
+                    {"first": int(terms.catalog.ids[0]), "terms": which}
+                    | {"own": columns(own, terms.catalog)}
+                    | {"message": brief(client.report(own).as_json())}
+                )
             state = json.loads(path.read_text("utf-8"))["state"] if path.exists() else {}
             standing = client.standing()
-        shared = state.get(f"{catalog.digest()} {scale}", {})
+        first = collections[0].as_json()
+        changes = [
+            {name: told for name, told in terms.as_json().items() if told != first[name]}
+            for terms in collections
+        ]
         cases.append(
-            {"items": items, "collection": terms.as_json(), "options": private, "steps": steps}
-            | {"sentences": standing.sentences(), "shared": brief(shared)}
+            {"items": items, "collection": first, "changes": changes}
+            | {"options": private, "steps": steps, "sentences": standing.sentences()}
+            | {"obfuscation": brief(state.get("obfuscation", {}))}
+            | {"answers": state.get("answers", {})}
         )
     return cases
 
 
 def make() -> dict[str, list[dict[str, Any]]]:
-    return {**make_laws(), "counts": make_counts(), "local": make_local(), "open": make_open()}
+    laws = {**make_laws(), "below": make_below(), "counts": make_counts()}
+    return {**laws, "local": make_local(), "open": make_open()}
 
 
 def main() -> None:

@@ -6,16 +6,18 @@ import { Random } from "../../web/js/random.js";
 
 export const sha256 = (text) => createHash("sha256").update(text).digest("hex");
 
-/** Items whose ids, and titles, are "0", "1", ... */
-export function catalogOf(items) {
-  const ids = Array.from({ length: items }, (_, i) => String(i));
+/** Items whose ids are "0", "1", ..., or from another number on, and the titles too if none are told. */
+export function catalogOf(items, first = 0, titles = undefined) {
+  const ids = Array.from({ length: items }, (_, i) => String(first + i));
+  const named = titles ?? ids;
   const sha = createHash("sha256").update("discreet catalogue 1\n");
-  for (const text of [...ids, ...ids]) {
+  for (const text of [...ids, ...named]) {
     const size = Buffer.alloc(8);
     size.writeBigUInt64BE(BigInt(text.length));
     sha.update(size).update(text);
   }
-  return { ids, digest: sha.digest("hex") };
+  const places = new Map([...named.entries(), ...ids.entries()].map(([i, name]) => [name, i]));
+  return { ids, titles: named, digest: sha.digest("hex"), find: (name) => places.get(name) };
 }
 
 /** What a server of local reports would announce. */
@@ -49,6 +51,15 @@ export const copy = (memory) => JSON.parse(JSON.stringify(memory));
 export function ownOf(ratings) {
   const items = Object.keys(ratings).map(Number).sort((one, other) => one - other);
   return { items: Int32Array.from(items), values: Float64Array.from(items, (item) => ratings[item]) };
+}
+
+/** These bytes and no others: nothing made with them is private. */
+export function fixedRandom(given) {
+  let at = 0;
+  return new Random((bytes) => {
+    if (at + bytes.length > given.length) throw new Error("the fixed bytes are used up");
+    bytes.set(given.subarray(at, (at += bytes.length)));
+  });
 }
 
 /** For clients that have no reason to draw. */

@@ -8,9 +8,10 @@ import test from "node:test";
 import { makeHash } from "../../web/js/cluster_hash.js";
 import * as local from "../../web/js/local_reports.js";
 import * as noise from "../../web/js/noise.js";
+import * as coins from "../../web/js/coins.js";
 import * as open from "../../web/js/open_clusters.js";
-import { fixedRandom } from "../../web/js/random.js";
-import { catalogOf } from "./_protocols.mjs";
+import { drawBelow } from "../../web/js/random.js";
+import { catalogOf, fixedRandom } from "./_protocols.mjs";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url), "utf8"));
 const golden = read("protocols.json");
@@ -49,10 +50,10 @@ function noiseScale({ reach, epsilon }) {
 
 test("chances to keep are Python's to the last bit, and ties are broken as there", () => {
   for (const { ways, exponent, bits, ties } of golden.keeps) {
-    const found = [64, 128, 320].map((count) => noise.keepThreshold(ways, exponent, count));
+    const found = [64, 128, 320].map((count) => coins.keepThreshold(ways, exponent, count));
     assert.deepEqual(found, bits.map(hex));
     const word = littleEndian([hex(bits[0]), 8]);
-    const flipped = ties.map((_, i) => noise.flipCoins(ways, exponent, 1, stream(`tie ${i}`, word))[0]);
+    const flipped = ties.map((_, i) => coins.flipCoins(ways, exponent, 1, stream(`tie ${i}`, word))[0]);
     assert.deepEqual(flipped, ties);
   }
 });
@@ -83,7 +84,7 @@ test("cells of the noise and refusals in them are Python's to the last bit", () 
 test("whole numbers below a bound refuse the words that Python refuses", () => {
   const high = littleEndian(...[0, 0, 0, 7, 0].map((word) => [word || 2n ** 64n - 1n, 8]));
   for (const { bound, drawn } of golden.below)
-    assert.deepEqual([...noise.drawBelow(bound, 4, stream("below", high))], drawn);
+    assert.deepEqual([...drawBelow(bound, 4, stream("below", high))], drawn);
 });
 
 test("how many items show is Python's number for every word, ties among them", () => {
@@ -126,18 +127,19 @@ test("local reports are Python's to the byte", async () => {
 
 test("uploads of open clusters are Python's to the byte, and so is what is remembered", async () => {
   for (const [number, told] of golden.open.entries()) {
-    const { items, collection, options, steps, sentences, shared } = told;
-    const [catalog, memory] = [catalogOf(items), {}];
+    const { items, collection, changes, options, steps, sentences, obfuscation, answers } = told;
+    const memory = {};
     const random = stream(`open ${number}`, undefined, 60_000);
     const { fake_percent: fakePercent, hash_only: hashOnly, ...others } = options;
     const popularity = Float64Array.from({ length: items }, (_, i) => i % 17);
     let client;
-    for (const { epoch, own, message } of steps) {
-      const terms = await open.readCollection({ ...collection, epoch }, catalog);
+    for (const { first, terms: which, own, message } of steps) {
+      const terms = await open.readCollection({ ...collection, ...changes[which] }, catalogOf(items, first));
       client = new open.OpenClient(terms, memory, { ...others, fakePercent, hashOnly, popularity, random });
-      assert.equal(brief(await client.report(ownOf(own))), message, `case ${number}`);
+      assert.equal(brief(await client.report(ownOf(own))), message, `case ${number}, ${steps.findIndex((step) => step.own === own)}`);
     }
     assert.deepEqual(client.standing().sentences(), sentences);
-    assert.equal(brief(memory[`${catalog.digest} ${collection.scale}`] ?? {}), shared);
+    assert.equal(brief(memory.obfuscation ?? {}), obfuscation);
+    assert.deepEqual(memory.answers ?? {}, answers);
   }
 });

@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { flipCoins } from "../../web/js/coins.js";
 import { drawReport, readCollection, readReport } from "../../web/js/local_reports.js";
-import { drawBelow, drawBinomial, drawNoise, drawPlaces, flipCoins } from "../../web/js/noise.js";
+import { drawBinomial, drawNoise, drawPlaces } from "../../web/js/noise.js";
 import { choosePlaces, drawCodes } from "../../web/js/obfuscation.js";
 import { OpenClient, readCollection as readOpen } from "../../web/js/open_clusters.js";
-import { systemRandom } from "../../web/js/random.js";
+import { drawBelow, systemRandom } from "../../web/js/random.js";
 import { announceLocal, announceOpen, catalogOf } from "./_protocols.mjs";
 
 const random = systemRandom();

@@ -5,8 +5,8 @@ import test from "node:test";
 
 import { LocalClient, readCollection as readLocal, readReport } from "../../web/js/local_reports.js";
 import { ontoScale, readScale, toBase64 } from "../../web/js/protocol.js";
-import { fixedRandom, systemRandom } from "../../web/js/random.js";
-import { announceLocal, catalogOf, copy, never, ownOf } from "./_protocols.mjs";
+import { systemRandom } from "../../web/js/random.js";
+import { announceLocal, catalogOf, copy, fixedRandom, never, ownOf } from "./_protocols.mjs";
 
 const MECHANISMS = ["modified-laplace", "randomized-response"];
 const RATINGS = ownOf({ 0: 5, 7: 2 });
@@ -81,16 +81,20 @@ test("the running total goes over epochs and collections", async () => {
   assert.equal(back.report(ownOf({})).epoch, 2);
 });
 
-test("a limit refuses before anything is drawn", async () => {
+test("a limit is remembered, and refuses before anything is drawn", async () => {
   const memory = {};
   new LocalClient(await local(40), memory, { limit: 1 }).report(RATINGS);
   const before = copy(memory);
-  const greedy = new LocalClient(await local(40, { epoch: 2 }), memory, { limit: 1.5, random: never });
-  assert.throws(() => greedy.report(RATINGS), /epsilon to 2, past your limit of 1.5/);
-  assert.deepEqual(memory, before);
+  const next = await local(40, { epoch: 2 });
+  const greedy = (options) => new LocalClient(next, memory, { ...options, random: never });
+  for (const options of [{}, { limit: 1.5 }, {}])
+    assert.throws(() => greedy(options).report(RATINGS), /epsilon of all to 2, past your limit of 1(\.5)?; nothing was drawn or sent/);
+  assert.deepEqual(memory, { ...before, limit: 1.5 });
   // What was answered is repeated all the same.
   assert.equal(new LocalClient(await local(40), memory, { limit: 0.5 }).report(RATINGS).epoch, 1);
-  assert.throws(() => new LocalClient(greedy.collection, {}, { limit: NaN }), /limit/);
+  for (const limit of [NaN, -1, "x"]) assert.throws(() => greedy({ limit }), /limit/);
+  assert.equal(new LocalClient(next, memory, { limit: null }).report(RATINGS).epoch, 2);
+  assert.throws(() => new LocalClient(next, { ...memory, reports: {}, limit: "x" }).report(RATINGS), /limit is damaged/);
 });
 
 test("whether a report is made does not depend on the ratings", async () => {

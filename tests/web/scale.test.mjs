@@ -26,6 +26,8 @@ test("what is no scale is refused", () => {
     [{ lo: 5, hi: 1, step: 1 }, /lo < hi/],
     [{ lo: "1", hi: 5, step: 1 }, /lo < hi/],
     [{ lo: 1, hi: Infinity, step: 1 }, /lo < hi/],
+    [{ lo: 1e9, hi: 1e9 + 1, step: 0.5 }, /narrow/],
+    [{ lo: 1e12, hi: 1e12 + 1, step: null }, /narrow/],
     [{ lo: 1, hi: 5, step: 0 }, /step/],
     [{ lo: 1, hi: 5, step: -1 }, /step/],
     [{ lo: 1, hi: 5, step: 0.3 }, /step/],

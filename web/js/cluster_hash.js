@@ -1,7 +1,7 @@
 /** The public hash that puts people of like taste into one bucket; specified in docs/protocols.md. */
 import { sha256 } from "./release.js";
 
-// Z of the specification by m - 2: no component of a vector is larger than that.
+// Z of the specification by m - 2: no component of a vector is larger.
 const LARGEST = [
   150, 150, 154, 187, 216, 242, 267, 289, 310, 330, 349, 367, 385, 401, 417, 433, 448, 463, 477, 491,
   504, 517, 530, 542, 555, 567, 579, 590, 601, 613, 624, 634, 645, 655, 666, 676, 686, 696, 705,
@@ -9,16 +9,11 @@ const LARGEST = [
 const ATTEMPTS = 64;
 
 const joined = (...parts) => new Uint8Array(parts.flatMap((part) => [...part]));
-const fromHex = (digest) => Uint8Array.from(digest.match(/../g), (byte) => parseInt(byte, 16));
-
-function bigEndian(...numbers) {
-  const view = new DataView(new ArrayBuffer(4 * numbers.length));
-  numbers.forEach((number, i) => view.setUint32(4 * i, number));
-  return new Uint8Array(view.buffer);
-}
+const fromHex = (digits) => Uint8Array.from(digits.match(/../g), (byte) => parseInt(byte, 16));
+const bigEndian = (number) => fromHex(number.toString(16).padStart(8, "0"));
 
 async function draw(seed, items, ...numbers) {
-  const secret = fromHex(await sha256(joined(seed, bigEndian(...numbers))));
+  const secret = fromHex(await sha256(joined(seed, ...numbers.map(bigEndian))));
   const key = await crypto.subtle.importKey("raw", secret, "AES-CTR", false, ["encrypt"]);
   const how = { name: "AES-CTR", counter: new Uint8Array(16), length: 128 };
   const stream = new Uint8Array(await crypto.subtle.encrypt(how, key, new Uint8Array(8 * items)));
@@ -35,8 +30,7 @@ function product(one, other) {
 
 /** A unit vector of what was drawn, orthogonal to earlier ones; null if it is refused. */
 function unitOf(x, earlier, bits, kind) {
-  const y = x.slice();
-  const orthogonal = kind === "orthogonal";
+  const [y, orthogonal] = [x.slice(), kind === "orthogonal"];
   for (const e of orthogonal ? earlier : []) {
     const t = product(y, e);
     for (let j = 0; j < y.length; j++) y[j] -= t * e[j];
@@ -69,10 +63,9 @@ async function vectorsOf(seed, items, bits, kind) {
 
 /**
  * @param {{digest: string, items: number, bits: number, kind?: string, beacon?: string}} of the
- *   catalogue's digest in hexadecimal digits and size, how many bits, `orthogonal` or `lsh`, the beacon
- * @returns {Promise<{bits: number, vectors: Int32Array[],
- *   value: (items: ArrayLike<number>, codes: ArrayLike<number>) => number}>} vectors in units of
- *   2^-24; `value` is the hash of one person, whose codes are on the scale's grid (scale.js, toGrid)
+ *   catalogue's digest and size, how many bits, `orthogonal` or `lsh`, the beacon
+ * @returns {Promise<{bits: number, vectors: Int32Array[], value: Function}>} vectors in units of 2^-24;
+ *   value(items, codes): the hash of one person, whose codes are on the scale's grid (scale.js, toGrid)
  */
 export async function makeHash({ digest, items, bits, kind = "orthogonal", beacon = "" }) {
   const whole = Number.isInteger(bits) && bits >= 1 && bits <= 16;

@@ -1,7 +1,8 @@
 /** Local reports at home: answers are drawn once an epoch, kept, and repeated. */
+import { flipCoins } from "./coins.js";
 import { drawBinomial, drawNoise, drawPlaces } from "./noise.js";
 import { checkFields, Client, fromBase64, ontoScale, readScale, show, toBase64 } from "./protocol.js";
-import { drawBelow, flipCoins } from "./random.js";
+import { drawBelow } from "./random.js";
 import { sha256 } from "./release.js";
 import { clamp, gridParts, roundHalfEven } from "./scale.js";
 
@@ -22,18 +23,10 @@ const RULES = {
 };
 
 /**
- * What everybody reports on, and how: `items` of them, ratings as integers from -reach to reach that
- * are `unit` apart on the scale with `mid` in the middle, a report's integers from least to largest.
- * @typedef {{digest: string, items: number, mechanism: string, epsilon: number, epoch: number,
- *   scale: import("./scale.js").Scale, reach: number, unit: number, mid: number, levels: number,
- *   least: number, largest: number, number: string}} Collection  epsilon is for each rating and epoch
- */
-
-/**
- * Read the announced JSON beside the catalogue it speaks of; it must not contradict itself.
- * @param {any} json
- * @param {{ids: ArrayLike<string>, digest: string}} catalog
- * @returns {Promise<Collection>}
+ * Read the announced JSON beside the catalogue it speaks of; it must not contradict itself. Ratings are
+ * integers from -reach to reach that are `unit` apart on the scale with `mid` in the middle, a report's
+ * integers from least to largest; epsilon is for each rating and epoch.
+ * @param {any} json @param {import("./release.js").Catalog} catalog
  */
 export async function readCollection(json, catalog) {
   checkFields(json, RULES);
@@ -88,11 +81,8 @@ function answersOf(collection, values, random) {
 }
 
 /**
- * Fresh answers for every item of the catalogue, without walking it: how many of those not rated show
- * is binomial, and then every set of places is as likely. Nothing is remembered: `LocalClient` does.
- * @param {Collection} collection
- * @param {{items: Int32Array, values: Float64Array}} own
- * @returns {object} the message
+ * A message with fresh answers for every item of the catalogue, without walking it: how many of those not
+ * rated show is binomial, and then every set of places is as likely. Nothing is remembered.
  */
 export function drawReport(collection, own, random) {
   const { scale, unit, mid, reach, least, largest } = collection;

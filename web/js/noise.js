@@ -1,5 +1,6 @@
-/** Noise and numbers of fakes whose law is exact, as random.js says; for local reports. */
-import { drawBelow, expNegative, firstBits, once, ratio, SLACK } from "./random.js";
+/** Noise and numbers of fakes whose law is exact, as coins.js says; for local reports. */
+import { expNegative, firstBits, once, ratio, SLACK } from "./coins.js";
+import { drawBelow } from "./random.js";
 
 const CHUNK = 1 << 15;
 

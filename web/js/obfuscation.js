@@ -3,162 +3,161 @@
  * tell the true from the made-up: what was sent stays as it was, whatever is rated later; each batch of
  * new ratings brings new fakes at the same ratio; a rating that is taken back stays as a fake.
  *
- * @typedef {Record<string, number[]>} History  by NAMES: items and codes beside them; met: fakes that were
- *   rated since; suppressed: rated, never sent; taken_back: fakes that were true once; late: fakes that
- *   came without a batch, which whoever saw both uploads can tell
- * @typedef {{fakes: string, percent: number, suppress: number, popularity: ArrayLike<number> | null,
- *   least: number, size: number, parts: number}} Terms  size: the catalogue's; parts: the largest code
+ * A history is a map from an item to what is known of it, by ITEMS: the code of a true or a made-up rating
+ * that was sent; met: the fake was rated since; suppressed: it is rated and never sent; taken_back: the fake
+ * was true once; late: it came without a batch, and whoever saw both uploads can tell.
  * @typedef {{items: number[], codes: number[]}} Coded
+ * @typedef {{terms: any, batch: number, hash: any, keepHash?: Function, random: any}} How  terms as
+ *   open_clusters.js makes them, hash from `makeHash`, keepHash of same_hash.js if terms ask for it
  */
 import { drawBelow } from "./random.js";
 import { clamp, roundHalfEven } from "./scale.js";
 
-const CODES = { true_codes: "true_items", fake_codes: "fake_items" };
-const NAMES = [...Object.entries(CODES).flatMap(([codes, items]) => [items, codes]), "met", "suppressed", "taken_back", "late"];
-const NOTHING = Object.fromEntries(NAMES.map((name) => [name, []]));
-const TRIES = 256;
+const CODES = { true_items: "true_codes", fake_items: "fake_codes" };
+const ITEMS = [...Object.keys(CODES), "met", "suppressed", "taken_back", "late"];
+const NAMES = ITEMS.flatMap((name) => (CODES[name] ? [name, CODES[name]] : [name]));
 
-const rising = (items) => [...new Set(items)].sort((one, other) => one - other);
-function without(items, others) {
-  const left = new Set(others);
-  return items.filter((item) => !left.has(item));
-}
+const rising = (items) => [...items].sort((one, other) => one - other);
 const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
-const mapOf = (items, codes) => new Map(items.map((item, i) => [item, codes[i]]));
-const trueOf = (history) => mapOf(history.true_items, history.true_codes);
-const fakesOf = (history) => mapOf(history.fake_items, history.fake_codes);
+const codeOf = (known) => known?.true_items ?? known?.fake_items;
 
-/** @returns {Coded} */
-function coded(ratings) {
-  const items = rising(ratings.keys());
-  return { items, codes: items.map((item) => ratings.get(item)) };
+/** Everything that looks rated. @returns {Coded} */
+function sentOf(history) {
+  const items = rising(history.keys()).filter((item) => codeOf(history.get(item)) !== undefined);
+  return { items, codes: items.map((item) => codeOf(history.get(item))) };
 }
 
-/** Everything that looks rated. */
-const sentOf = (history) => coded(new Map([...trueOf(history), ...fakesOf(history)]));
-
-/** The same of items by other numbers, `places[item]`, without those that have none. */
-function moved(history, places) {
-  const column = (name) =>
-    history[CODES[name] ?? name]
-      .map((item, i) => [places[item], name in CODES ? history[name][i] : places[item]])
-      .filter(([place]) => place >= 0)
-      .sort(([one], [other]) => one - other)
-      .map(([, told]) => told);
-  return Object.fromEntries(NAMES.map((name) => [name, column(name)]));
+/** A history from its columns, as memories keep them. */
+function fromColumns(columns) {
+  const history = new Map();
+  for (const name of ITEMS)
+    columns[name].forEach((item, i) =>
+      history.set(item, { ...history.get(item), [name]: columns[CODES[name]]?.[i] ?? true }),
+    );
+  return history;
 }
 
-function isUsable(turn, names, history) {
-  const wholes = (list, below) => list.every((one) => Number.isInteger(one) && one >= 0 && one < below);
+function toColumns(...histories) {
+  const columns = Object.fromEntries(NAMES.map((name) => [name, []]));
+  for (const history of histories)
+    for (const item of rising(history.keys()))
+      for (const [name, told] of Object.entries(history.get(item))) {
+        columns[name].push(item);
+        columns[CODES[name]]?.push(told);
+      }
+  return columns;
+}
+
+function isUsable(turn, names, columns) {
   const texts = (pair) => pair?.length === 2 && pair.every((text) => typeof text === "string");
-  return (
-    Number.isInteger(turn) && Array.isArray(names) && names.every(texts) &&
-    NAMES.every((name) => Array.isArray(history?.[name]) && wholes(history[name], name in CODES ? 256 : names.length)) &&
-    Object.entries(CODES).every(([codes, items]) => history[codes].length === history[items].length)
-  );
+  if (!Number.isInteger(turn) || !Array.isArray(names) || !names.every(texts)) return false;
+  const wholes = (list, below) =>
+    Array.isArray(list) && list.every((one) => Number.isInteger(one) && one >= 0 && one < below);
+  return ITEMS.every((name) => {
+    const [items, codes] = [columns?.[name], columns?.[CODES[name] ?? name]];
+    return wholes(items, names.length) && wholes(codes, CODES[name] ? 256 : Infinity) && items.length === codes.length;
+  });
 }
 
 /**
  * What a memory has of a catalogue's items: by their names, so that it outlives the catalogue. Fakes that
  * were drawn anew for another one would tell what is true.
- * @param {Record<string, any>} memory
- * @param {{listed: {ids: string[], titles: string[], find: Function}, spelling: string}} collection
- * @returns {{history: History, keep: (history: History) => object}} keep: what is remembered instead
+ * @returns {{turn: number, history: Map<number, any>, keep: Function}} keep(history, turn): what is to be
+ *   remembered instead
  * @throws {Error} It is damaged, of another scale, or an item that was sent is another one here.
  */
 function recall(memory, { listed, spelling }) {
-  const { turn = 0, names = [], history: whole = NOTHING, scale } = memory.obfuscation ?? {};
-  if (!isUsable(turn, names, whole)) throw new Error("the client's memory has no usable history of uploads");
+  const { turn = 0, names = [], scale, history: columns = turn ? null : toColumns() } = memory.obfuscation ?? {};
+  if (!isUsable(turn, names, columns)) throw new Error("the client's memory has no usable history of uploads");
   if (turn && scale !== spelling)
     throw new Error(`ratings were sent on the scale ${scale}; on ${spelling} the true ones could be told from the made-up ones`);
-  const sent = new Set([...whole.true_items, ...whole.fake_items]);
-  const places = names.map(([id, title], at) => {
-    const place = listed.find(id);
-    if (place === listed.find(title)) return place ?? -1;
+  const [whole, history, elsewhere, numbers] = [fromColumns(columns), new Map(), new Map(), []];
+  names.forEach(([id, title], at) => {
+    const [place, known] = [listed.find(id), whole.get(at)];
+    const isSame = place === listed.find(title);
     // What was not sent must not be known by this: it is left out in silence.
-    if (!sent.has(at)) return -1;
-    throw new Error(`'${title}' (${id}) was sent, and this catalogue has another item by its id or title`);
+    if (!isSame && codeOf(known) !== undefined)
+      throw new Error(`'${title}' (${id}) was sent, and this catalogue has another item by its id or title`);
+    const isHere = isSame && place !== undefined;
+    if (isHere) numbers[place] = at;
+    if (known) (isHere ? history : elsewhere).set(isHere ? place : at, known);
   });
-  const keep = (history) => {
-    const [numbers, all] = [[], [...names]];
-    places.forEach((place, at) => place >= 0 && (numbers[place] = at));
-    for (const item of rising([...history.true_items, ...history.fake_items, ...history.suppressed]))
+  const keep = (now, version) => {
+    const [all, here] = [[...names], new Map()];
+    for (const item of rising(now.keys())) {
       numbers[item] ??= all.push([listed.ids[item], listed.titles[item]]) - 1;
-    const elsewhere = moved(whole, places.map((place, at) => (place < 0 ? at : -1)));
-    const here = moved(history, numbers);
-    const both = NAMES.map((name) => [name, [...elsewhere[name], ...here[name]]]);
-    return { scale: spelling, names: all, history: Object.fromEntries(both), turn: turn + 1 };
+      here.set(numbers[item], now.get(item));
+    }
+    return { scale: spelling, names: all, history: toColumns(elsewhere, here), turn: version };
   };
-  return { history: moved(whole, places), keep };
+  return { turn, history, keep };
 }
 
 /**
  * What to send once these are the person's ratings: the same as before until a batch of them is new, or
  * more items are asked for.
  * @param {Record<string, any>} memory is not changed
- * @param {Coded} own @param {Terms} terms @param {number} batch
- * @param {{vectors: Int32Array[], value: Function}} hash from `makeHash`
+ * @param {Coded} own @param {How} how
  * @returns {{sent: Coded, kept: {turn: number}}} kept: to be remembered as memory.obfuscation
  */
-export function obfuscate(memory, collection, own, terms, batch, hash, random) {
-  const { history: before, keep } = recall(memory, collection);
-  const isFirst = !sentOf(before).items.length;
-  const news = without(own.items, [...before.true_items, ...before.met, ...before.suppressed]).length;
-  let history = before;
-  if (isFirst || news >= batch) {
-    const { joined, added } = advance(before, own, terms, random);
-    // By the batch, not by all there is: else every item that joins later would be a true one.
-    const wanted = Math.max(Math.ceil((added * terms.percent) / 100), isFirst ? lacks(joined, terms) : 0);
-    history = withFakes(joined, wanted, own, terms, hash, random);
-  }
-  const short = lacks(history, terms);
-  if (short) {
-    const filled = withFakes(history, short, own, terms, hash, random);
-    history = { ...filled, late: rising([...history.late, ...without(filled.fake_items, history.fake_items)]) };
-  }
-  return { sent: sentOf(history), kept: history === before ? memory.obfuscation : keep(history) };
+export function obfuscate(memory, collection, own, how) {
+  const { turn, history: before, keep } = recall(memory, collection);
+  const same = withoutGone(before, own);
+  const isKnown = ({ true_items: code, met, suppressed } = {}) => code !== undefined || met || suppressed;
+  const news = own.items.filter((item) => !isKnown(same.get(item)));
+  let history = same;
+  if (!sentOf(same).items.length || news.length >= how.batch) history = advance(same, own, how);
+  const short = lacks(history, how);
+  if (short > 0) history = withFakes(history, short, own, how, { late: true });
+  const kept = history === before ? memory.obfuscation : keep(history, turn + (history !== same));
+  return { sent: sentOf(history), kept };
 }
 
-/** How many more items have to look rated, as far as there are any left. */
-function lacks(history, { least, size }) {
-  const sent = history.true_items.length + history.fake_items.length;
-  return Math.max(Math.min(least, size) - sent, 0);
+/** How many more items have to look rated; there are as many. */
+const lacks = (history, { terms }) => terms.least - sentOf(history).items.length;
+
+/** What was taken back becomes a fake; what is sent stays the same. */
+function withoutGone(history, own) {
+  const rated = new Set(own.items);
+  const gone = [...history].filter(([item, known]) => !rated.has(item) && ("true_items" in known || known.met));
+  const fakes = gone.map(([item, { true_items: code, met, ...known }]) =>
+    [item, code === undefined ? known : { ...known, fake_items: code, taken_back: true }]);
+  return gone.length ? new Map([...history, ...fakes]) : history;
 }
 
-/** New ratings join; `added`: how many more are true of what looks rated. */
-function advance(then, own, { suppress }, random) {
-  const [now, kept, fakes] = [mapOf(own.items, own.codes), trueOf(then), fakesOf(then)];
-  const [gone, suppressed] = [without(then.true_items, own.items), new Set(then.suppressed)];
-  for (const item of gone) {
-    fakes.set(item, kept.get(item));
-    kept.delete(item);
+/** New ratings join, and new fakes with them. */
+function advance(then, own, how) {
+  const { terms, random } = how;
+  const [now, rated] = [new Map(), new Set(own.items)];
+  let newlyMet = 0;
+  for (const [item, { met, ...known }] of then) {
+    const meets = "fake_items" in known && !known.suppressed && rated.has(item);
+    now.set(item, meets ? { ...known, met: true } : known);
+    newlyMet += meets && !met;
   }
-  const met = own.items.filter((item) => fakes.has(item) && !suppressed.has(item));
-  const fresh = own.items.filter((item) => ![kept, fakes, suppressed].some((taken) => taken.has(item)));
-  const hidden = drawBelow(100, fresh.length, random).map((place) => place < suppress);
-  fresh.forEach((item, i) => (hidden[i] ? suppressed.add(item) : kept.set(item, now.get(item))));
-  const [shown, made] = [coded(kept), coded(fakes)];
-  const joined = {
-    ...{ true_items: shown.items, true_codes: shown.codes, fake_items: made.items, fake_codes: made.codes },
-    ...{ met, suppressed: rising(suppressed), taken_back: rising([...then.taken_back, ...gone]), late: then.late },
-  };
-  return { joined, added: fresh.length - sum(hidden) + without(met, then.met).length };
+  const fresh = [...own.items.keys()].filter((i) => !then.has(own.items[i]));
+  const hidden = drawBelow(100, fresh.length, random).map((place) => place < terms.suppress);
+  fresh.forEach((i, at) => now.set(own.items[i], hidden[at] ? { suppressed: true } : { true_items: own.codes[i] }));
+  // By the batch, not by all there is: else every item that joins later would be a true one. A fake that
+  // was met is one fake less.
+  const added = fresh.length - sum(hidden) + newlyMet;
+  const wanted = Math.ceil((added * terms.percent) / 100) + newlyMet;
+  const isFirst = !sentOf(then).items.length;
+  return withFakes(now, Math.max(wanted, isFirst ? lacks(now, how) : 0), own, how);
 }
 
 /** So many more fakes, on items that are not sent; fewer if none are left. */
-function withFakes(history, count, own, { fakes: kind, popularity, size, parts }, hash, random) {
-  const [sent, fakes] = [sentOf(history), fakesOf(history)];
+function withFakes(history, count, own, { terms, hash, keepHash, random }, marks = {}) {
+  const { fakes: kind, popularity, size, parts } = terms;
   const mean = own.codes.length ? sum(own.codes) / own.codes.length : parts / 2;
-  const taken = new Set(sent.items);
-  const free = [...Array(size).keys()].filter((item) => !taken.has(item));
+  const free = [...Array(size).keys()].filter((item) => codeOf(history.get(item)) === undefined);
   const places = choosePlaces(free, count, kind === "popular" && popularity, random);
   const drawn =
-    kind === "same-hash" && places.length
-      ? keepHash(hash, sent, places, hash.value(own.items, own.codes), mean, parts, random)
+    keepHash && places.length
+      ? keepHash(hash, sentOf(history), places, hash.value(own.items, own.codes), mean, parts, random)
       : drawCodes(kind, mean, parts, places.length, random);
-  places.forEach((item, i) => fakes.set(item, drawn[i]));
-  const { items, codes } = coded(fakes);
-  return { ...history, fake_items: items, fake_codes: codes };
+  const fakes = places.map((item, i) => [item, { ...history.get(item), fake_items: drawn[i], ...marks }]);
+  return new Map([...history, ...fakes]);
 }
 
 /** So many of some items, rising: all as likely, or in proportion to popularity. */
@@ -175,7 +174,7 @@ export function choosePlaces(candidates, count, popularity, random) {
 
 /** Made-up ratings for somebody whose mean code is `mean`. */
 export function drawCodes(kind, mean, parts, count, random) {
-  if (kind === "uniform") return Uint8Array.from(drawBelow(parts + 1, count, random));
+  if (kind === "uniform") return drawBelow(parts + 1, count, random);
   const [radii, turns] = [random.uniforms(count), random.uniforms(count)];
   return Uint8Array.from(radii, (radius, i) => {
     const normal = Math.sqrt(-2 * Math.log(radius)) * Math.cos(2 * Math.PI * turns[i]);
@@ -184,64 +183,30 @@ export function drawCodes(kind, mean, parts, count, random) {
 }
 
 /**
- * Codes of new fakes so that everything that is sent has a wanted hash: the first of many draws that
- * does, else the nearest one, moved by one level at a time, or as close as they come.
- */
-function keepHash({ vectors }, sent, places, wanted, mean, parts, random) {
-  const [m, n] = [places.length, sent.items.length + places.length];
-  const draws = drawCodes("around-mean", mean, parts, TRIES * m, random);
-  const columns = vectors.map((q) => places.map((item) => q[item]));
-  const old = vectors.map((q) => sum(sent.items.map((item, i) => q[item] * sent.codes[i])));
-  const plain = vectors.map((q, b) => sum(sent.items.map((item) => q[item])) + sum(columns[b]));
-  const made = (codes, products, total) => {
-    const margins = products.map((product, b) => n * product - total * plain[b]);
-    const off = sum(margins.map((margin, b) => Math.max((wanted >> b) & 1 ? -margin : margin + 1, 0)));
-    return { codes, products, total, off }; // off: how far on the wrong side of the hash's planes
-  };
-  const nearer = (one, other) => (other.off < one.off ? other : one);
-  const tries = Array.from({ length: TRIES }, (_, t) => {
-    const codes = draws.subarray(t * m, t * m + m);
-    const products = columns.map((column, b) => column.reduce((all, q, j) => all + q * codes[j], old[b]));
-    return made(codes, products, sum(codes) + sum(sent.codes));
-  });
-  let best = tries.reduce(nearer);
-  for (let last; best.off && best !== last; ) {
-    last = best;
-    for (const step of [1, -1])
-      for (let j = 0; j < m; j++) {
-        if (last.codes[j] === (step > 0 ? parts : 0)) continue;
-        const products = last.products.map((product, b) => product + step * columns[b][j]);
-        best = nearer(best, { ...made(last.codes, products, last.total + step), j, step });
-      }
-    if (best !== last) best.codes = last.codes.map((code, j) => (j === best.j ? code + best.step : code));
-  }
-  return best.codes;
-}
-
-/**
  * How the person stands, for their own eyes: how many items that look rated are (`true`), were once
  * (`takenBack`), never were (`fakes`) and can be told to be made up (`late`); rated ones that do not
  * (`suppressed`); the chance that an item was ever rated, by counting (`share`).
  */
 export function standingOf(memory, collection) {
-  const { true_items: sent, fake_items: made, met, suppressed, taken_back: back, late } = recall(memory, collection).history;
-  const hidden = without(suppressed, made).length; // one that a fake fell on is rated and looks it
-  const rated = sent.length + met.length + suppressed.length - hidden;
-  const [takenBack, known] = [without(back, met).length, without(late, met).length];
-  const total = sent.length + made.length;
-  const share = (rated + takenBack) / (total - known || 1);
-  const show = (number) => number.toLocaleString("en");
-  const stay = takenBack ? ` ${show(takenBack)} more were when they were sent, and stay.` : "";
-  const others = known
-    ? ` ${show(known)} of the others came by themselves, because more items were asked for, and can be told to be made up.`
-    : "";
+  const all = [...recall(memory, collection).history.values()];
+  const count = (fits) => all.filter(fits).length;
+  const suppressed = count((known) => known.suppressed && !("fake_items" in known));
+  const total = all.length - suppressed;
+  // A suppressed item that a fake fell on is rated and looks it.
+  const rated = count((known) => "true_items" in known || known.met || known.suppressed) - suppressed;
+  const takenBack = count((known) => known.taken_back && !known.met);
+  const late = count((known) => known.late && !known.met);
+  const share = (rated + takenBack) / (total - late || 1);
+  const said = (number) => number.toLocaleString("en");
+  const more = (number, text) => (number ? ` ${said(number)} ${text}` : "");
   const sentences = total
     ? [
         "This is plausible deniability, not differential privacy: your true ratings are in what was sent, among made-up ones.",
-        `Of ${show(total)} items that look rated, ${show(rated)} are.${stay}${others}`,
+        `Of ${said(total)} items that look rated, ${said(rated)} are.` +
+          more(takenBack, "more were when they were sent, and stay.") +
+          more(late, "of the others came by themselves, because more items were asked for, and can be told to be made up."),
         `By counting alone a guess that you rated one of them is right ${roundHalfEven(100 * share)}% of the time, and more often for popular items.`,
       ]
     : ["No obfuscated ratings were sent."];
-  const fakes = total - rated - takenBack;
-  return { true: rated, takenBack, fakes, suppressed: hidden, share, late: known, sentences };
+  return { true: rated, takenBack, fakes: total - rated - takenBack, suppressed, share, late, sentences };
 }

@@ -2,7 +2,7 @@
 import { makeHash } from "./cluster_hash.js";
 import { obfuscate, standingOf } from "./obfuscation.js";
 import { checkFields, Client, fromBase64, ontoScale, readScale, show, toBase64 } from "./protocol.js";
-import { drawBelow, flipCoins } from "./random.js";
+import { drawBelow } from "./random.js";
 import { sha256 } from "./release.js";
 import { fromGrid, gridParts, toGrid } from "./scale.js";
 
@@ -29,18 +29,11 @@ const RULES = {
 const [LEAST, LEAST_PERCENT] = [80, 50]; // whatever a collection asks for, as far as there are items
 
 /**
- * The public terms of a collection: the announced fields, and these.
- * @typedef {{digest: string, hashDigest: string, scale: import("./scale.js").Scale, spelling: string,
- *   parts: number, listed: any, clusterHash: () => ReturnType<typeof makeHash>} & Record<string, any>}
- *   Collection  hashDigest: of all that a hash value depends on besides the ratings; spelling: of the
- *   scale; parts: the largest code of a rating; listed: the catalogue; clusterHash: made when asked for
- */
-
-/**
  * Read the announced JSON beside the catalogue it speaks of.
- * @param {any} json
- * @param {import("./release.js").Catalog} catalog
- * @returns {Promise<Collection>}
+ * @param {any} json @param {import("./release.js").Catalog} catalog
+ * @returns {Promise<Record<string, any>>} the announced fields, and: digest; hashDigest, of all that a hash
+ *   value depends on besides the ratings; scale and its spelling; parts, the largest code of a rating;
+ *   listed, the catalogue; clusterHash(), made when it is first asked for
  */
 export async function readCollection(json, catalog) {
   checkFields(json, RULES);
@@ -53,12 +46,15 @@ export async function readCollection(json, catalog) {
     throw new Error("collection: a hash of what is sent needs no noise: anybody can compute it");
   const scale = readScale(json.scale);
   const text = JSON.stringify(json, Object.keys(RULES).sort());
-  let made;
-  const clusterHash = () => (made ??= makeHash({ digest: catalog.digest, items, bits, kind, beacon }));
-  const digest = await sha256(`discreet collection 1\n${text}`);
   const hashed = ["discreet hash of ratings 1", catalog.digest, json.scale, bits, kind, beacon];
-  const hashDigest = await sha256(hashed.join("\n"));
-  return { ...json, digest, hashDigest, scale, spelling: json.scale, parts: gridParts(scale), listed: catalog, clusterHash };
+  let made;
+  return {
+    ...json,
+    digest: await sha256(`discreet collection 1\n${text}`),
+    hashDigest: await sha256(hashed.join("\n")),
+    ...{ scale, spelling: json.scale, parts: gridParts(scale), listed: catalog },
+    clusterHash: () => (made ??= makeHash({ digest: catalog.digest, items, bits, kind, beacon })),
+  };
 }
 
 /**
@@ -74,21 +70,20 @@ export function readUpload(message, collection) {
 }
 
 /** The person's own terms: the collection's or stricter ones, and never below the floors. */
-function termsOf(collection, { fakes, fakePercent, suppressPercent, popularity = null, bare }) {
-  const kind = fakes ?? collection.fakes;
-  const floor = Math.max(collection.fake_percent, bare ? 0 : LEAST_PERCENT);
-  const [percent, suppress] = [fakePercent ?? floor, suppressPercent ?? collection.suppress_percent];
-  checkFields({ fakes: kind, fakePercent: percent, suppressPercent: suppress }, {
-    fakes: FAKES,
-    fakePercent: { from: floor, to: 1000 },
-    suppressPercent: { from: collection.suppress_percent, to: 90 },
-  }, "own terms");
+function termsOf(collection, { fakes = collection.fakes, fakePercent, suppressPercent, popularity = null }, bare) {
   const { items: size, parts } = collection;
+  const floors = [Math.max(collection.fake_percent, bare ? 0 : LEAST_PERCENT), collection.suppress_percent];
+  const [percent, suppress] = [fakePercent ?? floors[0], suppressPercent ?? floors[1]];
+  checkFields(
+    { fakes, fakePercent: percent, suppressPercent: suppress },
+    { fakes: FAKES, fakePercent: { from: floors[0], to: 1000 }, suppressPercent: { from: floors[1], to: 90 } },
+    "own terms",
+  );
   const known = popularity?.length === size && Array.from(popularity).every((one) => one >= 0 && one < Infinity);
-  if (kind === "popular" && !known)
+  if (fakes === "popular" && !known)
     throw new Error("popular fakes need the popularity of every item of the catalogue, 0 or above");
   const least = Math.max(collection.least, bare ? 0 : Math.min(LEAST, size));
-  return { fakes: kind, percent, suppress, popularity, least, size, parts };
+  return { fakes, percent, suppress, popularity, least, size, parts };
 }
 
 /**
@@ -99,13 +94,9 @@ export class OpenClient extends Client {
   #options;
 
   /**
-   * @param {Collection} collection
-   * @param {Record<string, any>} memory as `Client` has it
-   * @param {{fakes?: string, fakePercent?: number, suppressPercent?: number, batch?: number,
-   *   popularity?: ArrayLike<number>, reveal?: boolean, hashOnly?: boolean, limit?: number | null,
-   *   random?: import("./random.js").Random}} options stricter terms than the collection's; batch: how
-   *   many new ratings an upload waits for; popularity: a release's counts, which `popular` fakes need;
-   *   reveal: send all true ratings and say so; hashOnly: send no ratings
+   * As `Client`; further options are stricter terms than the collection's (fakes, fakePercent,
+   * suppressPercent); batch: how many new ratings an upload waits for; popularity: a release's counts,
+   * which `popular` fakes need; reveal: send all true ratings and say so; hashOnly: send no ratings.
    */
   constructor(collection, memory, options = {}) {
     super(collection, memory, options);
@@ -114,7 +105,7 @@ export class OpenClient extends Client {
     if (hashOnly && collection.hash_on === "obfuscated")
       throw new Error("this collection hashes what is sent; the hash alone is not taken");
     if (!(batch >= 1)) throw new Error("a batch is at least 1 change");
-    this.terms = termsOf(collection, { ...options, bare: reveal || hashOnly });
+    this.terms = termsOf(collection, options, reveal || hashOnly);
     this.#options = { reveal, hashOnly, batch };
   }
 
@@ -126,33 +117,37 @@ export class OpenClient extends Client {
    * @returns {Promise<object>} the message
    */
   async report(own) {
-    const { collection, terms, memory } = this;
+    const { collection, terms, memory, random } = this;
+    const { scale, digest, hash_on: hashOn, bit_epsilon_thousandths: isCovered } = collection;
     const { reveal, hashOnly, batch } = this.#options;
-    const hash = await collection.clusterHash(); // nothing waits below: two calls cannot both draw
-    const { items, values } = ontoScale(own, collection.scale, collection.items);
-    const rated = { items: [...items], codes: [...toGrid(collection.scale, values)] };
+    const hash = await collection.clusterHash();
+    const { keepHash } = terms.fakes === "same-hash" ? await import("./same_hash.js") : {};
+    const { flipCoins } = isCovered ? await import("./coins.js") : {};
+    // Nothing waits below: two calls cannot both draw.
+    const { items, values } = ontoScale(own, scale, collection.items);
+    const rated = { items: [...items], codes: [...toGrid(scale, values)] };
     // Under an epsilon, whether anything is rated must not show either.
-    if (!items.length && (reveal || !collection.bit_epsilon_thousandths))
+    if (!items.length && (reveal || !isCovered))
       throw new Error("there is nothing to report: none of the catalogue's items is rated");
     this._rememberLimit();
     const state = { ...memory };
-    let upload;
-    if (reveal || hashOnly) {
-      upload = this.#message(this.#reported(hash, rated, state), reveal ? "revealed" : "none", rated);
-    } else {
-      const { sent, kept } = obfuscate(memory, collection, rated, terms, batch, hash, this.random);
+    const message = (ratings, sent, hashed) => {
+      const value = this.#reported(hash.value(hashed.items, hashed.codes), state, flipCoins);
+      const head = { ...HEAD, collection: digest, hash: value, ratings };
+      if (hashOnly) return head;
+      return { ...head, items: toBase64(Int32Array.from(sent.items)), codes: toBase64(Uint8Array.from(sent.codes)) };
+    };
+    let made = memory.uploads?.[digest];
+    if (reveal || hashOnly) made = { upload: message(reveal ? "revealed" : "none", rated, rated) };
+    else {
+      const { sent, kept } = obfuscate(memory, collection, rated, { terms, batch, hash, keepHash, random });
       const { turn } = kept;
-      let made = memory.uploads?.[collection.digest];
-      if (made?.turn !== turn) {
-        const value = this.#reported(hash, collection.hash_on === "true" ? rated : sent, state);
-        made = { turn, upload: this.#message(value, "obfuscated", sent) };
-      }
-      ({ upload } = made);
-      readUpload(upload, collection);
-      Object.assign(state, { obfuscation: kept, uploads: { ...memory.uploads, [collection.digest]: made } });
+      if (made?.turn !== turn) made = { turn, upload: message("obfuscated", sent, hashOn === "true" ? rated : sent) };
+      readUpload(made.upload, collection);
+      Object.assign(state, { obfuscation: kept, uploads: { ...memory.uploads, [digest]: made } });
     }
     Object.assign(memory, state);
-    return upload;
+    return made.upload;
   }
 
   /** What `report` would add to the hash's epsilon: 0 if it is answered, or has none. */
@@ -162,8 +157,8 @@ export class OpenClient extends Client {
 
   /** As `standingOf` says, and what all answers about hashes have cost (`hashEpsilon`). */
   standing() {
-    const hashEpsilon = spentOn(this.memory);
     const { sentences, ...counts } = standingOf(this.memory, this.collection);
+    const hashEpsilon = spentOn(this.memory);
     if (hashEpsilon)
       sentences.push(`Your hash was reported with an epsilon of ${show(hashEpsilon)} in all; that covers the hash and not the ratings.`);
     return { ...counts, hashEpsilon, sentences: () => sentences };
@@ -180,26 +175,18 @@ export class OpenClient extends Client {
   }
 
   /** The hash value as it is, or the one answer that randomized response gave, for the whole epoch. */
-  #reported(hash, { items, codes }, state) {
+  #reported(value, state, flipCoins) {
     const { bits, bit_epsilon_thousandths: thousandths } = this.collection;
-    const value = hash.value(items, codes);
     if (!thousandths) return value;
-    const answers = { ...state.answers };
-    if (!answers[this.#question]) {
+    state.answers = { ...state.answers };
+    if (!state.answers[this.#question]) {
       this._checkLimit(spentOn(state), this.#epsilon);
       const kept = flipCoins(1, thousandths / 1000, bits, this.random);
       drawBelow(1, bits, this.random); // which of the one other symbol: as Python takes words
       const said = kept.reduce((all, keep, bit) => all ^ (keep ? 0 : 1 << bit), value);
-      answers[this.#question] = { value: said, epsilon: this.#epsilon };
+      state.answers[this.#question] = { value: said, epsilon: this.#epsilon };
     }
-    state.answers = answers;
-    return answers[this.#question].value;
-  }
-
-  #message(hash, ratings, { items, codes }) {
-    const head = { ...HEAD, collection: this.collection.digest, hash, ratings };
-    if (ratings === "none") return head;
-    return { ...head, items: toBase64(Int32Array.from(items)), codes: toBase64(Uint8Array.from(codes)) };
+    return state.answers[this.#question].value;
   }
 }
 

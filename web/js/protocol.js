@@ -1,12 +1,10 @@
-/** What both protocols' messages have in common: fields, base64, digests, the announced scale. */
+/** What both protocols have in common. */
 import { systemRandom } from "./random.js";
 import { checkScale, nearest } from "./scale.js";
 
 /**
  * Refuse terms that are not as the rules say: for each field a list of choices, {from, to} of a whole
  * number, the greatest length of a printable text, or null.
- * @param {any} json
- * @param {Record<string, any[] | {from: number, to: number} | number | null>} rules
  */
 export function checkFields(json, rules, kind = "collection") {
   if (json?.constructor !== Object) throw new Error(`${kind}: an object was expected`);
@@ -37,11 +35,7 @@ export function toBase64({ buffer, byteOffset, byteLength }) {
 
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
 
-/**
- * The scale that a collection announces: "1..5", "0.5..5/0.5" or "-10..10/continuous". Numbers of
- * ordinary size alone, since digests need Python's spelling of them.
- * @returns {import("./scale.js").Scale}
- */
+/** The scale that a collection announces; numbers of ordinary size, since digests need Python's spelling. */
 export function readScale(text) {
   const [, lo, hi, ending] = /^([-.\d]+)\.\.([-.\d]+?)(\/.*)?$/.exec(text) ?? [];
   const step = ending === "/continuous" ? null : Number(ending?.slice(1) ?? 1);
@@ -54,11 +48,7 @@ export function readScale(text) {
   return scale;
 }
 
-/**
- * A person's ratings of items in this catalogue, brought onto an announced scale. It never objects to
- * a rating: that would tell the server something.
- * @param {{items: ArrayLike<number>, values: ArrayLike<number>}} own items rising
- */
+/** Own ratings, brought onto an announced scale: to object to a rating would tell the server something. */
 export function ontoScale(own, scale, size) {
   const [items, values] = [Int32Array.from(own.items), Float64Array.from(own.values)];
   const rising = items.every((item, i) => item > (i ? items[i - 1] : -1) && item < size);
@@ -67,7 +57,7 @@ export function ontoScale(own, scale, size) {
   return { items, values: values.map((value) => nearest(scale, value)) };
 }
 
-/** A number for people, with at most so many digits. */
+/** A number for people. */
 export const show = (number, digits = 6) => Number(number.toPrecision(digits)).toLocaleString("en");
 
 /** One person's side of a collection: what every protocol has. */
@@ -77,9 +67,8 @@ export class Client {
    * @param {Record<string, any>} memory a plain object, {} at first, that `report` changes: the caller
    *   stores it BEFORE the message leaves the house, keeps it for good, and lets one tab at a time change
    *   it. It is laid out as the state of Python's client.
-   * @param {{limit?: number | null, random?: import("./random.js").Random}} options limit: the most
-   *   epsilon that everything together may cost; `report` remembers it, drawn or refused, until another
-   *   is told or null, which is none
+   * @param {{limit?: number | null, random?: any}} options limit: the most epsilon that everything together
+   *   may cost; `report` remembers it, drawn or refused, until it is told another or null, which is none
    */
   constructor(collection, memory, { limit, random = systemRandom() } = {}) {
     if (!(limit === null || (limit ?? 0) >= 0)) throw new Error("a limit is an epsilon from 0 on");
@@ -97,7 +86,7 @@ export class Client {
     if (!(limit >= 0)) throw new Error("the limit is damaged");
     if (after > limit * (1 + 1e-9))
       throw new Error(
-        `this report would take each rating's epsilon to ${show(after)}, past your limit of ${show(limit)}; ` +
+        `this report would take the epsilon of all to ${show(after)}, past your limit of ${show(limit)}; ` +
           "nothing was drawn or sent. The limit stays until you set another",
       );
   }

@@ -1,14 +1,8 @@
-/**
- * Where random bits come from, never Math.random, and coins and whole numbers made of them. Words are
- * little-endian, and taken in Python's order (src/discreet/privacy/noise).
- *
- * Laws are exact: a uniform number is known by its first bits, which are compared as a whole number with
- * the first bits of a threshold; where they are equal more are drawn. No float decides.
- */
+/** Where random bits come from, never Math.random. Words are little-endian, taken in Python's order. */
 export class Random {
   #fill;
 
-  /** @param {(bytes: Uint8Array) => void} fill overwrites bytes with random ones */
+  /** @param {(bytes: Uint8Array) => void} fill */
   constructor(fill) {
     this.#fill = fill;
   }
@@ -46,7 +40,7 @@ export const systemRandom = () =>
     for (let at = 0; at < bytes.length; at += 65536) crypto.getRandomValues(bytes.subarray(at, at + 65536));
   });
 
-/** Independent whole numbers, uniform from 0 to before `bound`, without a remainder's bias. */
+/** Independent whole numbers, uniform from 0 to before `bound`. */
 export function drawBelow(bound, count, random) {
   const size = BigInt(bound);
   const fair = (1n << 64n) - ((1n << 64n) % size); // words below hold every remainder as often
@@ -60,71 +54,4 @@ export function drawBelow(bound, count, random) {
     }
   }
   return Int32Array.from(words, (word) => Number(word % size));
-}
-
-/** A float as numerator and denominator, exactly. */
-export function ratio(x) {
-  let d = 1n;
-  for (; !Number.isInteger(x); x *= 2) d *= 2n;
-  return [BigInt(x), d];
-}
-
-/**
- * 2^p exp(-n/d), from 1 below to 1 above. n/d is below 2^10: at most 18 squarings double the error of
- * the series, below 2^12 of its last bits, and 64 further bits are carried.
- */
-export function expNegative(n, d, p) {
-  const bits = BigInt(p) + 64n;
-  const halvings = BigInt((n / d).toString(2).length + 8);
-  const y = (n << bits) / (d << halvings);
-  let sum = 1n << bits;
-  for (let term = sum, k = 1n; term; k++) {
-    term = ((term * y) >> bits) / k;
-    sum += k & 1n ? -term : term;
-  }
-  for (let i = 0n; i < halvings; i++) sum = (sum * sum) >> bits;
-  return sum >> 64n;
-}
-
-/** Above every error of an approximation, in its last bits. */
-export const SLACK = 1n << 24n;
-
-/** floor(2^bits x) for an irrational x, from `near(p)`, which is within SLACK of 2^p x. */
-export function firstBits(near, bits) {
-  for (let guard = 64; ; guard *= 2) {
-    const found = near(bits + guard);
-    const low = (found - SLACK) >> BigInt(guard);
-    if (low === (found + SLACK) >> BigInt(guard)) return low;
-  }
-}
-
-const cache = new Map();
-
-/** What was made by this name, at most a thousand things at a time. */
-export function once(name, make) {
-  if (!cache.has(name)) {
-    if (cache.size > 1000) cache.clear();
-    cache.set(name, make());
-  }
-  return cache.get(name);
-}
-
-/** The first bits of 1/(1 + ways e^-exponent), as a whole number. */
-export const keepThreshold = (ways, exponent, bits) =>
-  once(`keep ${ways} ${exponent} ${bits}`, () =>
-    firstBits((p) => {
-      const one = 1n << BigInt(p);
-      return (one * one) / (one + BigInt(ways) * expNegative(...ratio(exponent), p));
-    }, bits),
-  );
-
-/** Independent coins, true with probability 1/(1 + ways e^-exponent). */
-export function flipCoins(ways, exponent, count, random) {
-  return Array.from(random.words(count), (word) => {
-    for (let bits = 64; ; bits += 64) {
-      const threshold = keepThreshold(ways, exponent, bits);
-      if (word !== threshold) return word < threshold;
-      word = (word << 64n) | random.more();
-    }
-  });
 }

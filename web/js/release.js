@@ -1,22 +1,15 @@
-/**
- * A release file, read and checked as docs/file-format.md says: everything, every time.
- *
- * Memory: arrays are views of the buffer where they lie at a multiple of their element's size, as in
- * discreet's own files. Besides it a release takes its catalogue's texts and a table of their names.
- */
+/** A release file, read and checked as docs/file-format.md says: everything, every time. */
 import { checkScale } from "./scale.js";
 
-/** The newest file layout that this code reads. */
 export const FORMAT = 1;
 
 /**
- * @typedef {{data: Float32Array|Float64Array|Int32Array|Uint32Array|Uint8Array, shape: number[]}}
- *   Tensor  64-bit integers are handed out as Float64Array.
  * @typedef {{ids: string[], titles: string[], origin: string, digest: string,
  *   find: (name: string) => number|undefined}} Catalog  `find` takes an id or a title.
  * @typedef {{version: number, method: string, scale: import("./scale.js").Scale, guarantee: any,
- *   parameters: Record<string, any>, arrays: Record<string, Tensor>, catalog: Catalog,
- *   digest: string}} Release  The guarantee is as stated: its epsilons were not computed again.
+ *   parameters: any, arrays: Record<string, {data: any, shape: number[]}>, catalog: Catalog,
+ *   digest: string}} Release  The guarantee is as stated: its epsilons were not computed again. Arrays are
+ *   views of the buffer where they can be; 64-bit integers are handed out as Float64Array.
  */
 
 const TYPES = {
@@ -66,27 +59,28 @@ const utf8 = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * @param {ArrayBuffer} buffer The whole file.
- * @returns {Promise<Release>}
+ * @param {ArrayBuffer} buffer The whole file. @returns {Promise<Release>}
  * @throws {Error} One line that says why this is no release that can be used.
  */
 export async function readRelease(buffer) {
   const { metadata, tensors } = readContainer(buffer);
   const version = checkVersion(metadata);
-  const digest = await sha256(headerBytes(metadata));
-  need(metadata.digest === digest, "its header does not match its digest");
+  const { digest, ...others } = metadata;
+  const bytes = (name) => String.fromCharCode(...utf8.encode(name)); // by which names are ordered
+  const names = Object.keys(others).sort((one, other) => (bytes(one) < bytes(other) ? -1 : 1));
+  const entries = names.flatMap((name) => [name, others[name]]);
+  need(digest === (await sha256(withLengths("", entries, true))), "its header does not match its digest");
   await checkTensors(field(metadata, "tensors"), tensors);
-  const [scale, about, guarantee, parameters] = ["scale", "catalog", "guarantee", "parameters"].map(
-    (name) => field(metadata, name));
+  const [scale, about, guarantee, parameters] =
+    ["scale", "catalog", "guarantee", "parameters"].map((name) => field(metadata, name));
   attempt(() => checkScale(scale), "its scale is wrong");
   checkGuarantee(guarantee);
   const { method } = metadata;
   if (!Object.hasOwn(METHODS, method ?? "")) refuse(`is of an unknown method, '${method}'`);
   checkLayout(method, about.items, parameters, tensors);
   const catalog = await readCatalog(tensors, about);
-  const arrays = {};
-  for (const [name, { data, shape }] of Object.entries(tensors))
-    if (!name.startsWith("catalog_")) arrays[name] = { data, shape };
+  const kept = Object.entries(tensors).filter(([name]) => !name.startsWith("catalog_"));
+  const arrays = Object.fromEntries(kept.map(([name, { data, shape }]) => [name, { data, shape }]));
   Object.assign(scale, { step: 1, presence: false, ...scale });
   return { version, method, scale, guarantee, parameters, arrays, catalog, digest };
 }
@@ -95,9 +89,7 @@ function refuse(reason) {
   throw new Error(`the release ${reason}`);
 }
 
-function need(fine, reason) {
-  if (!fine) refuse(`is damaged: ${reason}`);
-}
+const need = (fine, reason) => fine || refuse(`is damaged: ${reason}`);
 
 function attempt(act, reason) {
   try {
@@ -107,7 +99,8 @@ function attempt(act, reason) {
   }
 }
 
-const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value) => value === Object(value) && !Array.isArray(value);
+const areTexts = (list) => Array.isArray(list) && list.every((text) => typeof text === "string");
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 
 /** SHA-256 of some bytes or a text, in hexadecimal digits. */
@@ -127,16 +120,13 @@ function readContainer(buffer) {
   const text = new Uint8Array(buffer, 8, begin - 8);
   const { __metadata__: metadata = {}, ...entries } = attempt(
     () => JSON.parse(strict.decode(text)), "its header cannot be read");
-  need(isObject(metadata) && Object.values(metadata).every((one) => typeof one === "string"),
-    "its header is not that of a safetensors file");
+  need(isObject(metadata) && areTexts(Object.values(metadata)), "its header is not that of a safetensors file");
   const tensors = Object.create(null);
   const places = Object.entries(entries).map(([name, entry]) => placeOf(name, entry));
   checkCoverage(places, size - begin);
   for (const { name, type, kind, shape, first, last } of places) {
-    const odd = (begin + first) % kind.BYTES_PER_ELEMENT;
-    const data = odd
-      ? new kind(buffer.slice(begin + first, begin + last))
-      : new kind(buffer, begin + first, (last - first) / kind.BYTES_PER_ELEMENT);
+    const [bytes, at] = [kind.BYTES_PER_ELEMENT, begin + first];
+    const data = at % bytes ? new kind(buffer.slice(at, begin + last)) : new kind(buffer, at, (last - first) / bytes);
     tensors[name] = { type, data, shape };
   }
   return { metadata, tensors };
@@ -152,7 +142,7 @@ function placeOf(name, entry) {
   return { name, type, kind, shape, first: offsets[0], last: offsets[1] };
 }
 
-/** Arrays follow each other without gaps and fill the data: nothing hides or is missing. */
+/** Arrays follow each other and fill the data: nothing hides or is missing. */
 function checkCoverage(places, size) {
   let expected = 0;
   for (const { first, last } of places.sort((a, b) => a.first - b.first || a.last - b.last)) {
@@ -171,32 +161,23 @@ function checkVersion({ discreet_release: version }) {
   return Number(version);
 }
 
-/** What the digest of a header is over: every other entry, in order of the names' bytes. */
-function headerBytes({ digest, ...others }) {
-  const entries = Object.entries(others).map((pair) => pair.map((text) => utf8.encode(text)));
-  entries.sort(([a], [b]) => {
-    const at = a.findIndex((byte, i) => byte !== b[i]);
-    return at < 0 ? a.length - b.length : a[at] - (b[at] ?? -1);
-  });
-  return withLengths("", entries.flat().map((bytes) => [bytes, [bytes.length]]), true);
-}
-
-/** A text, then texts from lists of [bytes end to end, ends], each after its length as 64 bits. */
-function withLengths(mark, lists, littleEndian) {
-  const begin = utf8.encode(mark);
-  const size = lists.reduce((sum, [bytes, ends]) => sum + 8 * ends.length + bytes.length, begin.length);
-  const out = new Uint8Array(size);
+/** A mark, then texts, each after its length as 64 bits. */
+function withLengths(mark, texts, littleEndian) {
+  const [begin, parts] = [utf8.encode(mark), texts.map((text) => utf8.encode(text))];
+  const out = new Uint8Array(parts.reduce((size, part) => size + 8 + part.length, begin.length));
   const view = new DataView(out.buffer);
   out.set(begin);
   let at = begin.length;
-  for (const [bytes, ends] of lists)
-    for (let i = 0, from = 0; i < ends.length; i++, at += 8) {
-      // A text of 4 GiB fits no buffer: the upper half of its length stays 0.
-      view.setUint32(littleEndian ? at : at + 4, ends[i] - from, littleEndian);
-      for (; from < ends[i]; from++, at++) out[at + 8] = bytes[from];
-    }
+  for (const part of parts) {
+    view.setBigUint64(at, BigInt(part.length), littleEndian);
+    out.set(part, at + 8);
+    at += 8 + part.length;
+  }
   return out;
 }
+
+/** What two parties compare: do they speak of the same items? */
+export const catalogDigest = (ids, titles) => sha256(withLengths("discreet catalogue 1\n", [...ids, ...titles], false));
 
 function field(metadata, name) {
   const value = attempt(() => JSON.parse(metadata[name]), `its ${name} cannot be read`);
@@ -207,8 +188,8 @@ function field(metadata, name) {
 /** The arrays are those that the metadata lists, to the byte. */
 async function checkTensors(stated, tensors) {
   const names = Object.keys(tensors);
-  const listed = names.length === Object.keys(stated).length && names.every((name) => stated[name]);
-  need(listed, "it does not hold the arrays that it lists");
+  need(names.length === Object.keys(stated).length && names.every((name) => stated[name]),
+    "it does not hold the arrays that it lists");
   await Promise.all(names.map(async (name) => {
     const tensor = tensors[name];
     const { dtype, shape, sha256: digest } = stated[name];
@@ -220,15 +201,14 @@ async function checkTensors(stated, tensors) {
 }
 
 function checkGuarantee({ unit, epsilon, delta, events, assumes, not_private: none, words }) {
-  const texts = (list) => Array.isArray(list) && list.every((text) => typeof text === "string");
-  const fine = ["rating", "user"].includes(unit) && [[words], assumes, none].every(texts);
+  const fine = ["rating", "user"].includes(unit) && [[words], assumes, none].every(areTexts);
   need(fine && Array.isArray(events) && Number.isFinite(delta) && delta >= 0 && delta < 1,
     "its guarantee has wrong fields");
   need(none.length ? epsilon === null : Number.isFinite(epsilon) && epsilon >= 0 && events.length,
     "its guarantee does not say what was spent");
 }
 
-/** Arrays and parameters are those of the method, with the right types, lengths and values. */
+/** Arrays and parameters are those of the method. */
 function checkLayout(method, items, parameters, tensors) {
   const [always, limits, together = {}, needs = []] = METHODS[method];
   const layout = { ...CATALOG, ...always };
@@ -269,14 +249,10 @@ function checkValues(name, data, least, below) {
 async function readCatalog(tensors, { items, origin, digest }) {
   need(items > 0, "its catalogue has no items");
   need(["given", "layout", "from-data"].includes(origin), "its catalogue does not say where it is from");
-  const lists = ["id", "title"].map((name) => {
-    const own = tensors[`catalog_${name}s`] ? name : "id";
-    return [tensors[`catalog_${own}s`].data, tensors[`catalog_${own}_ends`].data];
-  });
-  const ids = decodeTexts(...lists[0]);
-  const titles = lists[0][0] === lists[1][0] ? ids : decodeTexts(...lists[1]);
-  need(digest === (await sha256(withLengths("discreet catalogue 1\n", lists, false))),
-    "its catalogue does not match its digest");
+  const texts = (name) => decodeTexts(tensors[`catalog_${name}s`].data, tensors[`catalog_${name}_ends`].data);
+  const ids = texts("id");
+  const titles = tensors.catalog_titles ? texts("title") : ids;
+  need(digest === (await catalogDigest(ids, titles)), "its catalogue does not match its digest");
   const places = new Map(ids.map((id, i) => [id, i]));
   need(places.size === ids.length, "its catalogue lists an id twice");
   if (titles !== ids)
@@ -290,17 +266,16 @@ async function readCatalog(tensors, { items, origin, digest }) {
 /** Texts from their UTF-8 bytes end to end, and the byte after each one's last. */
 function decodeTexts(bytes, ends) {
   const whole = attempt(() => strict.decode(bytes), "its catalogue's texts are not UTF-8");
-  const texts = new Array(ends.length);
-  let at = 0;
-  let unit = 0;
-  for (let i = 0; i < ends.length; i++) {
+  const astray = "its catalogue's texts do not end where it says";
+  let [at, unit] = [0, 0];
+  const texts = Array.from(ends, (end) => {
     const begin = unit;
     // A character takes two of a string's units if it takes four bytes, else one.
-    for (; at < ends[i] && at < bytes.length; at++)
+    for (; at < end && at < bytes.length; at++)
       if ((bytes[at] & 0xc0) !== 0x80) unit += bytes[at] >= 0xf0 ? 2 : 1;
-    need(at === ends[i] && (bytes[at] & 0xc0) !== 0x80, "its catalogue's texts do not end where it says");
-    texts[i] = whole.slice(begin, unit);
-  }
-  need(at === bytes.length, "its catalogue's texts do not end where it says");
+    need(at === end && (bytes[at] & 0xc0) !== 0x80, astray);
+    return whole.slice(begin, unit);
+  });
+  need(at === bytes.length, astray);
   return texts;
 }

@@ -1,16 +1,13 @@
 /**
  * The scale that ratings live on, and the grid that the protocols round them to.
- * @typedef {{lo: number, hi: number, step: number|null, presence: boolean}} Scale  `step` is null
- *   on a continuous scale; with `presence` records say only that they are there, each with value 1.
+ * @typedef {{lo: number, hi: number, step: number|null, presence: boolean}} Scale  `step` is null on a
+ *   continuous scale; with `presence` records say only that they are there, each with value 1
  */
 
 /** Parts of the grid of a continuous scale; a stepped one has at most as many. */
 export const GRID = 255;
 
-/**
- * Refuse what is no scale.
- * @throws {Error} One line that says why.
- */
+/** Refuse what is no scale. @throws {Error} One line that says why. */
 export function checkScale({ lo, hi, step = 1, presence = false, ...others }) {
   if (Object.keys(others).length) throw new Error("a scale has lo, hi, step and presence alone");
   if (!Number.isFinite(lo) || !Number.isFinite(hi) || !Number.isFinite(hi - lo) || lo >= hi)
@@ -31,44 +28,26 @@ export function checkScale({ lo, hi, step = 1, presence = false, ...others }) {
 export const clamp = (number, least, most) => Math.min(Math.max(number, least), most);
 
 /** The largest code of the grid. */
-export function gridParts({ lo, hi, step }) {
-  return step === null ? GRID : Math.round((hi - lo) / step);
-}
+export const gridParts = ({ lo, hi, step }) => (step === null ? GRID : Math.round((hi - lo) / step));
 
-/**
- * Ratings as codes from 0 to `gridParts`.
- * @param {Scale} scale
- * @param {ArrayLike<number>} values
- */
+/** Ratings as codes from 0 to `gridParts`. */
 export function toGrid(scale, values) {
   const { lo, hi } = scale;
   const parts = gridParts(scale);
-  const code = (value) => Math.floor(((value - lo) * parts) / (hi - lo) + 0.5);
-  return Uint8Array.from(values, (value) => clamp(code(value), 0, parts));
+  return Uint8Array.from(values, (value) => clamp(Math.floor(((value - lo) * parts) / (hi - lo) + 0.5), 0, parts));
 }
 
-/**
- * The ratings that codes stand for.
- * @param {Scale} scale
- * @param {ArrayLike<number>} codes
- */
+/** The ratings that codes stand for. */
 export function fromGrid(scale, codes) {
   const { lo, hi } = scale;
   const parts = gridParts(scale);
   return Float64Array.from(codes, (code) => lo + ((hi - lo) * code) / parts);
 }
 
-/**
- * The ratings that a person can give, in rising order: one star each. Of presence just 1; null on a
- * continuous scale.
- * @param {Scale} scale
- * @returns {number[]|null}
- */
+/** The ratings that a person can give, rising: one star each; null on a continuous scale. */
 export function levels(scale) {
   if (scale.step === null) return null;
-  const parts = gridParts(scale);
-  const all = [...fromGrid(scale, Array.from({ length: parts }, (_, code) => code)), scale.hi];
-  return scale.presence ? [scale.hi] : all;
+  return scale.presence ? [scale.hi] : [...fromGrid(scale, Array(gridParts(scale)).keys()), scale.hi];
 }
 
 /** Whether a number is a rating of this scale. */
@@ -91,7 +70,6 @@ export function nearest(scale, value) {
 
 /** Rounding as numpy does it: halves go to the even neighbour. */
 export function roundHalfEven(number) {
-  const down = Math.floor(number);
-  const rest = number - down;
+  const [down, rest] = [Math.floor(number), number - Math.floor(number)];
   return rest < 0.5 || (rest === 0.5 && down % 2 === 0) ? down : down + 1;
 }

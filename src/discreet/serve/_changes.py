@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from discreet.serve._tables import VERSION, about, claims, people, reports
+from discreet.serve._tables import VERSION, about, claims, collections, people, reports
 
 
 class Claim(Protocol):
@@ -23,6 +23,10 @@ class Claim(Protocol):
     A slot has one report in a collection: whoever says something about it, with whichever
     capability, takes the place of who did before.
     """
+
+    @property
+    def scope(self) -> str:
+        """Where it may be said once, as a digest: it outlives a change of the other terms."""
 
     @property
     def slot(self) -> int:
@@ -141,8 +145,11 @@ def _claimed(connection: Connection, changes: Iterable[Change]) -> dict[_Key, tu
     first: dict[_Key, Claim] = {}
     for each in changes:
         if isinstance(each, Put) and each.claim is not None:
-            first.setdefault((each.collection, each.claim.slot), each.claim)
+            first.setdefault((each.claim.scope, each.claim.slot), each.claim)
     found = {}
+    for scope in sorted({scope for scope, _ in first}):
+        # Claims refer to what is known; the scope's parameters are in every collection of it.
+        connection.execute(insert_once(connection, collections), {"digest": scope, "content": "{}"})
     for key in sorted(first):
         row = dict(zip(("collection", "slot"), key, strict=True))
         row |= {"stop": first[key].stop, "mark": first[key].mark}
@@ -177,11 +184,12 @@ class _Group:
             return True
         person = self._persons[change.digest]
         if isinstance(change, Put) and change.claim is not None:
-            key = change.collection, change.claim.slot
-            if not change.claim.follows(*self._claimed[key], self._stored(person, key[0])):
+            claim, key = change.claim, (change.collection, change.claim.slot)
+            said = claim.scope, claim.slot
+            if not claim.follows(*self._claimed[said], self._stored(person)):
                 return None
-            self._claimed[key] = change.claim.stop, change.claim.mark
-            self._said[key] = change.claim
+            self._claimed[said] = claim.stop, claim.mark
+            self._said[said] = claim
             self._evict(key)
             self._holders[key] = person
         self._last[person] = change
@@ -207,13 +215,13 @@ class _Group:
             self._connection.execute(put, rows)
         self._remove(people, {p for p, each in self._last.items() if isinstance(each, Forget)})
 
-    def _stored(self, person: int, collection: str) -> bytes | None:
-        """What the person has sent so far under a collection."""
+    def _stored(self, person: int) -> bytes | None:
+        """What the person has sent so far."""
         if person in self._last:
             last = self._last[person]
-            return last.content if isinstance(last, Put) and last.collection == collection else None
+            return last.content if isinstance(last, Put) else None
         asked = select(reports.c.content).where(reports.c.person == person)
-        stored = self._connection.execute(asked.where(reports.c.collection == collection)).scalar()
+        stored = self._connection.execute(asked).scalar()
         return None if stored is None else bytes(stored)
 
     def _evict(self, key: _Key) -> None:

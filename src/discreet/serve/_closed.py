@@ -53,12 +53,12 @@ class Tagged:
     Args:
         upload: They.
         gone: The slots of those who left; a client tags them no more.
-        key: The server's, for digests.
+        scope: A digest of the authority, the hash and the epoch.
     """
 
     upload: TagUpload
     gone: npt.NDArray[np.uint32]
-    key: bytes
+    scope: str
 
     @property
     def slot(self) -> int:
@@ -85,7 +85,10 @@ class Tagged:
             return False
         if self._mark(tags) == mark:
             return True
-        earlier = Report.tags_in(json.loads(stored)) if stored is not None else None
+        try:
+            earlier = None if stored is None else Report.tags_in(json.loads(stored))
+        except InputError:
+            earlier = None  # a message of another protocol
         if earlier is None or (earlier.slot, earlier.stop) != (self.slot, stop):
             return False
         differ = (earlier.words() != self.upload.words()[:stop]).any(axis=1)
@@ -93,7 +96,8 @@ class Tagged:
         return self._mark(earlier.tags) == mark and not differ.any()
 
     def _mark(self, tags: bytes) -> bytes:
-        state = hashlib.blake2b(tags, digest_size=32, key=self.key, person=b"discreet claim")
+        # Tags cannot be guessed, so their digest needs no secret.
+        state = hashlib.blake2b(tags, digest_size=32, person=b"discreet claim")
         return state.digest()
 
 
@@ -182,6 +186,12 @@ class ClosedCollector:
         return parameters_digest(self.kind, self.document)
 
     @property
+    def _scope(self) -> str:
+        told = self.collection
+        parts = (told.authority, told.hash_digest, told.epoch.to_bytes(8, "little"))
+        return hashlib.sha256(b"discreet tags are said once\n" + b"".join(parts)).hexdigest()
+
+    @property
     def largest(self) -> int:
         """The most bytes that an upload's JSON may take: tags and ratings in base64."""
         ratings = _BYTES_PER_ITEM * len(self._terms.catalog)
@@ -218,7 +228,7 @@ class ClosedCollector:
         read = read_report(self.collection, upload)
         checking = self._checking
         checking.check(read.tags)
-        return Tagged(read.tags, checking.directory.gone, self._private)
+        return Tagged(read.tags, checking.directory.gone, self._scope)
 
     def later_epoch(self, epoch: int) -> str:
         """The directory has it."""

@@ -74,6 +74,8 @@ claims = Table(
 )
 """What a protocol lets be said once: for a slot how far it was said, and a digest of it.
 
+`collection` is the scope in which it may be said once, which several collections can share.
+
 It stays when what was sent is deleted, so that nobody says another thing by deleting the first.
 """
 

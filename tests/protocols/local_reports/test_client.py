@@ -76,7 +76,7 @@ def test_a_limit_is_not_passed(tmp_path: Path) -> None:
     LocalClient(make_collection(40), state, limit=1.0).report(_RATINGS)
     greedy = LocalClient(make_collection(40, epoch=2), state, limit=1.5)
     assert not greedy.is_within_limit
-    with pytest.raises(InputError, match=r"epsilon to 2, past your limit of 1.5"):
+    with pytest.raises(InputError, match=r"epsilon of all to 2, past your limit of 1\.5"):
         greedy.report(_RATINGS)
     assert greedy.spent.reports == 1
     assert LocalClient(make_collection(40), state, limit=1.0).report({}).epoch == 1

@@ -121,7 +121,27 @@ def test_a_suppressed_item_that_is_renamed_is_not_told_by_a_refusal() -> None:
     assert sent(other, {k: v for k, v in RATED.items() if k != hidden[0]}, state) == first
 
 
-@pytest.mark.parametrize("damage", [{"names": [[1]]}, {"turn": "x"}, {"history": {}}, {"names": 5}])
+def test_a_fake_that_was_met_and_is_rated_no_more_is_a_fake_again() -> None:
+    state: dict[str, Any] = {}
+    public = terms(catalog(range(200)))
+    first = sent(public, RATED, state)
+    fakes = sorted(first - RATED.keys())[:6]
+    sent(public, RATED | dict.fromkeys(fakes, 2), state)
+    assert standing(public, state).true == len(RATED) + 6
+    sent(public, RATED, state)
+    assert standing(public, state).true == len(RATED)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"names": [[1]]},
+        {"turn": "x"},
+        {"history": {}},
+        {"names": 5},
+        {"names": []},
+    ],
+)
 def test_a_damaged_memory_is_refused(damage: dict[str, Any], tmp_path: Path) -> None:
     state: dict[str, Any] = {}
     public = terms(catalog(range(200)))

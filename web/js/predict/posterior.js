@@ -1,8 +1,8 @@
-/** The posterior mean under the release's model: predictors `posterior` and `svd`, one formula. */
+/** Predictors `posterior` and `svd`, one formula. */
 import { dot, factorize, ModelPredictor, solve } from "./model.js";
 
 /**
- * With f_j = [sqrt(user_variance), F_j] and s_j the noise of item j, tastes t solve
+ * The posterior mean under the release's model. With f_j = [sqrt(user_variance), F_j] and s_j the noise of item j, tastes t solve
  * (I + sum f_j f_j^T / s_j) t = sum f_j x_j / s_j, and item i's score is G + M_i + f_i t.
  */
 export class PosteriorPredictor extends ModelPredictor {
@@ -40,8 +40,7 @@ export class PosteriorPredictor extends ModelPredictor {
   /** The factorized system of a person, and its right-hand side. */
   _system(own) {
     const size = this.rank + 1;
-    const A = new Float64Array(size * size);
-    const b = new Float64Array(size);
+    const [A, b] = [new Float64Array(size * size), new Float64Array(size)];
     for (let p = 0; p < size; p++) A[p * size + p] = 1;
     this.residuals(own).forEach((x, j) => {
       const row = this._row(own.items[j]);

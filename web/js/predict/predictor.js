@@ -1,65 +1,47 @@
-/** What every predictor can do: score, predict, recommend, explain. */
-
 /**
- * @typedef {{items: Int32Array, values: Float64Array}} Own  One person's ratings: catalogue indices
- *   in rising order, and the ratings beside them.
- * @typedef {{title: string, index: number, amount: number}} Reason  An own rating, and by how much it
- *   raises a score (of presence, the logarithm of a chance).
- * @typedef {{index: number, id: string, title: string, score: number, because: Reason[]}}
- *   Recommendation  Its score is not cut to the scale; of presence it is a chance.
+ * What every predictor can do: score, predict, recommend, explain.
+ * @typedef {{items: Int32Array, values: Float64Array}} Own  catalogue indices in rising order, and the
+ *   ratings beside them
+ * @typedef {{index: number, id: string, title: string, score: number,
+ *   because: {title: string, index: number, amount: number}[]}} Recommendation  its score is not cut to the
+ *   scale, of presence it is a chance; because: own ratings and by how much they raise the score
  */
 
 const REASONS = 3;
 
 /**
- * Predictions from a release and own ratings, which stay where they are.
- *
  * A kind of predictor has `_level(item)`, the score for somebody unknown, and `_explain(own)`: a
  * function from an item to what each own rating adds to its score, in one list used again each time.
  */
 export class Predictor {
-  /** @param {import("../release.js").Release} release @param {string} name */
   constructor(release, name) {
-    this.release = release;
-    this.name = name;
-    this.size = release.catalog.ids.length;
-    this._room = new Float32Array(this.size);
+    const size = release.catalog.ids.length;
+    Object.assign(this, { release, name, size, _room: new Float32Array(size) });
   }
 
   static async make(release, name) {
     return new this(release, name);
   }
 
-  /**
-   * What lists are ordered by: expected ratings of all items, not cut; of presence, logarithms.
-   * @param {Own} own
-   * @param {Float32Array} [out] Where to put them, if a list is there already.
-   */
+  /** What lists are ordered by: expected ratings of all items, not cut; of presence, logarithms. */
   scores(own, out = new Float32Array(this.size)) {
     this._check(own);
     this._fill(own, null, out);
     return out;
   }
 
-  /**
-   * Expected ratings, cut to the scale; of presence, how likely it is that the person has the item.
-   * @param {Own} own
-   * @param {ArrayLike<number>} [items] Catalogue indices; all items if absent.
-   */
+  /** Expected ratings of some items or all, cut to the scale; of presence, how likely the person has each. */
   predict(own, items) {
     this._check(own, items);
-    const out = new Float64Array(items ? items.length : this.size);
+    const out = new Float64Array(items?.length ?? this.size);
     this._fill(own, items, out);
     const { lo, hi, presence } = this.release.scale;
     return out.map((score) => (presence ? chance(score) : Math.min(Math.max(score, lo), hi)));
   }
 
   /**
-   * The items with the highest scores among those not rated yet, the best first; among equals the
-   * first in the catalogue.
-   * @param {Own} own
-   * @param {number} [n] How many, at most.
-   * @returns {Recommendation[]}
+   * The n items with the highest scores among those not rated yet, the best first; among equals the first
+   * in the catalogue. @param {Own} own @returns {Recommendation[]}
    */
   recommend(own, n = 10) {
     if (!(n >= 0)) throw new Error("n is how many items to recommend");
@@ -70,22 +52,13 @@ export class Predictor {
     return Array.from(highest(scores, own.items, n), (index) => {
       const moved = explain(index);
       const most = highest(moved, [], REASONS).filter((j) => moved[j] > 0);
-      return {
-        ...told(index),
-        id: catalog.ids[index],
-        score: scale.presence ? chance(scores[index]) : scores[index],
-        because: Array.from(most, (j) => ({ ...told(own.items[j]), amount: moved[j] })),
-      };
+      const score = scale.presence ? chance(scores[index]) : scores[index];
+      const because = Array.from(most, (j) => ({ ...told(own.items[j]), amount: moved[j] }));
+      return { ...told(index), id: catalog.ids[index], score, because };
     });
   }
 
-  /**
-   * By how much each own rating moves an item's score, beside `own.items`. Together they are what it
-   * differs by from the score of somebody who rated nothing.
-   * @param {Own} own
-   * @param {number} item
-   * @returns {Float64Array}
-   */
+  /** By how much each own rating moves an item's score: together, from that of somebody who rated nothing. */
   contributions(own, item) {
     this._check(own, [item]);
     return this._explain(own)(item).slice();
@@ -110,9 +83,7 @@ export class Predictor {
 }
 
 /** Of presence: how likely it is that somebody has an item, about; scores are logarithms. */
-export function chance(logarithm) {
-  return Math.exp(Math.min(logarithm, 0));
-}
+export const chance = (logarithm) => Math.exp(Math.min(logarithm, 0));
 
 export function total(list) {
   let sum = 0;

@@ -53,7 +53,7 @@ class Limit:
         limit, after = self._remembered(state), spent + more
         if not _is_within(limit, after):
             raise InputError(
-                f"this report would take each rating's epsilon to {after:g}, past your limit of "
+                f"this report would take the epsilon of all to {after:g}, past your limit of "
                 f"{limit:g}; nothing was drawn or sent. The limit stays until you set another"
             )
 

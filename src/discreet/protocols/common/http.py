@@ -129,7 +129,7 @@ class ServiceClient:
         if not isinstance(capability, str):
             raise InputError(f"{self.server} sent no capability")
         with file.change() as state:
-            state[_KEY] = {"server": self.server, "capability": capability}
+            state.setdefault(_KEY, {})[self.server] = capability
         return True
 
     @property
@@ -173,7 +173,7 @@ class ServiceClient:
             if refused.status != _VOID:
                 raise
         with self._file().change() as state:
-            state[_KEY] = {"left": self.server}
+            state[_KEY][self.server] = None
 
     def fetch_release(self, path: str | os.PathLike[str]) -> bool:
         """Bring a file up to the release that is served: False if it was so already.
@@ -293,27 +293,24 @@ class ServiceClient:
         return StateFile(self._path, str(self.collection().get("protocol")))
 
     def _known(self, state: Mapping[str, Any]) -> str | None:
-        told = state.get(_KEY)
-        if told is None or (isinstance(told, dict) and "left" in told):
-            return None
-        if not isinstance(told, dict) or not isinstance(told.get("capability"), str):
+        """The capability for this server; one file serves several, with one memory for all."""
+        told = state.get(_KEY, {})
+        held = told.get(self.server) if isinstance(told, dict) else 0
+        if held is not None and not isinstance(held, str):
             raise InputError("its capability is damaged", path=self._path)
-        if told.get("server") != self.server:
-            raise InputError(
-                f"is enrolled at {told.get('server')}, not at {self.server}; name that server, or "
-                "use another file for this one",
-                path=self._path,
-            )
-        return str(told["capability"])
+        return held
 
     def _capability(self) -> str:
         state = self._file().read()
         found = self._known(state)
-        if found is None and _KEY in state:
+        if found is None and self.server in state.get(_KEY, {}):
             reason = "is not enrolled any more: what was sent with it was deleted"
             raise InputError(f"{reason}; discreet client enroll begins anew", path=self._path)
         if found is None:
-            raise InputError("is not enrolled yet: discreet client enroll", path=self._path)
+            elsewhere = ", ".join(name for name, held in state.get(_KEY, {}).items() if held)
+            at = f" here, only at {elsewhere}" if elsewhere else ""
+            reason = f"is not enrolled{at or ' yet'}: discreet client enroll"
+            raise InputError(reason, path=self._path)
         return found
 
 

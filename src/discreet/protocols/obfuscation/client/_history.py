@@ -132,7 +132,10 @@ class History:
                 name: np.array(state[name], np.uint8 if "codes" in name else np.int32)
                 for name in _NAMES
             }
-            return cls(**columns)
+            found = cls(**columns)
+            if any(len(columns[c]) != len(columns[i]) for c, i in _ITEMS_OF.items()):
+                raise ValueError
+            return found
         except (KeyError, OverflowError, TypeError, ValueError):
             raise InputError("the client's state has no usable history of uploads") from None
 
@@ -144,6 +147,11 @@ class History:
     def sent(self) -> tuple[Items, Codes]:
         """Everything that looks rated, in rising order."""
         return _merge((self.true_items, self.fake_items), (self.true_codes, self.fake_codes))
+
+    def is_within(self, size: int) -> bool:
+        """Whether it speaks of so many items and no others."""
+        columns = [getattr(self, name) for name in _NAMES if name not in _ITEMS_OF]
+        return all(not len(c) or (c.min() >= 0 and c.max() < size) for c in columns)
 
     def mentions(self, size: int, *, hidden: bool = True) -> npt.NDArray[np.bool_]:
         """Which of so many items it speaks of; without `hidden` only what was sent."""
@@ -246,7 +254,8 @@ class History:
     def without_gone(self, items: Items) -> History:
         """True ratings that the person took back become fakes; what is sent stays the same."""
         gone = ~np.isin(self.true_items, items)
-        if not gone.any():
+        met = self.met[np.isin(self.met, items)]
+        if not gone.any() and len(met) == len(self.met):
             return self
         fake_items, fake_codes = _merge(
             (self.fake_items, self.true_items[gone]), (self.fake_codes, self.true_codes[gone])
@@ -257,6 +266,7 @@ class History:
             true_codes=self.true_codes[~gone],
             fake_items=fake_items,
             fake_codes=fake_codes,
+            met=met,
             taken_back=np.union1d(self.taken_back, self.true_items[gone]).astype(np.int32),
         )
 

@@ -44,6 +44,8 @@ class Memory:
             self.turn = int(told.get("turn", 0))
             self._names = [(str(item), str(title)) for item, title in told.get("names", [])]
             self._whole = History.from_state(told["history"]) if self.turn else History()
+            if not self._whole.is_within(len(self._names)):
+                raise ValueError
         except (AttributeError, KeyError, TypeError, ValueError):
             raise InputError("the client's state has no usable history of uploads") from None
         if self.turn and told.get("scale") != public.scale.spelling:

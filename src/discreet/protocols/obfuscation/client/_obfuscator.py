@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,12 +69,16 @@ class Standing:
             f" {self.late:,} of the others came by themselves, because more items were asked for, "
             "and can be told to be made up."
         ) * bool(self.late)
+        guess = (
+            "By counting alone a guess that you rated one of them is right "
+            f"{0.0 if math.isnan(self.share) else self.share:.0%} of the time, and more often for "
+            "popular items."
+        )
         return [
             "This is plausible deniability, not differential privacy: your true ratings are in "
             "what was sent, among made-up ones.",
             f"Of {total:,} items that look rated, {self.true:,} are.{back}{late}",
-            f"By counting alone a guess that you rated one of them is right {self.share:.0%} of "
-            "the time, and more often for popular items.",
+            guess,
         ]
 
 
