@@ -1,0 +1,194 @@
+"""Many runs in two neighbouring worlds, and the epsilon that their outputs prove. See PROOF.md."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.lower_bound._claims import Claim
+from discreet.audit.lower_bound._distinguish import choose_test, learn
+from discreet.audit.lower_bound._intervals import at_least, at_most
+from discreet.domain import InputError
+from discreet.privacy import Randomness, SeededRandomness, SystemRandomness
+
+_Floats = npt.NDArray[np.float64]
+
+FIRST, SECOND = 0, 1
+_TRAINING_OF_THRESHOLDS, _TRAINING_OF_SCORES = 0.25, 0.5
+_LEAST_RUNS, _MOST_RUNS = 40, 1 << 26
+_FAR = 1e300
+
+Progress = Callable[[str, int, int], None]
+"""Called with a subject's name, how many are done and how many there are."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What an audit came to.
+
+    Attributes:
+        subject: Its name.
+        claim: What was promised.
+        refuted: The largest size (`Claim.size`) that was refuted: a lower bound on the true one.
+        epsilon: The same told as an epsilon at the claim's delta.
+        confidence: The probability, at least, that `refuted` does not exceed the true size.
+        runs: Of each world, those that were tested; of one run, the guesses.
+        how: Which distinguisher.
+        seen: What was counted, in words.
+    """
+
+    subject: str
+    claim: Claim
+    refuted: float
+    confidence: float
+    runs: int
+    how: str
+    seen: str
+
+    @property
+    def epsilon(self) -> float:
+        """The lower bound as an epsilon at the claim's delta."""
+        return self.claim.told(self.refuted)
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether the claim was refuted. If not, nothing was proved."""
+        return self.claim.is_broken_by(self.refuted)
+
+    @property
+    def reached(self) -> float:
+        """The lower bound as a part of what was claimed; infinite where nothing was admitted."""
+        if self.claim.size == 0:
+            return math.inf if self.refuted > 0 else 0.0
+        return self.refuted / self.claim.size
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data; an infinite share is null."""
+        return {
+            "subject": self.subject,
+            "claimed_epsilon": self.claim.epsilon,
+            "delta": self.claim.delta,
+            "claimed_mu": self.claim.mu,
+            "audited_epsilon": self.epsilon,
+            "audited_mu": None if self.claim.mu is None else self.refuted,
+            "reached": None if math.isinf(self.reached) else self.reached,
+            "confidence": self.confidence,
+            "runs": self.runs,
+            "distinguisher": self.how,
+            "seen": self.seen,
+            "violated": self.is_violated,
+        }
+
+
+class Subject(abc.ABC):
+    """Something that makes a claim and can be put to the test.
+
+    Attributes:
+        name: By which it is asked for.
+        about: In a few words, what is released and which neighbours are told apart.
+        runs: How many runs of each world it gets if nothing is said.
+    """
+
+    name: str
+    about: str
+    runs: int
+
+    @property
+    @abc.abstractmethod
+    def claim(self) -> Claim:
+        """What it promises."""
+
+    @abc.abstractmethod
+    def audit(self, runs: int, confidence: float, randomness: Randomness) -> Finding:
+        """Put it to the test."""
+
+
+class PairSubject(Subject):
+    """A mechanism on two neighbouring inputs, the two worlds, as often as one likes."""
+
+    @abc.abstractmethod
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        """Independent runs in world 0 or 1.
+
+        A vector has one score for each, high where world 0 is more likely: an analytic
+        distinguisher. A matrix has a row of numbers for each, from which a score is learnt.
+        """
+
+    def audit(self, runs: int, confidence: float, randomness: Randomness) -> Finding:
+        outputs = [_clean(self.draw(world, runs, randomness)) for world in (FIRST, SECOND)]
+        is_learnt = outputs[0].ndim == 2
+        share = _TRAINING_OF_SCORES if is_learnt else _TRAINING_OF_THRESHOLDS
+        cut = round(runs * share)
+        if is_learnt:
+            score = learn(*(each[:cut] for each in outputs)).score
+            outputs = [score(each) for each in outputs]
+        return self._test([e[:cut] for e in outputs], [e[cut:] for e in outputs], confidence,
+                          "learnt" if is_learnt else "analytic")  # fmt: skip
+
+    def _test(
+        self, trained: list[_Floats], tested: list[_Floats], confidence: float, how: str
+    ) -> Finding:
+        """Both directions, two rates each: every one of the four may miss a quarter as often."""
+        tries, miss = len(tested[0]), (1 - confidence) / 4
+        best, seen = 0.0, "nothing told the two apart"
+        for is_high in (True, False):
+            test = choose_test(self.claim, trained, miss, is_high=is_high)
+            hits = [test.hits(each) for each in tested]
+            likely, rare = hits if is_high else hits[::-1]
+            low, high = at_least(likely, tries, miss), at_most(rare, tries, miss)
+            found = float(self.claim.refuted(low, high))
+            if found > best:
+                best = found
+                worlds = "first, second" if is_high else "second, first"
+                seen = f"an event came up {likely:,} and {rare:,} times in {tries:,} ({worlds})"
+        return Finding(self.name, self.claim, best, confidence, tries, how, seen)
+
+
+def _clean(outputs: _Floats) -> _Floats:
+    """Infinite scores are as good as large ones; what is no number says nothing."""
+    return np.nan_to_num(np.asarray(outputs, np.float64), nan=0.0, posinf=_FAR, neginf=-_FAR)
+
+
+def audit(
+    subject: Subject,
+    *,
+    runs: int | None = None,
+    confidence: float = 0.95,
+    seed: int | str | None = None,
+) -> Finding:
+    """A lower bound on the epsilon of one subject.
+
+    A lower bound above the claim proves a violation, at this confidence. One below it proves
+    nothing: another distinguisher, other neighbours or more runs might find more.
+
+    Args:
+        subject: What to put to the test.
+        runs: In each of the two worlds; the subject's own number if not told.
+        confidence: From 0.5 to below 1.
+        seed: Makes the audit repeatable; otherwise the system's randomness is used.
+
+    Raises:
+        InputError: Too few or too many runs, or the confidence cannot be used.
+    """
+    runs = subject.runs if runs is None else runs
+    check(runs, confidence)
+    source = SystemRandomness() if seed is None else SeededRandomness(f"{seed} {subject.name}")
+    return subject.audit(runs, confidence, source)
+
+
+def check(runs: int | None, confidence: float) -> None:
+    """Refuse what no audit can use.
+
+    Raises:
+        InputError: Says what would be right.
+    """
+    if runs is not None and not _LEAST_RUNS <= runs <= _MOST_RUNS:
+        raise InputError(f"an audit makes from {_LEAST_RUNS} to {_MOST_RUNS:,} runs, not {runs:,}")
+    if not 0.5 <= confidence < 1:
+        raise InputError(f"confidence is from 0.5 to below 1, such as 0.95, not {confidence:g}")

@@ -1,0 +1,205 @@
+"""Whole fits of a tiny data set, again and again, with and without somebody."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.lower_bound._claims import DELTA, Claim
+from discreet.audit.lower_bound._engine import PairSubject, Subject
+from discreet.audit.lower_bound._neighbours import STARS, Neighbours, Person, ratings_of
+from discreet.audit.lower_bound._noisy import log_ratio
+from discreet.domain import PRESENCE, Scale
+from discreet.measure import Method, Noise, Transcript, fit, record_fit
+from discreet.privacy import Randomness, Unit
+from discreet.privacy.accounting import gaussian_mu
+from discreet.ratings import Ratings
+from discreet.release import Release
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+
+_ITEMS, _PEOPLE = 10, 40
+_EPSILON = {Noise.GAUSSIAN: 8.0, Noise.LAPLACE: 8.0}
+_OF_EFFECTS = {Noise.GAUSSIAN: 8.0, Noise.LAPLACE: 2.0}
+_TASTES: dict[str, float] = {"taste_share": 0.4, "head": 8, "rank": 2}
+
+
+def pipelines() -> Iterator[tuple[str, Callable[[], Subject]]]:
+    """Names and what makes the subjects; effects alone are quick, so they get more runs."""
+    for unit in Unit:
+        for noise in Noise:
+            name = f"pipeline/effects/{unit}/{noise}"
+            yield name, partial(EffectsSubject, name, Method.COVARIANCE, unit, noise, runs=2000)
+    for method in Method:
+        for unit in Unit:
+            for noise in Noise:
+                name = f"pipeline/{method}/{unit}/{noise}"
+                yield name, partial(PipelineSubject, name, method, unit, noise)
+    for method in (Method.REFINED, Method.COSINE):
+        for unit in Unit:
+            name = f"pipeline/{method}/presence/{unit}/gaussian"
+            told = (name, method, unit, Noise.GAUSSIAN, PRESENCE)
+            yield name, partial(PipelineSubject, *told)
+    for unit in Unit:
+        name = f"pipeline/refined/{unit}/gaussian/release"
+        yield name, partial(ReleaseSubject, name, Method.REFINED, unit, Noise.GAUSSIAN)
+
+
+def claim_of(noise: Noise, epsilon: float, delta: float = DELTA) -> Claim:
+    """What a fit with this budget promises: the whole curve of its Gaussian noise, or epsilon."""
+    if noise is Noise.LAPLACE:
+        return Claim(epsilon)
+    return Claim.gaussian(gaussian_mu(epsilon, delta), delta)
+
+
+def spent(claim: Claim, factor: float) -> float:
+    """The epsilon of a fit whose noise is so many times smaller than that of the claim."""
+    return claim.told(claim.size * factor) if factor != 1 else claim.epsilon
+
+
+def thinner(factor: float) -> str:
+    """What a planted bug does, in words."""
+    return f"; noise {factor:g} times too small" if factor != 1 else ""
+
+
+def crowd(scale: Scale) -> tuple[Person, ...]:
+    """Other people, made up: the same on every machine."""
+    rng = np.random.default_rng(8)
+    marks = rng.random((_PEOPLE, _ITEMS)) < 0.6
+    marks[:, 0] |= ~marks.any(axis=1)
+    values = np.ones(marks.shape) if scale.presence else rng.integers(1, 6, marks.shape)
+    return tuple(
+        {int(item): float(values[who, item]) for item in np.flatnonzero(marks[who])}
+        for who in range(_PEOPLE)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _FitSubject(PairSubject):
+    """A fit with a budget, of two neighbouring data sets.
+
+    Args:
+        name: By which it is asked for.
+        method: Of the fit.
+        unit: Whom it protects.
+        noise: Which.
+        scale: Of the ratings.
+        factor: How many times too small the noise really is; 1 unless a bug is planted.
+        runs: How many.
+    """
+
+    name: str
+    method: Method
+    unit: Unit
+    noise: Noise
+    scale: Scale = STARS
+    factor: float = 1.0
+    runs: int = 500
+
+    settings: ClassVar[dict[str, float]] = _TASTES
+    epsilons: ClassVar[dict[Noise, float]] = _EPSILON
+    rated: ClassVar[int] = 6
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        """Which neighbours."""
+        whom = "a rating" if self.unit is Unit.RATING else "a user with all their ratings"
+        return f"a whole fit of {_PEOPLE} people; {whom} more or less{thinner(self.factor)}"
+
+    @property
+    def claim(self) -> Claim:
+        return claim_of(self.noise, self.epsilons[self.noise])
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Somebody who rates at one end of the scale, with as many items as tell most."""
+        top = 1.0 if self.scale.presence else 5.0
+        rated = dict.fromkeys(range(self.rated), top)
+        new = rated if self.unit is Unit.USER else {0: rated.pop(0)}
+        old = {} if self.unit is Unit.USER else rated
+        return Neighbours(_ITEMS, self.unit, old, new, crowd(self.scale), self.scale)
+
+    @cached_property
+    def _worlds(self) -> list[Ratings]:
+        return [self.neighbours.ratings(world) for world in (0, 1)]
+
+    def _told(self, randomness: Randomness) -> dict[str, Any]:
+        told = {"method": self.method, "protect": self.unit, "noise": self.noise}
+        settings = dict(self.settings)
+        if self.method in (Method.SLOPE_ONE, Method.COSINE):
+            del settings["rank"]
+        budget = {"epsilon": spent(self.claim, self.factor), "randomness": randomness}
+        if self.noise is Noise.GAUSSIAN:
+            budget["delta"] = DELTA
+        return told | settings | budget
+
+
+class PipelineSubject(_FitSubject):
+    """Every statistic that a fit releases on its way, each given those before it."""
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        return np.array([self._score(world, randomness) for _ in range(runs)])
+
+    def _score(self, world: int, randomness: Randomness) -> float:
+        transcript = record_fit(self._worlds[world], **self._told(randomness))
+        parts = transcript.contribution(self._own[0])
+        if self.neighbours.without:
+            less = transcript.contribution(self._own[1])
+            parts = [more - each for more, each in zip(parts, less, strict=True)]
+        return likelihood_ratio(transcript, parts, is_there=world == 0)
+
+    @cached_property
+    def _own(self) -> list[Ratings]:
+        """The person's ratings alone, with what is added and without."""
+        both = (self.neighbours.without | self.neighbours.added, self.neighbours.without)
+        return [ratings_of([own], _ITEMS, self.scale) for own in both]
+
+
+def likelihood_ratio(transcript: Transcript, parts: list[_Ints], *, is_there: bool) -> float:
+    """How much more likely all outputs are with somebody than without: the logarithm.
+
+    Args:
+        transcript: Of a fit.
+        parts: What that person adds to each statistic, given the outputs before it.
+        is_there: Whether the fit had that person.
+    """
+    found, noise = 0.0, transcript.budget.noise
+    for spoken, part in zip(transcript.spoken, parts, strict=True):
+        touched = np.flatnonzero(part.ravel())
+        noisy, exact, added = (each.ravel()[touched] for each in (spoken.noisy, spoken.exact, part))
+        without = exact - added if is_there else exact
+        scale = spoken.spread / (1.0 if noise is Noise.GAUSSIAN else math.sqrt(2))
+        found += float(log_ratio(noisy, without + added, without, noise, scale))
+    return found
+
+
+class EffectsSubject(PipelineSubject):
+    """A fit that stops before tastes."""
+
+    settings: ClassVar[dict[str, float]] = {"rank": 0}
+    epsilons: ClassVar[dict[Noise, float]] = _OF_EFFECTS
+    rated: ClassVar[int] = 1
+
+
+class ReleaseSubject(_FitSubject):
+    """The release alone, as anybody can download it: a score is learnt from its numbers."""
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        data, told = self._worlds[world], [self._told(randomness) for _ in range(runs)]
+        return np.array([_numbers(fit(data, **each)) for each in told])
+
+
+def _numbers(release: Release) -> _Floats:
+    """Counts and effects as they are; of factors, how items go together."""
+    arrays = release.arrays
+    factors = np.asarray(arrays["factors"], np.float64)
+    together = factors @ factors[0] if factors.shape[1] else np.zeros(len(factors))
+    mean = [float(release.parameters["global_mean"])]
+    return np.concatenate([arrays["item_counts"], arrays["item_effects"], together, mean])

@@ -1,0 +1,283 @@
+"""Messages of the protocols, from their real clients: what leaves a person's hands."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+from discreet.audit.lower_bound._claims import Claim
+from discreet.audit.lower_bound._engine import PairSubject, Subject
+from discreet.audit.lower_bound._mechanisms import laplace_ratio
+from discreet.audit.lower_bound._neighbours import STARS, catalog_of
+from discreet.domain import OwnRatings
+from discreet.privacy import Randomness
+from discreet.protocols.closed_clusters.client import pair_tags
+from discreet.protocols.closed_clusters.messages import Directory, chain_keys, public_bytes
+from discreet.protocols.local_reports.client import LocalClient, draw_report
+from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
+from discreet.protocols.open_clusters.client import OpenClient
+from discreet.protocols.open_clusters.messages import Collection as OpenCollection
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+
+_EPSILON = 1.0
+_NOTHING = -(10**6)
+_SMALL = 8
+
+
+def protocols() -> Iterator[tuple[str, Callable[[], Subject]]]:
+    """Names and what makes the subjects."""
+    for mechanism in Mechanism:
+        for change in ("presence", "value"):
+            name = f"local-reports/{mechanism}/{change}"
+            yield name, partial(ReportSubject, name, mechanism, change)
+        yield f"local-reports/{mechanism}/whole", partial(WholeReportSubject, mechanism)
+        yield f"local-reports/{mechanism}/changed", partial(ChangedRatingSubject, mechanism)
+        yield f"local-reports/{mechanism}/epochs", partial(EpochsSubject, mechanism)
+    yield "open-clusters/hash-bits", HashBitsSubject
+    yield "closed-clusters/tags", TagSubject
+
+
+def own_of(count: int, value: float) -> OwnRatings:
+    """The same rating for each of the first items."""
+    return OwnRatings(np.arange(count, dtype=np.int32), np.full(count, value))
+
+
+def answers(report: Report, size: int) -> _Ints:
+    """The integer beside each item, or a number far below all where there is none."""
+    found = np.full(size, _NOTHING, np.int64)
+    found[report.items] = report.values
+    return found
+
+
+@dataclass(frozen=True)
+class ReportSubject(PairSubject):
+    """One item's answer in a report.
+
+    A report on many items, all rated alike, is many runs: its answers are drawn independently.
+    """
+
+    name: str
+    mechanism: Mechanism
+    change: str
+    runs: int = 20_000
+
+    @property
+    def about(self) -> str:  # type: ignore[override]
+        """Which neighbours."""
+        other = "no rating" if self.change == "presence" else "a 1"
+        return f"the answer about one item; a 5 or {other}"
+
+    @property
+    def claim(self) -> Claim:
+        return Claim.of([Collection(catalog_of(1), STARS, self.mechanism, _EPSILON).event])
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        collection = Collection(catalog_of(runs), STARS, self.mechanism, _EPSILON)
+        rated = runs if world == 0 or self.change == "value" else 0
+        own = own_of(rated, 5.0 if world == 0 else 1.0)
+        said = answers(draw_report(collection, own, randomness), runs)
+        return _scores(collection, said, self.change)
+
+
+def _scores(collection: Collection, said: _Ints, change: str) -> _Floats:
+    """How much more likely each answer is of a 5."""
+    if collection.mechanism is Mechanism.MODIFIED_LAPLACE:
+        return laplace_ratio(collection.laplace, said, said != _NOTHING, change)
+    other = _NOTHING if change == "presence" else 1
+    return np.asarray((said == collection.levels).astype(np.float64) - (said == other))
+
+
+@dataclass(frozen=True)
+class WholeReportSubject(PairSubject):
+    """A whole report of a small catalogue: all answers together, and how many there are."""
+
+    mechanism: Mechanism
+    runs: int = 2000
+
+    about = "a whole report; one rating more"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """By the mechanism."""
+        return f"local-reports/{self.mechanism}/whole"
+
+    @property
+    def claim(self) -> Claim:
+        return Claim.of([self._collection.event])
+
+    @property
+    def _collection(self) -> Collection:
+        return Collection(catalog_of(_SMALL), STARS, self.mechanism, _EPSILON)
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        collection, own = self._collection, own_of(3 if world == 0 else 2, 5.0)
+        rows = [answers(draw_report(collection, own, randomness), _SMALL) for _ in range(runs)]
+        said = np.array(rows)
+        shown = said != _NOTHING
+        cut = np.where(shown, np.clip(said, collection.least, collection.reach), 0)
+        return np.hstack([shown, cut, shown.sum(axis=1, keepdims=True)]).astype(np.float64)
+
+
+Reporting = Callable[[Collection, Path, list[OwnRatings], Randomness], list[Report]]
+"""Reports that a client sends as its ratings change, its memory in a folder."""
+
+
+def _report_all(
+    collection: Collection, folder: Path, history: list[OwnRatings], randomness: Randomness
+) -> list[Report]:
+    """By the real client, begun anew each time."""
+    state = folder / "client"
+    return [LocalClient(collection, state, randomness=randomness).report(own) for own in history]
+
+
+@dataclass(frozen=True)
+class ChangedRatingSubject(PairSubject):
+    """Two reports in one epoch, between which a rating changes or stays.
+
+    Args:
+        mechanism: Of the collection.
+        reporting: The client.
+        called: The name, if not the real client's.
+        runs: Items of the catalogue.
+    """
+
+    mechanism: Mechanism
+    reporting: Reporting = field(default=_report_all)
+    called: str = ""
+    runs: int = 20_000
+
+    about = "two answers about one item in an epoch; between them its rating changes or stays"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """By the mechanism."""
+        return self.called or f"local-reports/{self.mechanism}/changed"
+
+    @property
+    def claim(self) -> Claim:
+        return Claim.of([Collection(catalog_of(1), STARS, self.mechanism, _EPSILON).event])
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        collection = Collection(catalog_of(runs), STARS, self.mechanism, _EPSILON)
+        history = [own_of(runs, 1.0), own_of(runs, 5.0 if world == 0 else 1.0)]
+        with tempfile.TemporaryDirectory() as folder:
+            told = self.reporting(collection, Path(folder), history, randomness)
+        first, second = (answers(report, runs) for report in told)
+        return np.asarray(_scores(collection, second, "value") + 100.0 * (first != second))
+
+
+@dataclass(frozen=True)
+class EpochsSubject(PairSubject):
+    """Two epochs: new answers, and twice the epsilon."""
+
+    mechanism: Mechanism
+    runs: int = 20_000
+
+    about = "the answers about one item in two epochs; a 5 or a 1"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """By the mechanism."""
+        return f"local-reports/{self.mechanism}/epochs"
+
+    @property
+    def claim(self) -> Claim:
+        terms = (catalog_of(1), STARS, self.mechanism, _EPSILON)
+        return Claim.of([Collection(*terms, epoch=epoch).event for epoch in (1, 2)])
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        own, scores = own_of(runs, 5.0 if world == 0 else 1.0), np.zeros(runs)
+        with tempfile.TemporaryDirectory() as folder:
+            for epoch in (1, 2):
+                terms = (catalog_of(runs), STARS, self.mechanism, _EPSILON, epoch)
+                collection = Collection(*terms)
+                (told,) = _report_all(collection, Path(folder), [own], randomness)
+                scores += _scores(collection, answers(told, runs), "value")
+        return scores
+
+
+@dataclass(frozen=True)
+class HashBitsSubject(PairSubject):
+    """Hash bits under randomized response; each of a message's bits is a run.
+
+    The two people rate the same items, one turned round: every bit differs.
+    """
+
+    runs: int = 3200
+
+    name, about = "open-clusters/hash-bits", "one reported hash bit; any other person"
+    bits, thousandths = 16, 1000
+
+    @property
+    def claim(self) -> Claim:
+        event = self._collection.hash_event
+        assert event is not None
+        return Claim(event.epsilon / self.bits)
+
+    @cached_property
+    def _collection(self) -> OpenCollection:
+        told = {"bits": self.bits, "bit_epsilon_thousandths": self.thousandths}
+        return OpenCollection(catalog_of(80), STARS, **told)  # type: ignore[arg-type]
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        values = np.where(np.arange(40) * 7 % 11 < 5, 5.0, 1.0)
+        own = OwnRatings(np.arange(40, dtype=np.int32), 6 - values if world else values)
+        clients = -(-runs // self.bits)
+        with tempfile.TemporaryDirectory() as folder:
+            said = [self._report(Path(folder) / str(n), own, randomness) for n in range(clients)]
+        true = self._collection.cluster_hash.value(own.items, (values - 1).astype(np.uint8))
+        bits = (np.array(said)[:, None] ^ true) >> np.arange(self.bits) & 1
+        return np.asarray(1.0 - bits.ravel()[:runs], np.float64)
+
+    def _report(self, state: Path, own: OwnRatings, randomness: Randomness) -> int:
+        client = OpenClient(self._collection, state, hash_only=True, randomness=randomness)
+        return client.report(own).hash
+
+
+@dataclass(frozen=True)
+class TagSubject(PairSubject):
+    """A pair's two tags: that hash values differ is told, by how much is not."""
+
+    runs: int = 4000
+
+    name, about = "closed-clusters/tags", "two people's tags; hash values 1 apart or 100"
+    claim = Claim(0.0)
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        values = (5, 6 if world == 0 else 105)
+        tags = np.empty((runs, 32), np.uint8)
+        for run in range(runs):
+            keys = [X25519PrivateKey.from_private_bytes(_bytes(randomness)) for _ in values]
+            directory = _directory(b"".join(public_bytes(key) for key in keys))
+            said = [pair_tags(*each) for each in zip(keys, [directory] * 2, values, strict=True)]
+            tags[run] = np.frombuffer(said[0][16:32] + said[1][:16], np.uint8)
+        return relations(tags)
+
+
+def _bytes(randomness: Randomness) -> bytes:
+    return randomness.words(4).tobytes()
+
+
+def _directory(keys: bytes) -> Directory:
+    """Two people's, without the signature that clients check and tags do not need."""
+    rows = np.frombuffer(keys, np.uint8).reshape(2, 32)
+    nobody = np.empty(0, np.uint32)
+    return Directory(1, 1, bytes(32), 8, 2, nobody, chain_keys(rows), bytes(64), 0, rows)
+
+
+def relations(tags: npt.NDArray[np.uint8]) -> _Floats:
+    """Numbers in which a relation between two tags of 16 bytes would show."""
+    one, other = tags[:, :16], tags[:, 16:]
+    bits = np.unpackbits(one ^ other, axis=1)
+    apart = (one.astype(np.int64) - other) % 256
+    counts = np.column_stack([bits.sum(axis=1), (one == other).sum(axis=1)])
+    return np.hstack([one, other, apart, bits, counts]).astype(np.float64)

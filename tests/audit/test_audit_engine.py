@@ -1,0 +1,197 @@
+"""The engine: what it counts, how often it errs, and what it learns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from discreet.audit.lower_bound import (
+    SUBJECTS,
+    Claim,
+    Finding,
+    Neighbours,
+    NoisySubject,
+    PairSubject,
+    audit,
+    audit_all,
+    find_subjects,
+    search,
+)
+from discreet.audit.lower_bound._distinguish import choose_test, learn
+from discreet.domain import PRESENCE, InputError
+from discreet.measure import Noise
+from discreet.privacy import Randomness, SeededRandomness, Unit
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass
+class Coin(PairSubject):
+    """Says 1 with one probability in world 0 and with another in world 1."""
+
+    chances: tuple[float, float]
+    name: str = "coin"
+    about: str = "a coin"
+    runs: int = 1000
+
+    claim = Claim(1.0)
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
+        uniform = randomness.words(runs) / 2.0**64
+        said = (uniform < self.chances[world]).astype(np.float64)
+        return said if self.chances[0] > self.chances[1] else -said
+
+
+def test_a_false_alarm_is_as_rare_as_the_confidence_says() -> None:
+    """Exactly at the claim: P = e^eps P'. A few hundred audits at 80 %."""
+    right = Coin((0.5, 0.5 / np.e))
+    alarms = [audit(right, runs=400, confidence=0.8, seed=n).is_violated for n in range(400)]
+    assert np.mean(alarms) <= 0.2
+
+
+@pytest.mark.parametrize("chances", [(0.6, 0.1), (0.1, 0.6), (0.4, 0.9), (0.99, 0.9)])
+def test_both_directions_are_looked_at(chances: tuple[float, float]) -> None:
+    found = audit(Coin(chances), runs=40_000, confidence=0.999, seed=1)
+    p, q = chances
+    ratios = [p / q, q / p, (1 - p) / (1 - q), (1 - q) / (1 - p)]
+    truth = float(np.log(max(ratios)))
+    assert 0.85 * truth < found.refuted <= truth
+    assert found.is_violated and found.how == "analytic" and found.runs == 30_000
+
+
+def test_infinite_scores_and_such_as_are_no_numbers_are_borne() -> None:
+    class Odd(Coin):
+        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
+            said = super().draw(world, runs, randomness)
+            return np.where(said > 0, np.inf, np.where(np.arange(runs) % 2, np.nan, -np.inf))
+
+    found = audit(Odd((0.9, 0.1)), confidence=0.99, seed=1)
+    assert found.refuted > 1.5
+
+
+def test_two_outputs_with_the_same_noise_are_seen_through() -> None:
+    rng = np.random.default_rng(1)
+    noise = rng.normal(size=(2, 2000)) * 1e6
+    first = np.column_stack([noise[0] + 1, noise[0]])
+    second = np.column_stack([noise[1], noise[1]])
+    score = learn(first[:1000], second[:1000]).score
+    assert score(first[1000:]).min() > score(second[1000:]).max()
+
+
+def test_spread_is_learnt_as_well_as_place() -> None:
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(size=(4000, 3)), 3 * rng.normal(size=(4000, 3))
+    score = learn(first[:2000], second[:2000]).score
+    assert np.mean(score(first[2000:]) > 0) > 0.8 and np.mean(score(second[2000:]) < 0) > 0.8
+
+
+def test_constant_features_do_no_harm() -> None:
+    rng = np.random.default_rng(3)
+    first = np.column_stack([rng.normal(size=500) + 2, np.ones(500), np.zeros(500)])
+    second = np.column_stack([rng.normal(size=500), np.ones(500), np.zeros(500)])
+    score = learn(first, second).score
+    assert np.all(np.isfinite(score(first))) and score(first).mean() > score(second).mean()
+
+
+@pytest.mark.parametrize("is_high", [True, False])
+def test_a_threshold_is_where_most_is_refuted(is_high: bool) -> None:
+    """Worlds that differ at one end only: the other end is no place for a threshold."""
+    rng = np.random.default_rng(4)
+    first, second = rng.random(4000), rng.random(4000)
+    first[:400] = 2.0 if is_high else 0.5
+    second[:400] = 0.5 if is_high else -1.0
+    test = choose_test(Claim(1.0), [first, second], 0.01, is_high=is_high)
+    assert 400 <= test.hits(first if is_high else second) < 410
+    assert test.hits(second if is_high else first) < 10
+
+
+def test_an_audit_with_a_seed_is_repeatable_and_without_one_is_not() -> None:
+    subject = SUBJECTS["laplace/step-1"]()
+    told = {"runs": 2000, "confidence": 0.99}
+    assert audit(subject, **told, seed=3) == audit(subject, **told, seed=3)
+    counts = {audit(subject, **told).seen for _ in range(3)}
+    assert len(counts) > 1
+
+
+@pytest.mark.parametrize("runs", [0, 39, 1 << 27])
+def test_impossible_numbers_of_runs_are_refused(runs: int) -> None:
+    with pytest.raises(InputError, match="an audit makes from 40"):
+        audit(Coin((0.5, 0.5)), runs=runs)
+
+
+@pytest.mark.parametrize("confidence", [0.2, 1.0, 95.0])
+def test_impossible_confidences_are_refused(confidence: float) -> None:
+    with pytest.raises(InputError, match=r"confidence is from 0\.5 to below 1"):
+        audit(Coin((0.5, 0.5)), confidence=confidence)
+
+
+def test_only_entries_that_differ_are_drawn() -> None:
+    class Counting(SeededRandomness):
+        drawn = 0
+
+        def fill(self, buffer: memoryview) -> None:
+            self.drawn += len(buffer)
+            super().fill(buffer)
+
+    few = NoisySubject("x", "x", np.arange(1000), np.arange(1000), Noise.LAPLACE, 1.0)
+    few = replace(few, first=np.append(np.arange(999), 5000))
+    source = Counting(1)
+    few.draw(0, 100, source)
+    assert 0 < source.drawn < 100 * 100
+
+
+def test_what_a_statistic_moves_by_is_told_as_a_part_of_its_sensitivity() -> None:
+    told = ("x", "x", np.array([3, 4]), np.array([0, 0]))
+    assert NoisySubject(*told, Noise.GAUSSIAN, 10.0).moved == 0.5
+    assert NoisySubject(*told, Noise.LAPLACE, 10.0).moved == pytest.approx(0.7)
+
+
+def test_a_search_keeps_the_unit_and_never_gets_worse() -> None:
+    def movement(now: Neighbours) -> float:
+        own = now.without | now.added
+        return sum(own.values()) + len(now.others[0])
+
+    start = Neighbours(6, Unit.USER, {}, {0: 1.0}, ({1: 1.0},))
+    found, far = search(start, movement, 300, np.random.default_rng(1))
+    assert found.unit is Unit.USER and not found.without
+    assert far == movement(found) == 36
+    start = Neighbours(6, Unit.RATING, {1: 1.0}, {0: 1.0}, ({1: 1.0},), PRESENCE)
+    found, far = search(start, movement, 300, np.random.default_rng(1))
+    assert len(found.added) == 1 and far == 12
+
+
+def test_names_may_be_beginnings() -> None:
+    assert find_subjects(["ledger", "ledger/pure"]) == [
+        "ledger/pure", "ledger/gaussian", "ledger/mixed",
+    ]  # fmt: skip
+    assert find_subjects(["all"]) == list(SUBJECTS)
+    with pytest.raises(InputError, match="no subject 'ledge'"):
+        find_subjects(["ledge"])
+
+
+def test_the_confidence_of_a_table_is_shared_out() -> None:
+    heard = []
+    found = audit_all(
+        ["ledger"], runs=400, confidence=0.97, seed=1, progress=lambda *told: heard.append(told)
+    )
+    assert [each.confidence for each in found] == [pytest.approx(0.99)] * 3
+    assert heard == [("audit", n, 3) for n in range(3)]
+    with pytest.raises(InputError, match="number of steps"):
+        audit_all(["ledger"], search=-1)
+
+
+def test_a_table_may_search_for_worse_neighbours_first() -> None:
+    (plain,) = audit_all(["slope-one-weights/user/gaussian"], runs=4000, seed=1)
+    (worse,) = audit_all(["slope-one-weights/user/gaussian"], runs=4000, seed=1, search=100)
+    assert worse.refuted > plain.refuted and not worse.is_violated
+
+
+def test_a_finding_as_plain_data() -> None:
+    found = Finding("x", Claim(0.0), 0.5, 0.9, 10, "analytic", "seen")
+    assert found.is_violated and found.as_json()["reached"] is None
+    curve = Finding("x", Claim.gaussian(1.0), 0.5, 0.9, 10, "analytic", "seen").as_json()
+    assert curve["audited_mu"] == 0.5 and curve["violated"] is False
+    assert 0 < curve["audited_epsilon"] < curve["claimed_epsilon"]

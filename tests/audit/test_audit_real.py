@@ -1,0 +1,94 @@
+"""Nothing real is flagged, at a confidence that makes a false alarm a matter of one in 10,000."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from discreet.audit.lower_bound import SUBJECTS, StatisticSubject, audit
+from discreet.measure import Method, Noise
+from discreet.privacy import Unit
+
+CONFIDENCE = 1 - 1e-4
+FEWER = {
+    "pipeline/effects": 120,
+    "pipeline": 40,
+    "local-reports/modified-laplace/whole": 500,
+    "local-reports/randomized-response/whole": 500,
+    "open-clusters": 800,
+    "closed-clusters": 1000,
+}
+"""Runs of what is slow; the command makes more."""
+
+
+def runs_of(name: str) -> int | None:
+    return next((runs for start, runs in FEWER.items() if name.startswith(start)), None)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_the_audit_refutes_nothing_that_is_right(name: str) -> None:
+    subject = SUBJECTS[name]()
+    assert subject.name == name and subject.about
+    found = audit(subject, runs=runs_of(name), confidence=CONFIDENCE, seed=1)
+    assert not found.is_violated, found.seen
+    assert found.confidence == CONFIDENCE and found.subject == name
+    if isinstance(subject, StatisticSubject):
+        assert 0 < subject.moved <= 1, "no more than the sensitivity, without any run"
+
+
+TIGHT = [
+    *(f"{noise}/{kind}" for noise in Noise for kind in ("step-1", "step-1048576", "vector")),
+    "randomized-response",
+    "modified-laplace/presence",
+    "modified-laplace/value",
+    "ledger/pure",
+    *(f"item-counts/{unit}/{noise}" for unit in Unit for noise in Noise),
+    *(f"level/{unit}/{noise}" for unit in Unit for noise in Noise),
+    *(f"agreement/{unit}/{noise}" for unit in Unit for noise in Noise),
+    "item-sums/rating/laplace",
+    "centred-sums/rating/gaussian",
+    "covariance-triangle/rating/gaussian",
+    "covariance-diagonal/user/laplace",
+    "slope-one-differences/rating/laplace",
+    "cosine-products/rating/gaussian",
+    "refinement-rows/user/gaussian",
+    "answers-slope-one/others/rating/laplace",
+    "answers-slope-one/own/rating/laplace",
+    "answers-cosine/others/rating/laplace",
+    "local-reports/modified-laplace/presence",
+    "local-reports/randomized-response/value",
+]
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_where_the_worst_case_is_known_nearly_all_of_the_claim_is_found(name: str) -> None:
+    """So that not being flagged is not for want of looking."""
+    found = audit(SUBJECTS[name](), confidence=CONFIDENCE, seed=2)
+    assert 0.8 < found.reached <= 1
+
+
+def test_every_kind_of_thing_has_a_subject() -> None:
+    for method in Method:
+        for unit in Unit:
+            for noise in Noise:
+                assert f"pipeline/{method}/{unit}/{noise}" in SUBJECTS
+    groups = {name.split("/")[0] for name in SUBJECTS}
+    assert groups >= {
+        "gaussian", "laplace", "randomized-response", "modified-laplace", "k-subset", "gumbel",
+        "private-sets", "ledger", "local-reports", "open-clusters", "closed-clusters", "one-run",
+        "item-counts", "item-sums", "centred-sums", "user-votes", "level", "probe-error",
+        "agreement", "covariance-triangle", "weights-triangle", "slope-one-differences",
+        "cosine-products", "refinement-rows", "answers-slope-one", "answers-cosine",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in SUBJECTS if n.endswith(("rating/laplace", "user/gaussian"))]
+)
+def test_a_search_finds_no_neighbours_that_move_further_than_booked(name: str) -> None:
+    subject = SUBJECTS[name]()
+    if not isinstance(subject, StatisticSubject) or "refinement-mom" in name:
+        return
+    worse = subject.worse(30, np.random.default_rng(3))
+    assert subject.moved <= worse.moved <= 1
+    assert worse.neighbours.unit is subject.neighbours.unit
