@@ -12,7 +12,7 @@ import pytest
 
 from cli._calling import call
 from discreet.domain import Catalog, InputError, Scale
-from discreet.protocols.closed_clusters.client import Authority, Client, pair_tags
+from discreet.protocols.closed_clusters.client import Authority, ClosedClient, pair_tags
 from discreet.protocols.closed_clusters.messages import Collection, Directory, Report, TagUpload
 from discreet.protocols.common.http import ServiceClient
 from discreet.protocols.obfuscation.messages import Obfuscation, SentRatings
@@ -34,7 +34,7 @@ class Town:
         self.authority = Authority(folder / "authority")
         self.authority.begin_epoch(TERMS.hash_digest, TERMS.bits)
         key = self.authority.public_key
-        self.clients = [Client(folder / f"client{n}", key) for n in range(MEMBERS)]
+        self.clients = [ClosedClient(folder / f"client{n}", key) for n in range(MEMBERS)]
         self.publish(join=b"".join(client.public_key for client in self.clients))
 
     def publish(self, **change: Any) -> None:
@@ -154,7 +154,7 @@ def test_somebody_may_leave_and_another_join_and_the_tags_of_before_still_bind(t
     with running(town.settings()) as talk:
         me = talk.enrol()
         assert lie(talk, town, me, 0, 3).status == 204
-        joined = Client(town.folder / "late", town.authority.public_key)
+        joined = ClosedClient(town.folder / "late", town.authority.public_key)
         town.publish(join=joined.public_key, leave=(4,))
         assert reload(talk) == {"reloaded": True}
         assert lie(talk, town, me, 0, 2).status == 409
@@ -172,7 +172,9 @@ def test_a_newer_directory_is_taken_while_the_service_runs(town: Town) -> None:
         for number in range(MEMBERS):
             upload(talk, town, number)
         assert talk.rebuild()["state"] == "built"
-        town.clients.append(Client(town.folder / f"client{MEMBERS}", town.authority.public_key))
+        town.clients.append(
+            ClosedClient(town.folder / f"client{MEMBERS}", town.authority.public_key)
+        )
         town.publish(join=town.clients[-1].public_key)
         with pytest.raises(InputError, match="not in the directory"):
             upload(talk, town, MEMBERS)

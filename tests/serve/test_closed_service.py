@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from discreet.domain import InputError
-from discreet.protocols.closed_clusters.client import Client
+from discreet.protocols.closed_clusters.client import ClosedClient
 from discreet.protocols.closed_clusters.server import Directory, Matching, Report
 from discreet.protocols.closed_clusters.server import _matching as matching
 from discreet.protocols.common import capability_digest
@@ -112,7 +112,7 @@ def test_a_reload_that_the_database_stopped_is_made_good_by_the_next(town: Town)
     failing = OperationalError("insert", {}, Exception("gone"))
     with running(town.settings()) as talk:
         before = talk.ask("GET", "/v1/directory").body
-        town.publish(join=Client(town.folder / "late", town.authority.public_key).public_key)
+        town.publish(join=ClosedClient(town.folder / "late", town.authority.public_key).public_key)
         with mock.patch.object(Store, "add_collection", side_effect=failing):
             answer = talk.ask("POST", "/v1/admin/reload", secret=TOKEN)
             assert (answer.status, answer.headers["retry-after"]) == (503, "5")
@@ -126,7 +126,7 @@ def test_what_checks_uploads_never_changes_under_them(town: Town) -> None:
     collector = town.settings().collector
     assert isinstance(collector, ClosedCollector)
     used = collector._checking
-    town.publish(join=Client(town.folder / "late", town.authority.public_key).public_key)
+    town.publish(join=ClosedClient(town.folder / "late", town.authority.public_key).public_key)
     with mock.patch.object(Matching, "update", autospec=True, side_effect=Matching.update) as took:
         assert collector.reload()
     assert all(each.args[0] is not used for each in took.mock_calls)

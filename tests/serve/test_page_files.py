@@ -1,7 +1,10 @@
-"""The page's files: as they are in web/, with headers that let nothing else in."""
+"""The page's files: those of web/, with headers that let nothing else in."""
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +12,7 @@ import pytest
 from fastapi import APIRouter
 
 from discreet.serve import Rate, Settings
-from discreet.serve._routes_page import add_page_routes, find_page
+from discreet.serve._routes_page import _COMMENT, add_page_routes, find_page, without_comments
 from release._making import random_release
 from serve._running import FREE, Talk, running
 
@@ -30,16 +33,72 @@ def talk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Talk]:
         yield talk
 
 
-def test_every_file_is_served_as_it_is(talk: Talk) -> None:
+# Which of some modules can be parsed, as a list of true and false.
+PARSES = """
+import vm from "node:vm";
+let text = "";
+for await (const chunk of process.stdin) text += chunk;
+console.log(JSON.stringify(JSON.parse(text).map((source) => {
+  try {
+    return Boolean(new vm.SourceTextModule(source));
+  } catch {
+    return false;
+  }
+})));
+"""
+
+
+def test_every_file_is_served_scripts_without_their_comments(talk: Talk) -> None:
     files = [path for path in WEB.rglob("*") if path.is_file()]
     assert len(files) > 20
     for path in files:
         name = path.relative_to(WEB).as_posix()
         at = {"index.html": "/", "operator.html": "/operator"}.get(name, f"/{name}")
         answer = talk.ask("GET", at)
-        assert (answer.status, answer.body) == (200, path.read_bytes()), name
+        whole = path.read_bytes()
+        expected = without_comments(whole) if path.suffix == ".js" else whole
+        assert (answer.status, answer.body) == (200, expected), name
         if path.suffix in TYPES:
             assert answer.headers["content-type"].startswith(TYPES[path.suffix])
+
+
+@pytest.mark.parametrize(
+    ("script", "left"),
+    [
+        ("// a\nlet b; // c\n  // d\n", "let b; // c\n"),
+        ("/** a */\nlet b;\n", "let b;\n"),
+        ("/**\n * a\n * // b\n */\nlet c;\n", "let c;\n"),
+        ("  /** a */  \n\n", "\n"),
+        ("/** a */ let b;\n/** c */\n", "/** a */ let b;\n"),
+        ("/** a\n */ let b; /** c */\n", "/** a\n */ let b; /** c */\n"),
+        ("let a = b /** c\n */\n", "let a = b /** c\n */\n"),
+        ("/* a */\nlet url = 'http://b';\n", "/* a */\nlet url = 'http://b';\n"),
+        ("let a = 6\n/ 2;\n", "let a = 6\n/ 2;\n"),
+        ("let a;\n// the end", "let a;\n"),
+        ("/** é ☂ */\n'é';\r\n", "'é';\r\n"),
+    ],
+)
+def test_comments_that_have_lines_to_themselves_are_left_out(script: str, left: str) -> None:
+    assert without_comments(script.encode()).decode() == left
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is absent")
+def test_what_is_left_out_is_comments_and_what_is_left_is_a_module() -> None:
+    sources = [path.read_bytes() for path in sorted(WEB.rglob("*.js"))]
+    # In the place of a comment this is an error, and in a template literal it would be none.
+    wrong = b"@ @\n"
+    broken = [
+        source[: found.start()] + wrong + source[found.end() :]
+        for source in sources
+        for found in _COMMENT.finditer(source)
+    ]
+    assert len(broken) > 200
+    asked = [text.decode() for text in (*map(without_comments, sources), *broken)]
+    command = ["node", "--experimental-vm-modules", "--input-type=module", "-e", PARSES]
+    done = subprocess.run(
+        command, input=json.dumps(asked), check=True, capture_output=True, text=True, timeout=60
+    )
+    assert json.loads(done.stdout) == [True] * len(sources) + [False] * len(broken)
 
 
 def test_the_headers_let_nothing_else_in(talk: Talk) -> None:

@@ -13,7 +13,7 @@ from discreet.cli._taking_part import OTHER_TERMS, SEEN
 from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:
-    from discreet.protocols.closed_clusters.client import Client
+    from discreet.protocols.closed_clusters.client import ClosedClient
     from discreet.protocols.common.http import ServiceClient
 
 _TAG_BYTES = 16 * 4 / 3
@@ -103,11 +103,11 @@ class ClosedPart:
             *standing,
         ]
 
-    def _client(self) -> Client:
-        from discreet.protocols.closed_clusters.client import Client
+    def _client(self) -> ClosedClient:
+        from discreet.protocols.closed_clusters.client import ClosedClient
 
         assert self._state is not None
-        return Client(self._state)
+        return ClosedClient(self._state)
 
 
 def make_key(state: Path, authority: str | None) -> str:
@@ -116,7 +116,7 @@ def make_key(state: Path, authority: str | None) -> str:
     Raises:
         InputError: The authority's key is missing or none, or another one was pinned.
     """
-    from discreet.protocols.closed_clusters.client import Client
+    from discreet.protocols.closed_clusters.client import ClosedClient
 
     if authority is None and not state.exists():
         raise InputError(
@@ -127,4 +127,4 @@ def make_key(state: Path, authority: str | None) -> str:
         key = None if authority is None else bytes.fromhex(authority)
     except ValueError:
         raise InputError("--authority is a public key, 64 hexadecimal digits") from None
-    return Client(state, key).public_key.hex()
+    return ClosedClient(state, key).public_key.hex()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from discreet.cli import _console, _inputs
 from discreet.cli._inputs import BadRows
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _ERRATA = "errata"
 _ON_MADE_UP = "Attacked are ratings that were made up in the shape of ml-100k; --data names others."
+_HEADINGS = ("against, in %", "protected", "success", "guessing", "at most", "tries")
 _ON_DATA = "For the curator's eyes only: these figures were read off private ratings."
 
 _Name = Annotated[
@@ -107,38 +108,47 @@ def _list(as_json: bool) -> None:
 
 
 def _show(results: list[AttackResult], note: str) -> None:
-    _console.say(f"{note} Bands are of 95 %.\n")
+    _console.say(f"{note} Bands are of 95 %.")
     for result in results:
-        _console.say(f"{result.name}: who knows {result.knows},")
-        _console.say(f"  tries to {result.tries_to}. Success: {result.counts}.\n")
-        _console.out.print(_table(result))
-        _console.say(f"\n  {result.remark}\n")
+        _console.say(f"\n{result.name}")
+        for what, text in (
+            ("knows", result.knows),
+            ("tries to", result.tries_to),
+            ("success", result.counts),
+        ):
+            _say_wrapped(f"{what}: {text}")
+        _show_table([_HEADINGS, *(_cells(outcome) for outcome in result.outcomes)])
+        _say_wrapped(result.remark)
 
 
-def _table(result: AttackResult) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("against", no_wrap=True)
-    table.add_column("protected", no_wrap=True)
-    for heading in ("success", "guessing", "at most", "tries"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for outcome in result.outcomes:
-        table.add_row(*_cells(outcome))
-    return table
+def _say_wrapped(text: str) -> None:
+    _console.say(fill(text, 90, initial_indent="  ", subsequent_indent="    "))
 
 
-def _cells(outcome: Outcome) -> list[str]:
-    return [
+def _show_table(rows: list[tuple[str, ...]]) -> None:
+    """Names to the left, numbers to the right; never cut off, however narrow the terminal is."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    _console.say("")
+    for name, protected, *numbers in rows:
+        cells = [f"{name:<{widths[0]}}", f"{protected:<{widths[1]}}"]
+        cells += [f"{each:>{width}}" for each, width in zip(numbers, widths[2:], strict=True)]
+        _console.say(f"  {'  '.join(cells)}")
+    _console.say("")
+
+
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    return (
         outcome.against,
         "yes" if outcome.is_protected else "no",
         _rate(outcome.success, outcome.band),
         _rate(outcome.baseline, outcome.baseline_band),
-        "" if outcome.bound is None else f"{outcome.bound:.1%}",
+        "" if outcome.bound is None else f"{100 * outcome.bound:.1f}",
         f"{outcome.tries:,}",
-    ]
+    )
 
 
 def _rate(value: float, band: tuple[float, float]) -> str:
-    return f"{value:.1%} ({band[0]:.1%} to {band[1]:.1%})"
+    return f"{100 * value:.1f} ({100 * band[0]:.1f}-{100 * band[1]:.1f})"
 
 
 def _show_errata(as_json: bool) -> None:

@@ -70,6 +70,10 @@ TokenFile = Annotated[
         help=f"A file with the administrator's token, its owner's alone. [default: {_TOKEN}]"
     ),
 ]
+LedgerFile = Annotated[
+    Path | None,
+    typer.Option(help="A curator's ledger to show to the administrator; it is only read."),
+]
 PerAddress = Annotated[float, typer.Option(help="Requests a minute from one address; 0: no limit.")]
 PerCapability = Annotated[
     float, typer.Option(help="Requests a minute with one capability; 0: no limit.")
@@ -97,6 +101,7 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = 8000,
     admin_token_file: TokenFile = None,
+    ledger: LedgerFile = None,
     per_address: PerAddress = 600,
     per_capability: PerCapability = 30,
     enrolments: Enrolments = 30,
@@ -121,6 +126,7 @@ def serve(
         enrolments=Rate.a_minute(enrolments),
         least_people=LEAST_PEOPLE if least_people is None else least_people,
         allow_older_epoch=allow_older_epoch,
+        ledger=ledger,
     )
     _log_with_times()
     try:

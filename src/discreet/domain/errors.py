@@ -2,7 +2,8 @@
 
     DiscreetError
     ├── InputError            a file, a frame or an argument is not what it should be
-    │   └── MissingPart       an optional part of the installation is absent
+    │   ├── MissingPart       an optional part of the installation is absent
+    │   └── Refusal           a service does not do what it was asked
     ├── BudgetExceeded        a charge would pass the ledger's limit; nothing was charged
     ├── LedgerError           a ledger cannot be read or written; nothing was drawn
     ├── NotCharged            a mechanism was to draw what no receipt covers; nothing was drawn
@@ -44,6 +45,31 @@ class InputError(DiscreetError):
 
 class MissingPart(InputError):
     """An optional dependency is needed here and not installed."""
+
+
+class Refusal(InputError):
+    """A service's answer that is no success.
+
+    Args:
+        server: Who answered.
+        status: The answer's status.
+        reason: The server's own words, or none.
+        wait: After how many seconds to ask again, if the server said so.
+        advice: What would help.
+    """
+
+    def __init__(
+        self, server: str, status: int, reason: str = "", wait: int | None = None, advice: str = ""
+    ) -> None:
+        self.server, self.status, self.said, self.wait = server, status, reason, wait
+        told = f"{server} refused ({status})" + (f": {reason}" if reason else "")
+        if wait is not None:
+            told += f"; try again in {wait:,} second" + ("" if wait == 1 else "s")
+        super().__init__(told + (f"; {advice}" if advice else ""))
+
+    def advised(self, advice: str) -> Refusal:
+        """The same with what would help."""
+        return Refusal(self.server, self.status, self.said, self.wait, advice)
 
 
 class BudgetExceeded(DiscreetError):

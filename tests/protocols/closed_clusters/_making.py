@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from discreet.protocols.closed_clusters.client import Authority, Client
+from discreet.protocols.closed_clusters.client import Authority, ClosedClient
 from discreet.protocols.closed_clusters.messages import Collection, Directory, TagUpload
 from discreet.protocols.closed_clusters.server import Clusters, Matching
 
@@ -28,12 +28,12 @@ class System:
         self.authority = Authority(folder / "authority")
         self.server = X25519PrivateKey.generate()
         self.authority.begin_epoch(digest(hash_name), BITS)
-        self.clients: list[Client] = []
+        self.clients: list[ClosedClient] = []
         self.join(members)
 
     def join(self, members: int) -> None:
         new = [
-            Client(self.folder / f"client {len(self.clients) + i}", self.authority.public_key)
+            ClosedClient(self.folder / f"client {len(self.clients) + i}", self.authority.public_key)
             for i in range(members)
         ]
         self.clients += new

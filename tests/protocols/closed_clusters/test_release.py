@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import discreet.predict  # noqa: F401
 from discreet.domain import Catalog, InputError, Scale
-from discreet.protocols.closed_clusters.client import Authority, Client
+from discreet.protocols.closed_clusters.client import Authority, ClosedClient
 from discreet.protocols.closed_clusters.messages import Collection, Directory, Report
 from discreet.protocols.closed_clusters.server import build_release, read_report
 from discreet.protocols.obfuscation.messages import Obfuscation
@@ -34,7 +34,7 @@ class Village:
         self.authority = Authority(folder / "authority")
         self.authority.begin_epoch(self.terms.hash_digest, self.terms.bits)
         key = self.authority.public_key
-        self.clients = [Client(folder / f"client {n}", key) for n in range(members)]
+        self.clients = [ClosedClient(folder / f"client {n}", key) for n in range(members)]
         self.authority.change(join=b"".join(client.public_key for client in self.clients))
         self.server = X25519PrivateKey.generate()
 
@@ -141,6 +141,8 @@ def test_tags_alone_help_to_find_clusters_and_add_no_ratings(village: Village) -
     assert release.parameters["people"] == 24
     with pytest.raises(InputError, match="nothing to average"):
         village.build(bare)
+    with pytest.raises(InputError, match="not both"):
+        village.report(0, tags_only=True, reveal=True)
 
 
 def test_a_slot_counts_once_and_who_left_does_not(village: Village) -> None:

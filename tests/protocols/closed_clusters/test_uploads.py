@@ -14,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from discreet.domain import InputError
-from discreet.protocols.closed_clusters.client import Client, pair_tags
+from discreet.protocols.closed_clusters.client import ClosedClient, pair_tags
 from discreet.protocols.closed_clusters.messages import Directory, TagUpload, public_bytes
 from discreet.protocols.closed_clusters.server import Matching, read_upload
 from protocols.closed_clusters._making import System, digest
@@ -104,7 +104,7 @@ def test_progress_is_told_and_what_is_new_is_enough(system: System) -> None:
 
 
 def test_a_client_outside_the_directory_sends_nothing(system: System, tmp_path: Path) -> None:
-    stranger = Client(tmp_path / "stranger", system.authority.public_key)
+    stranger = ClosedClient(tmp_path / "stranger", system.authority.public_key)
     with pytest.raises(InputError, match="not in the directory"):
         stranger.upload(system.collection, system.directory, 7)
     system.upload(3, 7)

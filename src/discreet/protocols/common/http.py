@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain.errors import Refusal
 from discreet.protocols.common._download import Download
-from discreet.protocols.common._refusals import Refusal
+from discreet.protocols.common._refusals import refusal_of
 from discreet.protocols.common._state import StateFile
 
 __all__ = ["Refusal", "ServiceClient"]
@@ -251,7 +252,7 @@ class ServiceClient:
             self._connection.close()
             raise InputError(f"{self.server} sent more than {_MOST_BYTES:,} bytes")
         if answer.status >= 300:
-            raise Refusal.of(self.server, answer, content)
+            raise refusal_of(self.server, answer, content)
         return content
 
     def _use(self, method: str, path: str, body: bytes = b"") -> bytes:

@@ -4,7 +4,7 @@ The authority stands here because the server's operator must not be it: a servic
 """
 
 from discreet.protocols.closed_clusters.client._authority import Authority
-from discreet.protocols.closed_clusters.client._client import Client
+from discreet.protocols.closed_clusters.client._client import ClosedClient
 from discreet.protocols.closed_clusters.client._pairs import Progress, pair_tags
 
-__all__ = ["Authority", "Client", "Progress", "pair_tags"]
+__all__ = ["Authority", "ClosedClient", "Progress", "pair_tags"]

@@ -28,7 +28,7 @@ from discreet.protocols.obfuscation.client import Obfuscator, Standing, read_own
 from discreet.protocols.obfuscation.messages import Obfuscation, SentRatings
 
 
-class Client:
+class ClosedClient:
     """A member of closed clusters. Its file holds the private key; the key is made with the file.
 
     Args:
@@ -59,7 +59,7 @@ class Client:
         self.public_key = public_bytes(self._private)
 
     def __repr__(self) -> str:
-        return f"Client({self.public_key.hex()[:8]}…)"
+        return f"ClosedClient({self.public_key.hex()[:8]}…)"
 
     def next_slot(self, epoch: int) -> int:
         """The slot from which on this client needs the directory's keys."""
@@ -122,6 +122,8 @@ class Client:
         Raises:
             InputError: As `upload`; nothing is rated; or the terms cannot be used.
         """
+        if reveal and tags_only:
+            raise InputError("either reveal all ratings or send only the tags, not both")
         terms = _terms(collection)
         items, codes = read_own(own, terms)
         value = terms.cluster_hash.value(items, codes)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,11 +89,6 @@ class Collection:
             fields.whole("epoch", 1, LAST_EPOCH),
             _read_ratings(fields, catalog),
         )
-
-    def digest(self) -> bytes:
-        """32 bytes that stand for the announcement: BLAKE2b of its JSON, keys sorted, no spaces."""
-        text = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.blake2b(text.encode(), digest_size=32, person=b"discreet closed").digest()
 
 
 def _read_ratings(fields: Fields, catalog: Catalog | None) -> Obfuscation | None:

@@ -2,7 +2,11 @@
 
 from discreet.protocols.closed_clusters.messages import Collection, Directory, Report, TagUpload
 from discreet.protocols.closed_clusters.server._clusters import Clusters, group
-from discreet.protocols.closed_clusters.server._matching import Matching, build, read_upload
+from discreet.protocols.closed_clusters.server._matching import (
+    Matching,
+    find_clusters,
+    read_upload,
+)
 from discreet.protocols.closed_clusters.server._release import build_release, read_report
 
 __all__ = [
@@ -12,8 +16,8 @@ __all__ = [
     "Matching",
     "Report",
     "TagUpload",
-    "build",
     "build_release",
+    "find_clusters",
     "group",
     "read_report",
     "read_upload",

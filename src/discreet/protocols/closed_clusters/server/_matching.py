@@ -214,7 +214,7 @@ def _within(senders: Slots, first: int, tags: Words) -> Slots:
     return np.column_stack((slots[one], slots[other]))
 
 
-def build(
+def find_clusters(
     collection: Collection,
     directory: Directory,
     private: bytes,

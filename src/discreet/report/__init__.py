@@ -1,0 +1,11 @@
+"""A page about a release that a privacy officer can file: what it promises, and what it does not.
+
+Made from public things alone: the release, the ledger's totals, an audit's findings.
+"""
+
+from discreet.report._audit import AuditFinding, read_audit
+from discreet.report._html import is_report
+from discreet.report._odds import best_guess, odds_factor
+from discreet.report._page import make_report
+
+__all__ = ["AuditFinding", "best_guess", "is_report", "make_report", "odds_factor", "read_audit"]

@@ -1,0 +1,104 @@
+"""What `discreet audit --json` found, read back."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.domain import InputError
+
+_MOST_BYTES = 1 << 24
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class AuditFinding:
+    """One subject of an audit.
+
+    Attributes:
+        subject: What was put to the test.
+        claimed_epsilon: What it promises at `delta`; None if it promises nothing.
+        audited_epsilon: A lower bound on the true one; infinite if no epsilon would do.
+        confidence: The probability, at least, that the bound is right.
+        delta: Of both.
+        runs: How many were made.
+        violated: Whether the promise was refuted.
+    """
+
+    subject: str
+    claimed_epsilon: float | None
+    audited_epsilon: float
+    confidence: float
+    delta: float
+    runs: int
+    violated: bool
+
+
+def read_audit(path: Path) -> list[AuditFinding]:
+    """The findings in a file that `discreet audit --json` wrote.
+
+    Raises:
+        InputError: It cannot be read, or holds something else.
+    """
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError("is too large for an audit's findings", path=path)
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
+    except (RecursionError, ValueError):
+        raise InputError("is no JSON; give what discreet audit --json printed", path=path) from None
+    try:
+        findings = [_finding(one) for one in _list(found)]
+    except (KeyError, OverflowError, TypeError, ValueError):
+        findings = []
+    if not findings:
+        raise InputError(
+            "holds no audit: its findings have subject, claimed_epsilon, audited_epsilon, "
+            "confidence, delta and runs",
+            path=path,
+        )
+    return findings
+
+
+def _list(found: Any) -> list[Any]:
+    """One finding, a list of them, or an object that has such lists."""
+    if isinstance(found, dict) and "subject" not in found:
+        return [one for value in found.values() if _is_list(value) for one in value]
+    return found if isinstance(found, list) else [found]
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(o, dict) and "subject" in o for o in value)
+
+
+def _finding(plain: dict[str, Any]) -> AuditFinding:
+    claimed = plain["claimed_epsilon"]
+    audited = plain["audited_epsilon"]
+    known = math.inf if audited is None else _number(audited)
+    promised = None if claimed is None else _number(claimed)
+    beyond = promised is not None and known > promised * (1 + _ROUNDING)
+    return AuditFinding(
+        subject=_name(plain["subject"]),
+        claimed_epsilon=promised,
+        audited_epsilon=known,
+        confidence=_number(plain["confidence"]),
+        delta=_number(plain["delta"]),
+        runs=int(_number(plain["runs"])),
+        violated=beyond or plain.get("violated") is True,
+    )
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise TypeError("a subject has a name")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise TypeError("a figure is a number from 0 on")
+    return float(value)

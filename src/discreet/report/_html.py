@@ -1,0 +1,91 @@
+"""HTML in which every text is escaped; there is no way to put one in as it is."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NewType
+
+Html = NewType("Html", str)
+"""What is HTML already."""
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 0 auto;
+  max-width: 50rem; padding: 1.5rem; }
+h1 { font-size: 1.6rem; margin: 0 0 .2rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem;
+  border-bottom: 1px solid #bbb; }
+table { border-collapse: collapse; width: 100%; margin: .6rem 0; }
+th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
+  border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }
+th { font-weight: 600; } td:first-child { min-width: 9rem; }
+.verdict { border: 2px solid #1b6e3c; border-radius: 4px; padding: .6rem .9rem; margin: 1rem 0; }
+.verdict.no { border-color: #b00020; } .verdict p { margin: .2rem 0; }
+.verdict p:first-child { font-weight: 700; font-size: 1.1rem; }
+.small { color: #555; font-size: .85rem; }
+@page { size: A4; margin: 18mm; }
+@media print { body { font-size: 10.5pt; max-width: none; padding: 0; }
+  h2 { break-after: avoid; } tr, .verdict { break-inside: avoid; } }
+"""
+
+MARK = "<!doctype html>\n<!-- a report by discreet -->\n"
+"""How a page begins."""
+
+
+def text(value: object) -> Html:
+    """A text as it is shown."""
+    return Html(html.escape(str(value), quote=True))
+
+
+def paragraph(said: str, kind: str = "") -> Html:
+    """One paragraph."""
+    return Html(f"<p{_kind(kind)}>{text(said)}</p>\n")
+
+
+def bullets(said: Iterable[str]) -> Html:
+    """A list; nothing for none."""
+    points = "".join(f"<li>{text(one)}</li>\n" for one in said)
+    return Html(f"<ul>\n{points}</ul>\n" if points else "")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
+    """A table; without heads the first column is the rows' names."""
+    head = "".join(f'<th scope="col">{text(one)}</th>' for one in heads)
+    lines = [f"<thead><tr>{head}</tr></thead>\n" if head else ""]
+    for first, *rest in rows:
+        cells = "".join(f"<td>{text(one)}</td>" for one in rest)
+        lines.append(f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n')
+    return Html(f"<table>\n{''.join(lines)}</table>\n")
+
+
+def box(said: Sequence[str], good: bool) -> Html:
+    """What is to be seen first."""
+    kind = "verdict" if good else "verdict no"
+    return Html(f"<div{_kind(kind)}>\n{''.join(paragraph(one) for one in said)}</div>\n")
+
+
+def section(title: str, *parts: Html) -> Html:
+    """A heading and what is under it."""
+    return Html(f"<section>\n<h2>{text(title)}</h2>\n{''.join(parts)}</section>\n")
+
+
+def page(title: str, under: str, *sections: Html) -> str:
+    """The whole page: no script, nothing that is fetched."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        f'{MARK}<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{text(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{text(title)}</h1>\n{paragraph(under, 'small')}{''.join(sections)}</body>\n</html>\n"
+    )
+
+
+def _kind(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file begins as a page of this room does."""
+    with path.open("rb") as file:
+        return file.read(len(MARK)) == MARK.encode()

@@ -1,0 +1,73 @@
+"""What an epsilon lets somebody find out, as odds and as guesses."""
+
+from __future__ import annotations
+
+import math
+
+_RARER = 10.0
+"""The chance that is left aside, in deltas, where a bound on odds is told."""
+_TOLERANCE = 1e-9
+
+
+def best_guess(epsilon: float, delta: float) -> float:
+    """How often, at most, somebody is right who has to guess between two equally likely worlds.
+
+    For neighbours A and B and any set S on which A is guessed, P_A(S) <= e^eps P_B(S) + delta and
+    P_B(not S) <= e^eps P_A(not S) + delta. Adding them, with s = P_A(S) + P_B(not S), gives
+    s <= e^eps (2 - s) + 2 delta, so that half of s is at most (e^eps + delta)/(1 + e^eps).
+    """
+    rare = math.exp(-epsilon)
+    return min((1 + delta * rare) / (1 + rare), 1.0)
+
+
+def odds_factor(epsilon: float, delta: float) -> tuple[float, float]:
+    """By how much odds grow at most, and the chance that is left aside.
+
+    Let S be the outcomes that make A more than K times as likely against B as before. Then
+    P_A(S) >= K P_B(S), and with P_A(S) <= e^eps P_B(S) + delta the chance of S is at most
+    delta/(1 - e^eps/K), in either world. For delta 0 and K = e^eps there is no such outcome; else
+    K = e^eps/0.9 leaves a chance of at most 10 delta.
+    """
+    factor = math.exp(epsilon) if epsilon < 700 else math.inf
+    return (factor, 0.0) if delta == 0 else (factor / (1 - 1 / _RARER), min(_RARER * delta, 1.0))
+
+
+def after(prior: float, factor: float) -> float:
+    """What a belief becomes at most when its odds grow by a factor."""
+    if math.isinf(factor):
+        return 1.0
+    odds = prior / (1 - prior) * factor
+    return odds / (1 + odds)
+
+
+def percent_up(share: float) -> str:
+    """A share in per cent, rounded up to a tenth."""
+    tenths = math.ceil(share * 1000 * (1 - _TOLERANCE))
+    return f"{min(tenths, 1000) / 10:g} %"
+
+
+def number_up(value: float, digits: int = 4) -> str:
+    """So many significant digits, never less than the value but for rounding in the last bits."""
+    if math.isinf(value):
+        return "without bound"
+    if value <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    above = math.ceil(value / unit * (1 - _TOLERANCE)) * unit
+    return f"{above:,.0f}" if 1000 <= above < 1e9 else f"{above:.{digits}g}"
+
+
+def number_down(value: float, digits: int = 4) -> str:
+    """So many significant digits, never more than the value: for lower bounds."""
+    if math.isinf(value):
+        return "above every number"
+    if value <= 0:
+        return "0"
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    below = math.floor(value / unit * (1 + _TOLERANCE)) * unit
+    return f"{below:,.0f}" if 1000 <= below < 1e9 else f"{below:.{digits}g}"
+
+
+def one_in(chance: float) -> str:
+    """A chance as 1 in so many, rounded to the safe side."""
+    return f"1 in {math.floor(1 / chance * (1 + _TOLERANCE)):,}"

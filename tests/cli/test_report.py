@@ -1,0 +1,80 @@
+"""`discreet report`: a page, whole or not at all, and never over something else."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli._calling import call
+from discreet.privacy import Unit
+from discreet.privacy.ledger import Ledger, Limit
+from release._making import make_release, spent
+from report._reading import see
+
+FINDING = {
+    "subject": "covariance", "claimed_epsilon": 1.0, "audited_epsilon": 0.5, "confidence": 0.95,
+    "delta": 1e-6, "runs": 100,
+}  # fmt: skip
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    path = tmp_path / "m.discreet"
+    make_release(np.zeros((3, 1)), guarantee=spent()).save(path)
+    return path
+
+
+def test_a_page_with_ledger_and_audits(release: Path, tmp_path: Path) -> None:
+    Ledger.create(tmp_path / "c.ledger", "customers", [Limit(Unit.RATING, 3.0, 1e-6)])
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(json.dumps(FINDING | {"subject": name}))
+    page = tmp_path / "r.html"
+    said = call(
+        "report", release, "-o", page, "--ledger", tmp_path / "c.ledger",
+        "--audit", tmp_path / "a.json", "--audit", tmp_path / "b.json",
+    )  # fmt: skip
+    assert (said.code, said.err) == (0, "")
+    assert str(page) in said.out
+    seen = see(page.read_text(encoding="utf-8"))
+    assert "The ledger of 'customers': 0 charges" in seen.text
+    assert seen.row("a")[1:3] == seen.row("b")[1:3] == ["1", "0.5"]
+    assert call("report", release, "-o", page).code == 0  # over an earlier report
+
+
+def test_it_is_called_report_html(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call("report", release.name).code == 0
+    assert (
+        see((tmp_path / "report.html").read_text(encoding="utf-8")).row("file")[1] == "m.discreet"
+    )
+
+
+def test_nothing_else_is_overwritten(release: Path, tmp_path: Path) -> None:
+    other = tmp_path / "index.html"
+    other.write_text("mine")
+    assert "is no report" in call("report", release, "-o", other).complaint()
+    assert other.read_text() == "mine"
+    assert "a report is an .html file" in call("report", release, "-o", release).complaint()
+
+
+def test_a_page_appears_whole_or_not_at_all(release: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    (tmp_path / "a.json").write_text("[]")
+    assert (
+        "holds no audit"
+        in call("report", release, "-o", page, "--audit", tmp_path / "a.json").complaint()
+    )
+    assert (
+        "nowhere"
+        in call("report", release, "-o", page, "--ledger", tmp_path / "nowhere").complaint()
+    )
+    assert "nowhere" in call("report", tmp_path / "nowhere", "-o", page).complaint()
+    assert (
+        "cannot be written" in call("report", release, "-o", tmp_path / "no" / "r.html").complaint()
+    )
+    assert {path.name for path in tmp_path.iterdir()} == {"m.discreet", "a.json"}

@@ -1,0 +1,77 @@
+"""An audit's findings, read from what `discreet audit --json` prints."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from discreet.domain import InputError
+from discreet.report import AuditFinding, read_audit
+
+FINDING = {
+    "subject": "item counts",
+    "claimed_epsilon": 1.0,
+    "audited_epsilon": 0.8,
+    "confidence": 0.95,
+    "delta": 0.0,
+    "runs": 1000,
+}
+
+
+def written(folder: Path, content: Any) -> Path:
+    path = folder / "audit.json"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    "content", [FINDING, [FINDING], {"note": "x", "seed": [1], "left": [{}], "findings": [FINDING]}]
+)
+def test_one_finding_a_list_or_an_object_with_a_list(tmp_path: Path, content: Any) -> None:
+    (found,) = read_audit(written(tmp_path, content))
+    assert found == AuditFinding("item counts", 1.0, 0.8, 0.95, 0.0, 1000, False)
+
+
+def test_a_refuted_claim_is_one_whoever_says_so(tmp_path: Path) -> None:
+    many = [
+        FINDING | {"audited_epsilon": 1.2},
+        FINDING | {"violated": True},
+        FINDING | {"audited_epsilon": None},
+        FINDING | {"claimed_epsilon": None},
+    ]
+    found = read_audit(written(tmp_path, many))
+    assert [one.violated for one in found] == [True, True, True, False]
+    assert found[2].audited_epsilon == math.inf
+    assert found[3].claimed_epsilon is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [],
+        {},
+        "7",
+        '"text"',
+        {"findings": []},
+        [FINDING, {"subject": "x"}],
+        FINDING | {"confidence": "high"},
+        FINDING | {"runs": -1},
+        FINDING | {"subject": ""},
+        FINDING | {"delta": True},
+        '[{"subject": "x", "claimed_epsilon": NaN}]',
+    ],
+)
+def test_what_is_no_audit_is_refused(tmp_path: Path, content: Any) -> None:
+    with pytest.raises(InputError, match="holds no audit"):
+        read_audit(written(tmp_path, content))
+
+
+def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is no JSON; give what discreet audit --json printed"):
+        read_audit(written(tmp_path, "{"))
+    with pytest.raises(InputError, match="cannot be read: No such file"):
+        read_audit(tmp_path / "nothing.json")

@@ -1,0 +1,227 @@
+"""The page about a release: each kind of release, a ledger, audits, and nothing that is fetched."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.evaluate._clusters import simulated_uploads
+from discreet.evaluate._completion import send_reports
+from discreet.evaluate._judge import people_of
+from discreet.measure import fit, fit_paper
+from discreet.privacy import GaussianEvent, Guarantee, PureEvent, SeededRandomness, Unit
+from discreet.privacy.accounting import calibrate_gaussian
+from discreet.privacy.ledger import Ledger, Limit
+from discreet.protocols.local_reports import messages as local
+from discreet.protocols.local_reports.server import build as build_local
+from discreet.protocols.open_clusters.messages import Collection
+from discreet.protocols.open_clusters.server import build
+from discreet.ratings import Ratings, find_shape, make_ratings
+from discreet.release import Release
+from discreet.report import AuditFinding, is_report, make_report
+from release._making import make_release, spent
+from report._reading import Seen, see
+
+PATENT = "8,619,984"
+ABOUT = ("the public", "the operator", "another user", "somebody with side information")
+
+
+@pytest.fixture(scope="module")
+def ratings() -> Ratings:
+    return make_ratings(replace(find_shape("ml-100k").scaled(ratings=2_000), items=120), seed=1)
+
+
+def presence(ratings: Ratings) -> Ratings:
+    scale = Scale.parse("presence")
+    codes = scale.encode(np.full(len(ratings), scale.hi))
+    return replace(ratings, scale=scale, codes=codes)
+
+
+def open_clusters(ratings: Ratings, **told: Any) -> Release:
+    collection = Collection(ratings.catalog, ratings.scale, bits=1, **told)
+    return build(collection, simulated_uploads(ratings, collection))
+
+
+def local_reports(ratings: Ratings) -> Release:
+    collection = local.Collection(
+        ratings.catalog, ratings.scale, local.Mechanism.RANDOMIZED_RESPONSE, 2.0
+    )
+    some = send_reports(collection, people_of(ratings), SeededRandomness(1))
+    return build_local(collection, some)
+
+
+KINDS: dict[str, Callable[[Ratings], Release]] = {
+    "rating, Gaussian": lambda r: fit(r, protect="rating", epsilon=1.0),
+    "rating, Laplace": lambda r: fit(r, protect="rating", epsilon=1.0, noise="laplace"),
+    "user, Gaussian": lambda r: fit(r, protect="user", epsilon=1.0),
+    "user, Laplace": lambda r: fit(r, protect="user", epsilon=1.0, noise="laplace"),
+    "pairs": lambda r: fit(r, method="slope-one", epsilon=2.0),
+    "seeded": lambda r: fit(r, epsilon=1.0, randomness=SeededRandomness(1)),
+    "no noise": lambda r: fit(r, epsilon=math.inf),
+    "paper": lambda r: fit_paper(r, epsilon=1.0),
+    "presence": lambda r: fit(presence(r), epsilon=1.0),
+    "open clusters": open_clusters,
+    "hash randomised": lambda r: open_clusters(r, bit_epsilon_thousandths=1000),
+    "closed clusters": lambda r: replace(open_clusters(r), method="closed-clusters"),
+    "local reports": local_reports,
+}
+
+
+def report(release: Release, folder: Path, **told: Any) -> Seen:
+    release.save(folder / "films.discreet")
+    return see(make_report(folder / "films.discreet", **told))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_release_has_its_page(ratings: Ratings, tmp_path: Path, kind: str) -> None:
+    release = KINDS[kind](ratings)
+    seen = report(release, tmp_path)
+    guarantee = release.guarantee
+    for sentence in guarantee.sentences():
+        assert sentence in seen.text
+    for clause in guarantee.assumes:
+        assert f"The promise fails if it is not true that {clause}." in seen.text
+    for reason in guarantee.not_private:
+        assert f"There is no guarantee: {reason}." in seen.text
+    assert ("Differentially private: epsilon" in seen.text) == guarantee.is_private
+    assert ("Not private: there is no guarantee" in seen.text) != guarantee.is_private
+    assert [len(seen.row(who)) for who in ABOUT] == [3] * 4
+    assert ("nothing is ruled out" in seen.text) != guarantee.is_private
+    for said in (PATENT, "No ledger was given", "No audit was attached", "Other releases"):
+        assert said in seen.text
+    for event in guarantee.events:
+        assert seen.row(event.label)[1] == event.kind
+
+
+@pytest.mark.parametrize("kind", ["user, Gaussian", "open clusters"])
+def test_the_page_has_no_script_and_fetches_nothing(
+    ratings: Ratings, tmp_path: Path, kind: str
+) -> None:
+    seen = report(KINDS[kind](ratings), tmp_path)
+    tags = {tag for tag, _ in seen.tags}
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "a", "base"}
+    for _, attributes in seen.tags:
+        assert not any(name.startswith("on") or name in ("src", "href") for name in attributes)
+    page = make_report(tmp_path / "films.discreet")
+    assert "url(" not in page and "@import" not in page and "http:" not in page
+    policy = next(a for t, a in seen.tags if "http-equiv" in a)
+    assert (policy["content"] or "").startswith("default-src 'none'")
+
+
+def test_what_was_published_can_be_checked(ratings: Ratings, tmp_path: Path) -> None:
+    release = fit(ratings, epsilon=1.0)
+    release.save(tmp_path / "films.discreet")
+    os.utime(tmp_path / "films.discreet", (1_000_000_000, 1_000_000_000))
+    made = datetime.datetime(2030, 1, 2, 3, 4, tzinfo=datetime.UTC)
+    seen = see(make_report(tmp_path / "films.discreet", made=made))
+    content = (tmp_path / "films.discreet").read_bytes()
+    assert seen.row("SHA-256 of the file")[1] == hashlib.sha256(content).hexdigest()
+    assert seen.row("date of the file")[1] == "2001-09-09 01:46:40 UTC"
+    assert seen.row("size")[1] == f"{len(content):,} bytes"
+    assert seen.row("digest of the catalogue")[1] == ratings.catalog.digest()
+    assert seen.row("method")[1].startswith("refined")
+    assert seen.row("item_effects")[1:] == ["float32", "120"]
+    assert "page made on 2030-01-02 03:04 UTC" in seen.text
+
+
+def gaussian(unit: Unit, epsilon: float) -> Guarantee:
+    sigma = calibrate_gaussian(1.0, epsilon, 1e-6)
+    event = GaussianEvent(unit=unit, label="sums", sensitivity=1.0, sigma=sigma)
+    return Guarantee(unit, (event,), 1e-6, ("one account is one person",))
+
+
+def test_odds_per_rating_per_user_and_for_a_change(tmp_path: Path) -> None:
+    seen = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
+    assert seen.row("a person with all their ratings")[1:] == [
+        "1", "1e-06", "3.03 times", "73.2 %",
+    ]  # fmt: skip
+    assert seen.row("one rating more or less")[1] == "2.123"
+    assert seen.row("one rating with another value")[1] == "2.123"
+    assert "but for a chance of 1 in 100,000" in seen.text
+    assert seen.row("50 %")[1] == "75.2 %"
+
+
+def test_pure_promises_leave_no_chance_aside(tmp_path: Path) -> None:
+    event = PureEvent(unit=Unit.RATING, label="x", epsilon=math.log(3), mechanism="coin")
+    promise = Guarantee(Unit.RATING, (event,), 0.0)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+    assert seen.row("one rating more or less")[1:] == ["1.099", "0", "3 times", "75 %"]
+    assert seen.row("a person with all their ratings")[1:] == [
+        "no bound", "", "without bound", "100 %",
+    ]  # fmt: skip
+    assert "but for a chance" not in seen.text
+    assert "A person's whole history is not protected" in seen.text
+
+
+def test_everything_that_is_shown_is_escaped(tmp_path: Path) -> None:
+    bad = '<script>alert("x")</script>&amp;'
+    event = PureEvent(unit=Unit.RATING, label=bad, epsilon=1.0, mechanism=bad)
+    promise = Guarantee(Unit.RATING, (event,), 0.0, (bad,))
+    catalog = Catalog([bad, "b", "c"], origin=CatalogOrigin.FROM_DATA)
+    release = make_release(np.zeros((3, 1)), guarantee=promise, catalog=catalog)
+    name = tmp_path / "<b>x.discreet"
+    release.save(name)
+    ledger = Ledger.create(tmp_path / "l", bad, [Limit(Unit.RATING, 5.0, 1e-6)])
+    ledger.charge([event], bad)
+    finding = AuditFinding(bad, 1.0, 0.5, 0.95, 0.0, 10, False)
+    page = make_report(name, ledger=ledger, audits=[finding])
+    assert "<script" not in page and "<b>" not in page
+    seen = see(page)
+    assert seen.text.count(bad) >= 5
+    assert "read off the private ratings" in seen.text
+
+
+def test_the_ledger_s_totals_are_shown(tmp_path: Path) -> None:
+    promise = gaussian(Unit.USER, 1.0)
+    ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.USER, 3.0, 1e-6)])
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
+    assert "The ledger of 'customers': 0 charges" in seen.text
+    assert "it was not charged here" in seen.text
+    ledger.charge(promise.events, "films of March")
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
+    assert "1 charge since" in seen.text and "it was not charged here" not in seen.text
+    assert seen.row("user")[1:4] == ["1", "3", "1e-06"]
+    assert 2 < float(seen.row("user")[4]) < 3
+    assert seen.row("rating")[2] == "none"
+    assert seen.row("1")[2] == "films of March"
+    assert len(ledger.history()) == 1  # reading charges nothing
+
+
+def test_audits_stand_beside_the_claim(tmp_path: Path) -> None:
+    audits = [
+        AuditFinding("whole fit", 1.0, 0.41239, 0.95, 1e-6, 2000, False),
+        AuditFinding("halved noise", 1.0, math.inf, 0.99, 0.0, 10, True),
+        AuditFinding("fakes", None, 2.0, 0.95, 0.0, 10, False),
+    ]
+    seen = report(make_release(np.zeros((3, 1)), guarantee=spent()), tmp_path, audits=audits)
+    assert seen.row("whole fit")[1:] == [
+        "1", "0.4123", "1e-06", "95 %", "2,000", "not refuted",
+    ]  # fmt: skip
+    assert seen.row("halved noise")[2] == "above every number"
+    assert seen.row("halved noise")[-1] == "CLAIM REFUTED"
+    assert seen.row("fakes")[1] == "none"
+    assert "No audit was attached" not in seen.text
+
+
+def test_reports_are_known_by_their_beginning(tmp_path: Path) -> None:
+    make_release(np.zeros((3, 1)), guarantee=spent()).save(tmp_path / "m")
+    (tmp_path / "r.html").write_text(make_report(tmp_path / "m"), encoding="utf-8")
+    (tmp_path / "s.html").write_text("<!doctype html>\n<p>", encoding="utf-8")
+    assert is_report(tmp_path / "r.html") and not is_report(tmp_path / "s.html")
+
+
+def test_what_is_no_release_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "m").write_text(json.dumps({}))
+    with pytest.raises(InputError, match="not a release file"):
+        make_report(tmp_path / "m")
