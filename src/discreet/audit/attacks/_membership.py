@@ -1,0 +1,152 @@
+"""Is this person in the data? From everything that a fit publishes on its way.
+
+Every statistic is a sum over people, so whoever knows somebody's ratings knows what that person
+would add. Two attackers: the ideal one knows everybody else too, and compares likelihoods; the
+other knows a sample of other people, subtracts what so many of them would add, and asks whether
+what remains points where the person's part does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.attacks._data import Floats, Ints, pick_users
+from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior
+from discreet.measure import Transcript, record_fit
+from discreet.privacy import SeededRandomness, Unit
+from discreet.ratings import Ratings
+
+_VICTIMS = 75
+_DELTA = 1e-6
+_EPSILONS = (10.0, 1.0, 0.1)
+_NO_NOISE = 1000.0
+"""A budget so large that every statistic is measured nearly in full; the attack sees them exact."""
+
+
+def membership(ratings: Ratings, seed: int) -> AttackResult:
+    """Half of the suspects are in the data."""
+    rng = np.random.default_rng([seed, 3])
+    order = rng.permutation(ratings.user_count)
+    inside, others, sample = np.split(order, [len(order) * 2 // 5, len(order) * 3 // 5])
+    count = min(_VICTIMS, len(others))
+    suspects = np.concatenate((inside[:count], others[:count]))
+    is_in = np.arange(2 * count) < count
+    scene = _Scene(ratings, inside, sample, suspects, is_in, seed)
+    return AttackResult(
+        "membership",
+        "all ratings of a suspect, and every statistic that a fit of method slope-one, per user, "
+        "has released; the ideal attacker also everybody else's ratings, the other one those of a "
+        "sample of people who are not in the data",
+        "tell whether the suspect is in the data, where every other one is",
+        "the answer was right",
+        tuple(scene.outcomes()),
+        "Epsilon is of a user. Tossing a coin is right half of the time.",
+    )
+
+
+class _Scene:
+    """People who are in the data, others, and a sample that is known to be neither."""
+
+    def __init__(
+        self,
+        ratings: Ratings,
+        inside: Ints,
+        sample: Ints,
+        suspects: Ints,
+        is_in: npt.NDArray[np.bool_],
+        seed: int,
+    ) -> None:
+        self._data, self._sample = pick_users(ratings, inside), pick_users(ratings, sample)
+        self._suspects = [ratings.select_users(user, user + 1) for user in suspects.tolist()]
+        self._is_in, self._seed = is_in, seed
+
+    def outcomes(self) -> list[Outcome]:
+        """For both attackers: without noise, then with less and less budget."""
+        bare = self._see(_NO_NOISE)
+        found = [
+            self._outcome("ideal, no noise", np.where(self._is_in, np.inf, -np.inf), None),
+            self._outcome("with a sample, no noise", self._by_sample(bare, exact=True), None),
+        ]
+        for epsilon in _EPSILONS:
+            seen = self._see(epsilon)
+            told = partial(self._outcome, epsilon=epsilon)
+            found.append(told(f"ideal, epsilon {epsilon:g}", self._ideal(seen)))
+            found.append(told(f"with a sample, epsilon {epsilon:g}", self._by_sample(seen)))
+        return found
+
+    def _see(self, epsilon: float) -> _Seen:
+        transcript = record_fit(
+            self._data,
+            method="slope-one",
+            protect=Unit.USER,
+            epsilon=epsilon,
+            delta=_DELTA,
+            randomness=SeededRandomness(f"membership {self._seed} {epsilon}"),
+        )
+        usual = [part.ravel() for part in transcript.contribution(self._sample)]
+        parts = [_parts(transcript, suspect) for suspect in self._suspects]
+        return _Seen(transcript, usual, parts)
+
+    def _outcome(self, name: str, scores: Floats, epsilon: float | None) -> Outcome:
+        """Against always saying "in"."""
+        won = (scores > 0) == self._is_in
+        if epsilon is None:
+            return judge(name, won, self._is_in, is_protected=False)
+        most = most_with_prior(0.5, epsilon, _DELTA)  # the chances beforehand are known
+        return judge(name, won, self._is_in, is_protected=True, bound=lambda _: most)
+
+    def _ideal(self, seen: _Seen) -> Floats:
+        """The log of how much likelier the outputs are with the suspect than without.
+
+        What is seen less everybody else's part is noise and, if the suspect is in, their part.
+        """
+        scores = np.zeros(len(seen.parts))
+        for place, spoken in enumerate(seen.transcript.spoken):
+            noise = ((spoken.noisy - spoken.exact) / spoken.spread).ravel()
+            for row, parts in enumerate(seen.parts):
+                at, own = parts[place][0], parts[place][1] / spoken.spread
+                scores[row] += float(own @ (noise[at] + own * self._is_in[row] - own / 2))
+        return scores
+
+    def _by_sample(self, seen: _Seen, *, exact: bool = False) -> Floats:
+        """Where what remains lies, from without the suspect (-1/2) to with them (1/2).
+
+        Only statistics that count are looked at, where nobody takes anything away. An entry is
+        spread by its noise and by whom the data happens to hold: about as much as it has people.
+        """
+        people = self._data.user_count / self._sample.user_count
+        met, whole = np.zeros(len(seen.parts)), np.full(len(seen.parts), 1e-300)
+        for place, spoken in enumerate(seen.transcript.spoken):
+            if (seen.usual[place] < 0).any():
+                continue
+            values = (spoken.exact if exact else spoken.noisy).ravel()
+            noise = 0.0 if exact else spoken.spread**2
+            for row, parts in enumerate(seen.parts):
+                at, own = parts[place]
+                expected = people * seen.usual[place][at]
+                spread = own * (expected + own) + noise
+                met[row] += float((own / spread) @ (values[at] - expected))
+                whole[row] += float((own / spread) @ own)
+        return np.asarray(met / whole - 0.5)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Seen:
+    """A fit, what the sample would add to each statistic, and each suspect, and where."""
+
+    transcript: Transcript
+    usual: list[Ints]
+    parts: list[list[tuple[Ints, Floats]]]
+
+
+def _parts(transcript: Transcript, person: Ratings) -> list[tuple[Ints, Floats]]:
+    """What a person adds to each statistic: where, and how much."""
+    found = []
+    for part in transcript.contribution(person):
+        at = np.flatnonzero(part)
+        found.append((at, part.ravel()[at].astype(np.float64)))
+    return found

@@ -1,0 +1,66 @@
+"""Everybody's first upload to open or closed clusters, made by the client's own code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.audit.attacks._data import Ints
+from discreet.domain.cluster_hash import to_grid
+from discreet.privacy import SeededRandomness
+from discreet.protocols.obfuscation.client import History, Terms
+from discreet.protocols.obfuscation.messages import Codes, Items
+from discreet.protocols.open_clusters.messages import Collection
+from discreet.ratings import Ratings
+
+
+def collection_of(ratings: Ratings, **told: Any) -> Collection:
+    """Terms for these ratings; without a floor of items unless one is told."""
+    return Collection(ratings.catalog, ratings.scale, **({"least": 0} | told))
+
+
+def true_hashes(ratings: Ratings, collection: Collection) -> Ints:
+    """Everybody's hash value, of their true ratings."""
+    codes = to_grid(ratings.scale, ratings.values())
+    return collection.cluster_hash.values(ratings.starts, ratings.items, codes)
+
+
+def uploads(
+    ratings: Ratings, collection: Collection, seed: str, terms: Terms | None = None
+) -> list[tuple[Items, Codes]]:
+    """What each person sends: items that look rated, and codes beside them."""
+    source, terms = SeededRandomness(seed), terms or Terms.of(collection)
+    codes = to_grid(ratings.scale, ratings.values())
+    ends = zip(ratings.starts[:-1].tolist(), ratings.starts[1:].tolist(), strict=True)
+    return [
+        History()
+        .advance(ratings.items[first:last], codes[first:last], collection, terms, source)
+        .sent
+        for first, last in ends
+    ]
+
+
+def upload_tables(
+    ratings: Ratings, fake_percent: int, seed: str, **told: Any
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """The codes of everybody's upload, -1 where nothing looks rated, and which are true.
+
+    Args:
+        ratings: Everybody's.
+        fake_percent: For a hundred true ratings.
+        seed: Of the fakes.
+        told: Further terms; `popularity` for popular fakes.
+    """
+    known = {"popularity": told.pop("popularity", None)}
+    collection = collection_of(ratings, fake_percent=fake_percent, **told)
+    sent = uploads(ratings, collection, seed, Terms.of(collection, **known))
+    codes = np.full((ratings.user_count, len(ratings.catalog)), -1, np.int64)
+    owner = np.repeat(np.arange(len(sent)), [len(items) for items, _ in sent])
+    codes[owner, np.concatenate([items for items, _ in sent])] = np.concatenate(
+        [values for _, values in sent]
+    )
+    true = np.zeros(codes.shape, np.bool_)
+    true[ratings.user_of_rating(), ratings.items] = True
+    return codes, true & (codes >= 0)

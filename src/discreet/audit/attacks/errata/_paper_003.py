@@ -1,0 +1,186 @@
+"""Park and Acharya, Differentially Private Recommendation Systems (2011)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+
+from discreet.audit.attacks.errata._erratum import STARS, Erratum, number, percent, ratings_of
+from discreet.domain import PRESENCE
+from discreet.measure.outputs import OutputFunction, Sensitivity
+
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
+
+_PHI, _T, _OWN = 10, 20, range(1, 21)
+_K, _LEFT, _RIGHT = 10, 2, 3
+_People = list[dict[int, float]]
+
+
+def errata() -> list[Erratum]:
+    """Theorems 3.1 and 3.2, candidate sets, exponents, steps and guessing."""
+    return [
+        _theorem_3_1(),
+        _theorem_3_2(),
+        _candidates(),
+        _overlap(),
+        _exponents(),
+        _steps(),
+        _guessing(),
+    ]
+
+
+def _moved(function: OutputFunction, without: _People, with_it: _People) -> float:
+    """How far one record moves the answer to person 0 on item 0."""
+    items = 1 + max(max(person, default=0) for person in with_it)
+    before, after = (
+        function.measure(ratings_of(people, items, function.scale), np.array([0]), np.array([0]))
+        for people in (without, with_it)
+    )
+    return float(abs(after - before)[0, 0] / function.grid)
+
+
+def _theorem_3_1() -> Erratum:
+    """Ten raters of twenty items rate item 0 a 5 and the others a 1; an eleventh rates item 0."""
+    rest = dict.fromkeys(_OWN, 1.0)
+    crowd: _People = [dict.fromkeys(_OWN, 3.0)] + [{0: 5.0, **rest}] * 10
+    ours, paper = (OutputFunction("slope-one", STARS, _PHI, _T, how) for how in Sensitivity)
+    return Erratum(
+        "003, Theorem 3.1",
+        "Theorem 3.1: a Slope One answer moves by at most max(dr/T (1 + 2/phi), dr/phi)",
+        (
+            number("claimed", paper.claimed / paper.grid, ".1f"),
+            number("found", _moved(paper, [*crowd, rest], [*crowd, {0: 5.0, **rest}]), ".1f"),
+            number("ours: 2 dr/(phi + 1)", ours.by_others / ours.grid),
+        ),
+        ("4", "20", "10"),
+    )
+
+
+def _theorem_3_2() -> Erratum:
+    """Two people with the same twenty items; one of them is the first to buy item 0."""
+    own = dict.fromkeys(_OWN, 1.0)
+    ours, paper = (OutputFunction("cosine", PRESENCE, _PHI, _T, how) for how in Sensitivity)
+    return Erratum(
+        "003, Theorem 3.2",
+        "Theorem 3.2: a cosine answer moves by at most 2/T",
+        (
+            number("claimed: 2/T", paper.claimed / paper.grid, ".1f"),
+            number("found", _moved(paper, [own, own], [own, {0: 1.0, **own}])),
+            number("ours: 1/phi", ours.by_others / ours.grid, ".1f"),
+        ),
+        ("20", "10"),
+    )
+
+
+def _sets(ranking: _Ints) -> list[frozenset[int]]:
+    """The generated sets: the best k, and swaps of their last two for later places, by threes."""
+    best = ranking[:_K].tolist()
+    found = [frozenset(best)]
+    for first in range(_K, len(ranking) - _RIGHT + 1, _RIGHT):
+        for dropped in range(1, _LEFT + 1):
+            kept = best[: _K - dropped] + best[_K - dropped + 1 :]
+            found += [frozenset([*kept, int(new)]) for new in ranking[first : first + _RIGHT]]
+    return found
+
+
+def _candidates() -> Erratum:
+    """Scores 1 to 5 in steps; for the neighbour one item in the middle has the highest."""
+    items, epsilon, largest = 40, 1.0, 5.0
+    scores = np.linspace(largest, 1.0, items)
+    ranking = np.arange(items)
+    other = np.concatenate(([items // 2], np.delete(ranking, items // 2)))
+    mine, theirs = _sets(ranking), set(_sets(other))
+    logs = np.array([epsilon / 2 * scores[list(each)].sum() / largest for each in mine])
+    law = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
+    outside = sum(p for each, p in zip(mine, law, strict=True) if each not in theirs)
+    return Erratum(
+        "003, 4.4",
+        "4.4: the exponential mechanism on the generated sets",
+        (percent("sets that a neighbour cannot have, at any epsilon", float(outside)),),
+        ("40",),
+    )
+
+
+def _overlap() -> Erratum:
+    """How many of the true ten every generated set has."""
+    ranking = np.arange(40)
+    least = min(len(each & set(range(_K))) for each in _sets(ranking)) / _K
+    return Erratum(
+        "003, overlap",
+        "90 % overlap with the true list at any epsilon",
+        (percent("the least overlap that a generated set can have", least),),
+    )
+
+
+def _law(logs: _Floats, rates: Callable[[_Floats], _Floats], step: float) -> _Floats:
+    """The law that the chain goes to: up at `rates` of the ratio of phi, down at its inverse.
+
+    Args:
+        logs: log phi.
+        rates: From differences of logs.
+        step: Of time.
+    """
+    up, down = rates(np.diff(logs)) * step, rates(-np.diff(logs)) * step
+    chain = np.diag(up, 1) + np.diag(down, -1)
+    chain += np.diag(1 - chain.sum(axis=1))
+    values, vectors = np.linalg.eig(chain.T)
+    law = np.real(vectors[:, np.argmax(np.real(values))])
+    return np.asarray(law / law.sum())
+
+
+def _exponents() -> Erratum:
+    """The power of phi that the chain's limit has, from two of its sets."""
+    epsilon, logs = 0.8, np.array([0.0, -0.3, -0.9])
+    law = _law(logs, lambda gap: np.exp(epsilon / 2 * gap), 0.05)
+    found = float(np.log(law[1] / law[0]) / (logs[1] - logs[0]) / epsilon)
+    return Erratum(
+        "003, (28) and (32)",
+        "(28) and (32): the chain goes to the mechanism that is aimed at",
+        (
+            number("aimed at in (28), in epsilons", 0.5, ".1f"),
+            number("of the chain as printed, in epsilons", found, ".1f"),
+        ),
+    )
+
+
+def _steps() -> Erratum:
+    """A set between two with three times its phi: U_s = 6, and both rates are 3^(power epsilon)."""
+    ratio = 3.0
+
+    def last(power: float) -> float:
+        return float(brentq(lambda e: 2 * ratio ** (power * e) / (2 * ratio) - 1, 0.1, 10))
+
+    return Erratum(
+        "003, Proposition 4.1",
+        "Proposition 4.1: a step of 1/U_s is small enough",
+        (
+            number("the largest epsilon, rates as in (31)", last(0.5), ".0f"),
+            number("the largest epsilon, rates as in its proof", last(1.0), ".0f"),
+        ),
+        ("3",),
+    )
+
+
+def _guessing() -> Erratum:
+    """Twenty ratings and Laplace noise of the paper's size: the guess is off by 20 times that."""
+    paper = OutputFunction("slope-one", STARS, _PHI, _T, Sensitivity.PAPER)
+    spread = _T * paper.claimed / paper.grid
+
+    def right(epsilon: float) -> float:
+        return -math.expm1(-0.5 * epsilon / spread)
+
+    return Erratum(
+        "003, Definition 3",
+        "Definition 3: guessing as epsilon goes to 0",
+        (
+            percent("claimed as epsilon goes to 0: one of five", 1 / 5),
+            percent("found at epsilon 1, rounded and not cut", right(1.0)),
+            percent("found at epsilon 0.01", right(0.01), ".2f"),
+        ),
+        ("1", "0.01", "20", "10"),
+    )

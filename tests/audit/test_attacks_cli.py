@@ -1,0 +1,65 @@
+"""`discreet attack`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cli._calling import call
+from discreet.audit.attacks import ATTACKS
+from discreet.ratings import find_shape, make_ratings, write_ratings
+
+
+def test_the_list_names_every_attack() -> None:
+    said = call("attack", "--list")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines()] == [*ATTACKS, "errata"]
+    told = json.loads(call("attack", "--list", "--json").out)
+    assert [each["name"] for each in told] == [*ATTACKS, "errata"]
+    assert all(each["about"] and each["source"] for each in told)
+
+
+def test_a_table_of_an_attack_on_made_up_ratings() -> None:
+    said = call("attack", "quotient", "--seed", 4)
+    assert said.code == 0
+    lines = said.out.splitlines()
+    assert "made up in the shape of ml-100k" in lines[0]
+    (paper,) = (line for line in lines if line.startswith("  the paper's tags"))
+    assert "no         100.0 (94.6-100.0)" in paper
+    assert any("keyed tags" in line and " yes " in line for line in lines)
+
+
+def test_an_attack_on_ratings_of_a_file(tmp_path: Path) -> None:
+    data = make_ratings(find_shape("ml-100k").scaled(ratings=20_000), seed=1)
+    path = tmp_path / "ratings.csv"
+    write_ratings(data, path)
+    told = ("--data", path, "--scale", "1..5", "--catalog", "from-data")
+    found = call("attack", "sybils", *told, "--json").json()
+    assert found["note"].startswith("For the curator's eyes only")
+    (attack,) = found["attacks"]
+    assert attack["name"] == "sybils"
+    assert [outcome["is_protected"] for outcome in attack["outcomes"]] == [False, True, True]
+    assert attack["outcomes"][0]["success"] == 1.0
+
+
+def test_the_errata_print_what_is_claimed_and_found() -> None:
+    said = call("attack", "errata")
+    assert said.code == 0
+    assert "  found in L1: 6.76\n" in said.out
+    told = json.loads(call("attack", "errata", "--json").out)
+    assert {each["name"][:3] for each in told} == {"000", "002", "003", "004", "pra"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "say which attack, or all; discreet attack --list tells them"),
+        (("linkages",), "'linkages' is no attack; there are linear-ideal"),
+        (("linkage", "--data", "missing.csv"), "missing.csv"),
+    ],
+    ids=["none", "unknown", "no file"],
+)
+def test_one_line_says_what_would_be_right(arguments: tuple[str, ...], words: str) -> None:
+    assert words in call("attack", *arguments).complaint()
