@@ -1,10 +1,11 @@
-"""How fast the page re-ranks after a star is clicked, measured in the page, in Chromium.
+"""How fast the page re-ranks after a star is clicked, and how much script a visit fetches.
 
     python -m benchmarks.page --items 17770 --rank 20
 
-The release is made up. "re-rank" is from own ratings to a list of ten with reasons; "and show" goes
-on until the list is in the document; "click to paint" is what a person waits for: from the click to
-the next frame.
+Measured in the page, in Chromium. The release is made up. "re-rank" is from own ratings to a list
+of ten with reasons; "and show" goes on until the list is in the document; "click to paint" is what
+a person waits for: from the click to the next frame. Scripts are counted as they come over the
+network, before compression, by what a person does on the page.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import shutil
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,15 @@ import numpy as np
 from discreet.domain import Catalog, Scale
 from discreet.privacy import GaussianEvent, Guarantee, Unit
 from discreet.release import Release
+
+try:
+    from playwright.sync_api import sync_playwright
+
+    from discreet.serve import Collector, Server, Settings
+    from discreet.serve._routes_page import find_page, read_page
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(0)
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
@@ -60,16 +72,91 @@ def measure(page: Any, url: str, clicks: int, own: int) -> None:
     page.locator("#file").set_input_files(file)
     page.locator("#csv-said", has_text="read").wait_for()
     page.get_by_label("Look for a title").fill("film number 1")
-    page.evaluate("performance.clearMeasures()")
-    painted = [page.evaluate(CLICK, [1 + i % 8, 1 + i // 8 % 5]) for i in range(clicks)]
-    for name in ("rerank", "rerank and show"):
-        tell(name.replace("rerank", "re-rank"), page.evaluate(MEASURED, name))
-    tell("click to paint", painted)
+    for predictor in ("posterior", "knn"):
+        print(predictor)
+        page.get_by_label("Worked out by").select_option(predictor)
+        page.wait_for_load_state("networkidle")
+        page.evaluate("performance.clearMeasures()")
+        painted = [page.evaluate(CLICK, [1 + i % 8, 1 + i // 8 % 5]) for i in range(clicks)]
+        for name in ("rerank", "rerank and show"):
+            tell(name.replace("rerank", "re-rank"), page.evaluate(MEASURED, name))
+        tell("click to paint", painted)
 
 
 def tell(name: str, durations: list[float]) -> None:
     median, slow, most = np.quantile(durations, [0.5, 0.95, 1])
-    print(f"{name:18} median {median:6.1f} ms, 95 % within {slow:6.1f} ms, all {most:6.1f} ms")
+    print(f"  {name:18} median {median:6.1f} ms, 95 % within {slow:6.1f} ms, all {most:6.1f} ms")
+
+
+def weigh(browser: Any, settings: Settings, live: Callable[[Any], None]) -> int:
+    """The bytes of script of a visit, without the copies that the worker keeps for offline."""
+    context = browser.new_context(service_workers="block")
+    page = context.new_page()
+    answers: list[Any] = []
+    page.on("requestfinished", lambda request: answers.append(request.response()))
+    with serving(settings) as url:
+        page.goto(url)
+        page.wait_for_selector("html[data-ready]")
+        page.locator("#results").get_by_title("4 of 5").first.click()
+        live(page)
+        page.wait_for_load_state("networkidle")
+        found = [each for each in answers if "javascript" in each.headers.get("content-type", "")]
+        size = sum(len(each.body()) for each in found)
+    context.close()
+    return size
+
+
+def look_around(page: Any) -> None:
+    page.get_by_label("Worked out by").select_option("knn")
+    with page.expect_download():
+        page.get_by_role("button", name="Save as CSV").click()
+
+
+def contribute(page: Any) -> None:
+    page.get_by_role("switch", name="Contribute").click()
+    page.get_by_role("button", name="Show what would be sent").click()
+    page.get_by_role("button", name="Send this").click()
+    page.get_by_text("Sent. Thank you.").wait_for()
+
+
+def weigh_all(browser: Any, path: Path, release: Release) -> None:
+    def collecting(kind: str, **terms: str) -> Settings:
+        made = Collector.make(kind, release.catalog, release.scale, terms)
+        return Settings(path, made, str(path.with_name(f"{kind}.db")))
+
+    def everything(page: Any) -> None:
+        look_around(page)
+        contribute(page)
+
+    dear = {"fakes": "same-hash", "bit_epsilon": "0.5"}
+    visits: dict[str, tuple[Settings, Callable[[Any], None]]] = {
+        "plain": (Settings(path), lambda _: None),
+        "plain, with kNN and CSV": (Settings(path), look_around),
+        "contributing local reports": (collecting("local", epsilon="1"), contribute),
+        "contributing to open clusters": (collecting("open"), contribute),
+        "all of it that one visit can use": (collecting("open", **dear), everything),
+    }
+    print("script, in bytes before compression")
+    for name, (settings, live) in visits.items():
+        print(f"  {name:34}{weigh(browser, settings, live):8,}")
+    page = read_page(find_page() or Path())
+    scripts = {name: each.plain.size for name, each in page.items() if name.endswith(".js")}
+    worker = scripts["/worker.js"]
+    kept = sum(scripts.values()) - worker - scripts["/js/operator.js"]
+    print(f"  and of every visit the worker      {worker:7,}")
+    print(f"  which keeps, for offline           {kept:7,}")
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[str]:
+    server = Server(settings, "127.0.0.1", 0)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        yield f"{server.url}/"
+    finally:
+        server.stop()
+        thread.join()
 
 
 def main() -> None:
@@ -79,30 +166,19 @@ def main() -> None:
     parser.add_argument("--clicks", type=int, default=100)
     parser.add_argument("--own", type=int, default=165, help="ratings that the person has already")
     told = parser.parse_args()
-    try:
-        from playwright.sync_api import sync_playwright
-
-        from discreet.serve import Server, Settings
-    except ImportError as error:
-        sys.exit(f"skipped: {error}")
     if BROWSER is None:
         print("skipped: there is no Chromium")
         return
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "films.discreet"
-        make_release(told.items, told.rank).save(path)
-        server = Server(Settings(path), "127.0.0.1", 0)
-        thread = threading.Thread(target=server.run)
-        thread.start()
+        release = make_release(told.items, told.rank)
+        release.save(path)
         print(f"{told.items:,} items at rank {told.rank}, {path.stat().st_size / 1e6:.1f} MB")
-        try:
-            with sync_playwright() as playwright:
-                browser = playwright.chromium.launch(executable_path=BROWSER, args=ARGUMENTS)
-                measure(browser.new_page(), f"{server.url}/", told.clicks, told.own)
-                browser.close()
-        finally:
-            server.stop()
-            thread.join()
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=ARGUMENTS)
+        with serving(Settings(path)) as url:
+            measure(browser.new_page(), url, told.clicks, told.own)
+        weigh_all(browser, path, release)
+        browser.close()
 
 
 if __name__ == "__main__":

@@ -34,24 +34,44 @@ const FILES = [
   "js/service.js",
   "js/store.js",
 ];
+// What a person may turn to later. To fetch it then would tell that they did, so it is fetched afresh
+// whenever the page is, and comes from here.
+const LATER = ["js/page/csv.js", "js/predict/knn.js", "js/predict/posterior.js"];
 const HOME = new URL("./", location.href);
 const CACHE = `discreet page ${HOME.pathname}`;
-const KEPT = new Set(FILES.map((name) => new URL(name, HOME).href));
+const place = (name) => new URL(name, HOME).href;
+const KEPT = new Set(FILES.map(place));
 const PATIENCE = 4000;
+let renewed = Promise.resolve();
 
-self.addEventListener("install", (event) => event.waitUntil(keep()));
+self.addEventListener("install", (event) => event.waitUntil(install()));
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener("fetch", (event) => {
-  const { method, url } = event.request;
+  const { method, mode } = event.request;
+  const url = event.request.url.split("#")[0];
   // Everything else, the service's answers above all, passes as if there were no worker.
-  if (method === "GET" && KEPT.has(url.split("#")[0])) event.respondWith(fresh(event.request));
+  if (method !== "GET" || !KEPT.has(url)) return;
+  if (mode === "navigate") event.waitUntil((renewed = renew().catch(() => {})));
+  event.respondWith(LATER.some((name) => url === place(name)) ? later(event.request) : fresh(event.request));
 });
 
-async function keep() {
-  await (await caches.open(CACHE)).addAll(FILES);
-  for (const page of await self.clients.matchAll({ includeUncontrolled: true }))
-    page.postMessage({ kept: FILES });
+async function keep(names, signal) {
+  await (await caches.open(CACHE)).addAll(names.map((name) => new Request(place(name), { signal })));
+  for (const page of await self.clients.matchAll({ includeUncontrolled: true })) page.postMessage({ kept: names });
+}
+
+async function install() {
+  await keep(FILES);
   await self.skipWaiting();
+}
+
+async function renew() {
+  if (await caches.has(CACHE)) await keep(LATER, AbortSignal.timeout(PATIENCE));
+}
+
+async function later(request) {
+  await renewed;
+  return (await caches.match(request.url, { cacheName: CACHE })) ?? fresh(request);
 }
 
 async function fresh(request) {

@@ -10,18 +10,24 @@ import * as local from "../../web/js/local_reports.js";
 import * as noise from "../../web/js/noise.js";
 import * as coins from "../../web/js/coins.js";
 import * as open from "../../web/js/open_clusters.js";
-import { drawBelow } from "../../web/js/random.js";
-import { catalogOf, fixedRandom } from "./_protocols.mjs";
+import { drawBelow, Random } from "../../web/js/random.js";
+import { catalogOf } from "./_protocols.mjs";
 
 const read = (name) => JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url), "utf8"));
 const golden = read("protocols.json");
 const sha256 = (...parts) => parts.reduce((sha, part) => sha.update(part), createHash("sha256"));
 const hex = (digits) => BigInt(`0x${digits}`);
 
-/** Some first bytes, then SHA-256 of "name 0", of "name 1", ... */
-function stream(name, first = Buffer.alloc(0), pieces = 20) {
-  const further = Array.from({ length: pieces }, (_, i) => sha256(`${name} ${i}`).digest());
-  return fixedRandom(Buffer.concat([first, ...further]));
+/** Some first bytes, then SHA-256 of "name 0", of "name 1", ... as far as they are asked for. */
+function stream(name, first = Buffer.alloc(0)) {
+  let [left, next] = [first, 0];
+  return new Random((bytes) => {
+    const parts = [left];
+    for (let size = left.length; size < bytes.length; size += 32) parts.push(sha256(`${name} ${next++}`).digest());
+    const whole = Buffer.concat(parts);
+    bytes.set(whole.subarray(0, bytes.length));
+    left = whole.subarray(bytes.length);
+  });
 }
 
 function littleEndian(...numbers) {
@@ -111,7 +117,7 @@ test("the cluster hash is Python's to the bit", async () => {
 test("local reports are Python's to the byte", async () => {
   for (const [number, { items, collection, steps, perRating, perUser }] of golden.local.entries()) {
     const [catalog, memory] = [catalogOf(items), {}];
-    const random = stream(`local ${number}`, undefined, 20_000);
+    const random = stream(`local ${number}`);
     let client;
     for (const { epoch, own, message } of steps) {
       const terms = await local.readCollection({ ...collection, epoch }, catalog);
@@ -129,7 +135,7 @@ test("uploads of open clusters are Python's to the byte, and so is what is remem
   for (const [number, told] of golden.open.entries()) {
     const { items, collection, changes, options, steps, sentences, obfuscation, answers } = told;
     const memory = {};
-    const random = stream(`open ${number}`, undefined, 60_000);
+    const random = stream(`open ${number}`);
     const { fake_percent: fakePercent, hash_only: hashOnly, ...others } = options;
     const popularity = Float64Array.from({ length: items }, (_, i) => i % 17);
     let client;

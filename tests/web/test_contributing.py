@@ -92,6 +92,7 @@ def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
             ["Alien Ants", "1", "1"], ["Quiet Tea", "5", "5"], ["Quiet Rain", "4", "4"],
         ]  # fmt: skip
         assert "no more: your true ratings" in page.locator("#contribute").inner_text()
+        assert page.get_by_label("Never tell more in all than epsilon").count() == 0
         send(page)
         secret = capability(page)
         first = talk.ask("GET", "/v1/report", secret=secret).json()
@@ -102,7 +103,8 @@ def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
             rate(page, f"Quiet Number {number}", "5 of 5")
             if number == 7:
                 page.get_by_role("button", name="Show an update").click()
-                page.get_by_text("No update yet").wait_for()
+                page.get_by_text("a few new ratings are gathered first").wait_for()
+                page.get_by_text("What was sent stays as it was sent.").wait_for()
         page.get_by_role("button", name="Show an update").click()
         send(page)
         assert talk.ask("GET", "/v1/report", secret=secret).json() != first
@@ -208,6 +210,32 @@ def test_a_limit_and_a_new_round(visit: Visit, tmp_path: Path) -> None:
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_role("button", name="Send this").wait_for()
         assert len(page.evaluate(KEPT, "memory local-reports")["events"]) == 2
+
+
+def test_hash_bits_that_cost_an_epsilon_are_within_the_limit(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path, "open", bits=4, bit_epsilon=0.5)) as talk:
+        page = visit(f"{talk.url}/")
+        rate(page, "Quiet Tea", "5 of 5")
+        page.get_by_role("switch", name="Contribute").click()
+        page.get_by_text("That costs epsilon 2, for one rating and for all alike").wait_for()
+        limit = page.get_by_label("Never tell more in all than epsilon")
+        limit.fill("1")
+        limit.blur()
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_text("past your limit of 1").wait_for()
+        assert page.evaluate(KEPT, "memory open-clusters") is None
+        limit.fill("2")
+        limit.blur()
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_text("reported with an epsilon of 2 in all").wait_for()
+        send(page)
+        page.get_by_role("button", name="Withdraw it").click()
+        page.get_by_text("Withdrawn: the service has deleted it.").wait_for()
+        # The answer of a round stays, and costs once.
+        page.get_by_role("switch", name="Contribute").click()
+        page.get_by_text("Epsilon told so far: 2.").wait_for()
+        page.get_by_text("in this round costs nothing").wait_for()
+        assert limit.count() == 0
 
 
 @pytest.mark.parametrize("kind", ["local", "open"])

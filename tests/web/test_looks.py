@@ -12,7 +12,9 @@ import pytest
 from discreet.domain import PRESENCE, Scale
 from discreet.release import Release
 from discreet.serve import Settings
+from discreet.serve._routes_page import without_comments
 from serve._running import FREE, Talk, running
+from vectors.make_predictions import releases
 from web._films import collecting, film_release, own, rate, recommended, wait_ready
 
 Visit = Callable[..., Any]
@@ -22,6 +24,7 @@ CONTROLS = {
     "switch", "textbox",
 }  # fmt: skip
 MOST_SCRIPT = 100_000
+WEB = Path(__file__).resolve().parents[2] / "web"
 
 # For every text that is seen: its contrast with what is behind it, and what it needs.
 CONTRASTS = """() => {
@@ -121,14 +124,64 @@ def test_the_focus_is_always_seen(visit: Visit, plain: Talk) -> None:
     }
 
 
-def test_the_scripts_of_the_page_are_light(visit: Visit, plain: Talk) -> None:
-    page = visit(f"{plain.url}/")
-    sizes = page.evaluate(
-        "performance.getEntriesByType('resource').filter(e => e.name.endsWith('.js'))"
-        ".map(e => [new URL(e.name).pathname, e.decodedBodySize])"
-    )
+def scripts(visit: Visit, url: str, live: Callable[[Any], None]) -> dict[str, int]:
+    """The scripts that come over the network while somebody lives on the page, and their sizes."""
+    page = visit("about:blank", ready=False)
+    answers: list[Any] = []
+    page.on("requestfinished", lambda request: answers.append(request.response()))
+    page.goto(url)
+    wait_ready(page)
+    live(page)
+    page.wait_for_load_state("networkidle")
+    found = [answer for answer in answers if "javascript" in answer.headers["content-type"]]
+    return {answer.url.rpartition("/js/")[2]: len(answer.body()) for answer in found}
+
+
+def check_light(sizes: dict[str, int], *expected: str) -> None:
+    """Under the limit, with the worker's own script; and what should have come has."""
     assert len(sizes) > 10
-    assert sum(size for _, size in sizes) < MOST_SCRIPT, sizes
+    assert {"app.js", "release.js", *expected} <= sizes.keys()
+    worker = len(without_comments((WEB / "worker.js").read_bytes()))
+    assert sum(sizes.values()) + worker < MOST_SCRIPT, sizes
+
+
+def test_the_scripts_of_the_plain_page_are_light(visit: Visit, plain: Talk) -> None:
+    sizes = scripts(visit, f"{plain.url}/", lambda page: rate(page, "Quiet Tea", "5 of 5"))
+    check_light(sizes, "predict/posterior.js")
+    # What is not needed has not come.
+    assert not {"predict/knn.js", "page/csv.js", "page/contribute.js"} & sizes.keys()
+
+    def live_more(page: Any) -> None:
+        page.get_by_label("Worked out by").select_option("knn")
+        with page.expect_download():
+            rate(page, "Quiet Tea", "5 of 5")
+            page.get_by_role("button", name="Save as CSV").click()
+
+    check_light(scripts(visit, f"{plain.url}/", live_more), "predict/knn.js", "page/csv.js")
+
+
+def test_the_scripts_are_light_for_who_contributes_local_reports(visit: Visit, busy: Talk) -> None:
+    check_light(scripts(visit, f"{busy.url}/", live), "local_reports.js", "noise.js")
+
+
+def test_the_scripts_are_light_for_who_contributes_to_open_clusters(
+    visit: Visit, tmp_path: Path
+) -> None:
+    dear = collecting(tmp_path, "open", fakes="same-hash", bit_epsilon=0.5)
+    with running(dear) as talk:
+        sizes = scripts(visit, f"{talk.url}/", live)
+    check_light(sizes, "open_clusters.js", "obfuscation.js", "same_hash.js", "coins.js")
+
+
+@pytest.mark.parametrize("method", ["closed-clusters", "cosine"])
+def test_the_scripts_are_light_for_other_kinds_of_releases(
+    visit: Visit, tmp_path: Path, method: str
+) -> None:
+    made = next(release for release in releases().values() if release.method == method)
+    made.save(tmp_path / "made.discreet")
+    with running(Settings(tmp_path / "made.discreet", **FREE)) as talk:
+        sizes = scripts(visit, f"{talk.url}/", lambda _: None)
+    check_light(sizes, "predict/predictor.js")
 
 
 @pytest.mark.parametrize(

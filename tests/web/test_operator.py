@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from serve._running import TOKEN, Talk, make_settings, running
+from discreet.privacy import PureEvent, Unit
+from discreet.privacy.ledger import Ledger, Limit
+from discreet.serve import Settings
+from serve._running import FREE, TOKEN, Talk, make_settings, running
 from web._films import about, collecting
 
 Visit = Callable[..., Any]
@@ -41,19 +43,19 @@ def test_it_shows_release_health_and_collection(visit: Visit, tmp_path: Path) ->
         assert known["sha256"] not in page.content()
 
 
-def test_without_a_ledger_the_bars_show_what_the_release_spent(plain: Talk, visit: Visit) -> None:
-    page = visit(f"{plain.url}/operator", ready=False, allow="404")
-    page.route("**/v1/admin/statistics", lambda route: route.fulfill(status=404, body="{}"))
-    enter(page)
-    bars = page.locator("#ledger progress")
-    bars.first.wait_for()
-    # A Gaussian of 2 / 9 has a rho of 2 / 81; a pure epsilon of a quarter has 1 / 32.
-    parts = [2 / 81, 1 / 32]
-    assert bars.evaluate_all("all => all.map(bar => bar.position)") == pytest.approx(
-        [part / sum(parts) for part in parts]
-    )
-    assert "this service only publishes" in page.locator("#collection").inner_text()
-    assert not page.get_by_role("button", name="Build a release now").is_visible()
+def test_without_a_ledger_the_bars_show_what_the_release_spent(films: Path, visit: Visit) -> None:
+    with running(Settings(films, admin_token=TOKEN, **FREE)) as talk:
+        page = visit(f"{talk.url}/operator", ready=False)
+        enter(page)
+        bars = page.locator("#ledger progress")
+        bars.first.wait_for()
+        # A Gaussian of 2 / 9 has a rho of 2 / 81; a pure epsilon of a quarter has 1 / 32.
+        parts = [2 / 81, 1 / 32]
+        assert bars.evaluate_all("all => all.map(bar => bar.position)") == pytest.approx(
+            [part / sum(parts) for part in parts]
+        )
+        assert "this service only publishes" in page.locator("#collection").inner_text()
+        assert not page.get_by_role("button", name="Build a release now").is_visible()
 
 
 def assert_secret_stays(page: Any, asked: list[Any]) -> None:
@@ -89,18 +91,31 @@ def fill(talk: Talk) -> None:
         assert talk.send(talk.enrol(), make_report(seed)).status == 204
 
 
-def test_the_ledger_is_a_bar_that_fills(visit: Visit, tmp_path: Path) -> None:
-    with running(collecting(tmp_path)) as talk:
+def test_the_ledger_is_a_bar_that_fills(films: Path, visit: Visit, tmp_path: Path) -> None:
+    path = tmp_path / "shop.ledger"
+    limits = [Limit(Unit.USER, 5.0, 1e-6), Limit(Unit.RATING, 5.0, 1e-6)]
+    ledger = Ledger.create(path, "customers of the shop", limits)
+    # A rating's cost is twice that: with it or without it, its user is another one.
+    event = PureEvent(unit=Unit.USER, label="sums", epsilon=1.25, mechanism="Laplace")
+    with running(Settings(films, admin_token=TOKEN, ledger=path, **FREE)) as talk:
         page = visit(f"{talk.url}/operator", ready=False)
-        known = talk.statistics()
-
-        def answer(route: Any) -> None:
-            ledger = {"spent_epsilon": 1.25, "limit_epsilon": 5.0, "delta": 1e-6, "unit": "user"}
-            route.fulfill(body=json.dumps(known | {"ledger": ledger}))
-
-        page.route("**/v1/admin/statistics", answer)
         enter(page)
-        bar = page.get_by_role("progressbar", name="Epsilon spent of the limit")
-        bar.wait_for()
-        assert bar.evaluate("bar => bar.position") == 0.25
-        assert "room for about 3.75 more" in page.locator("#ledger").inner_text()
+        bars = page.get_by_role("progressbar", name="Epsilon spent of the limit")
+        bars.first.wait_for()
+        said = page.locator("#ledger")
+        for filled, told in (
+            ([0, 0], ". 5 is left of the limit"),
+            ([0.25, 0.5], ". 3.75 is left of the limit"),
+            ([0.5, 1], "Nothing is left: the ledger lets no more through."),
+        ):
+            said.get_by_text(told).first.wait_for()
+            found = bars.evaluate_all("all => all.map(bar => bar.position)")
+            assert found == pytest.approx(filled)
+            assert "of customers of the shop" in said.inner_text()
+            if filled[1] < 1:
+                ledger.charge([event], "a release")
+                page.get_by_role("button", name="Look again").click()
+        path.unlink()
+        page.get_by_role("button", name="Look again").click()
+        said.get_by_text("The ledger cannot be read.").wait_for()
+        assert bars.count() == 0

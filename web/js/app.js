@@ -1,5 +1,4 @@
 /** The page: rate, see recommendations change, and know what leaves the tab. */
-import { fromCsv, toCsv } from "./page/csv.js";
 import { brief, by, counted, el, fill, say } from "./page/dom.js";
 import { refresh, showFound, showOwn, showRecommended } from "./page/lists.js";
 import { loadCatalog, loadRelease } from "./page/load.js";
@@ -79,7 +78,6 @@ function expected(score) {
 async function choosePredictor(name) {
   const names = predictorNames(home.release);
   home.predictor = await makePredictor(home.release, names.includes(name) ? name : names[0]);
-  if (names.includes("knn")) await import("./predict/knn.js"); // so that choosing it later asks for nothing
   by("how").hidden = names.length < 2;
   fill(by("predictor"), ...names.map((each) => el("option", { value: each, selected: each === home.predictor.name }, each)));
 }
@@ -111,12 +109,9 @@ function listen() {
   by("recommended").addEventListener("focusout", (event) => {
     if (event.currentTarget.querySelector(".rated") && !event.target.closest("li").contains(event.relatedTarget)) setTimeout(rerank);
   });
-  by("predictor").addEventListener("change", async (event) => {
-    await choosePredictor(event.target.value);
-    rerank();
-    await store.write("predictor", event.target.value).catch(complain);
-  });
-  by("export").addEventListener("click", save);
+  by("predictor").addEventListener("change", ({ target: { value } }) =>
+    choosePredictor(value).then(rerank).then(() => store.write("predictor", value)).catch(complain));
+  by("export").addEventListener("click", () => save().catch(complain));
   by("import").addEventListener("click", () => by("file").click());
   by("file").addEventListener("change", (event) => {
     const file = event.target.files[0];
@@ -124,6 +119,10 @@ function listen() {
     if (file) take(file).catch((error) => say("csv-said", error.message, true));
   });
   by("forget").addEventListener("click", () => forget().catch(complain));
+  navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+    for (const path of data.kept ?? []) note({ method: "GET", path: `/${path}`, bytes: 0, why: "", loading: true });
+  });
+  navigator.serviceWorker?.startMessages();
   store.onChange(async (what) => {
     if (what === "forgotten") return showForgotten();
     home.ratings = await store.ratings();
@@ -133,7 +132,11 @@ function listen() {
   });
 }
 
-function save() {
+/** The part of the page that knows CSV; the worker's copy, if there is one. */
+const csv = () => import("./page/csv.js");
+
+async function save() {
+  const { toCsv } = await csv();
   const file = new Blob([toCsv(home.ratings)], { type: "text/csv" });
   const link = el("a", { href: URL.createObjectURL(file), download: "my-ratings.csv" });
   link.click();
@@ -141,6 +144,7 @@ function save() {
 }
 
 async function take(file) {
+  const { fromCsv } = await csv();
   const rows = await fromCsv(file, home.scale.presence);
   const off = rows.find(({ name, value }) => home.catalog.find(name) !== undefined && !contains(home.scale, value));
   if (off) throw new Error(`Line ${off.line}: the rating is not on the scale from ${home.scale.lo} to ${home.scale.hi}; nothing was read.`);
@@ -184,11 +188,7 @@ function showForgotten() {
 }
 
 async function workOffline() {
-  if (!navigator.serviceWorker) return;
-  navigator.serviceWorker.addEventListener("message", ({ data }) => {
-    for (const path of data.kept ?? []) note({ method: "GET", path: `/${path}`, bytes: 0, why: "", loading: true });
-  });
-  await navigator.serviceWorker.register(new URL("worker.js", store.HOME), { updateViaCache: "none" }).catch(() => {});
+  await navigator.serviceWorker?.register(new URL("worker.js", store.HOME), { updateViaCache: "none" }).catch(() => {});
 }
 
 /** If the service collects, or has something of the person's already. */

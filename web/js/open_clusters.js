@@ -26,7 +26,8 @@ const RULES = {
   least: WHOLE,
   epoch: WHOLE,
 };
-const [LEAST, LEAST_PERCENT] = [80, 50]; // whatever a collection asks for, as far as there are items
+// Whatever a collection asks for, as far as there are items.
+const [LEAST, LEAST_PERCENT] = [80, 50];
 
 /**
  * Read the announced JSON beside the catalogue it speaks of.
@@ -182,7 +183,8 @@ export class OpenClient extends Client {
     if (!state.answers[this.#question]) {
       this._checkLimit(spentOn(state), this.#epsilon);
       const kept = flipCoins(1, thousandths / 1000, bits, this.random);
-      drawBelow(1, bits, this.random); // which of the one other symbol: as Python takes words
+      // Which of the one other symbol: as Python takes words.
+      drawBelow(1, bits, this.random);
       const said = kept.reduce((all, keep, bit) => all ^ (keep ? 0 : 1 << bit), value);
       state.answers[this.#question] = { value: said, epsilon: this.#epsilon };
     }

@@ -1,6 +1,6 @@
 /** The operator's page: the token is in this module's memory and in no other place. */
 import { brief, by, counted, el, fill, say } from "./page/dom.js";
-import { promiseOf } from "./page/privacy.js";
+import { atDelta, promiseOf } from "./page/privacy.js";
 import { ask, askJson } from "./service.js";
 
 const POLL = 700;
@@ -20,7 +20,7 @@ const healthy = (path) => ask("GET", path, { why: "health" }).then(() => "yes", 
 
 /** The token is tried first: nothing is shown to whoever does not have it. */
 async function look() {
-  const collects = await maybe("GET", "v1/admin/statistics", { why: "numbers", secret: token });
+  const numbers = await askJson("GET", "v1/admin/statistics", { why: "numbers", secret: token });
   const [index, about, runs, ready] = await Promise.all([
     askJson("GET", "v1", { why: "what is here" }),
     maybe("GET", "v1/release/about", { why: "the release" }),
@@ -29,14 +29,14 @@ async function look() {
   ]);
   pairs(by("health"), { "It runs": runs, "It can answer and store": ready, Version: index.version });
   showRelease(about);
-  showLedger(collects?.ledger, about?.guarantee);
-  await showCollection(index.collects, collects);
-  showBuild(collects?.build);
+  showLedger(numbers, about?.guarantee);
+  await showCollection(index.collects, numbers);
+  showBuild(numbers.build);
   say("when", `As of ${new Date().toLocaleTimeString("en-GB")}. Nothing is asked for again on its own.`);
   by("enter").hidden = true;
   by("main").hidden = false;
   say("said", "");
-  return collects;
+  return numbers;
 }
 
 function showRelease(about) {
@@ -49,19 +49,23 @@ function showRelease(about) {
   fill(by("release"), el("p", { className: "big" }, promiseOf(about.guarantee)), el("p", {}, about.guarantee.words), list);
 }
 
+/** One limit of the ledger, as a bar that fills. Epsilons of several releases do not simply add up. */
+function limitOf({ unit, spent_epsilon: told, limit_epsilon: limit, delta, population }) {
+  const [whom, spent] = [unit === "user" ? "person" : "rating", told ?? Infinity];
+  const left = Math.max(limit - spent, 0);
+  const name = `Epsilon spent of the limit per ${whom}`;
+  const said = left > limit * 1e-6 ? `${brief(left, 3)} is left of the limit; 'discreet ledger plan' tells how many releases that is.` : "Nothing is left: the ledger lets no more through.";
+  return [
+    el("p", { className: "big" }, `${told === null ? "unbounded" : brief(spent, 3)} of ${brief(limit, 3)}`),
+    el("progress", { max: limit, value: Math.min(spent, limit), className: left ? "" : "full", "aria-label": name }),
+    el("p", {}, `epsilon spent per ${whom}${atDelta(delta)}, of ${population}. ${said}`),
+  ];
+}
+
 /** The ledger if the service knows one, else what the release itself has spent. */
-function showLedger(ledger, guarantee) {
-  if (ledger) {
-    const { spent_epsilon: spent, limit_epsilon: limit, delta, unit } = ledger;
-    const whom = unit === "user" ? "person" : "rating";
-    const left = Math.max(limit - spent, 0);
-    return fill(
-      by("ledger"),
-      el("p", { className: "big" }, `${brief(spent, 3)} of ${brief(limit, 3)}`),
-      el("progress", { max: limit, value: Math.min(spent, limit), className: left ? "" : "full", "aria-label": "Epsilon spent of the limit" }),
-      el("p", {}, `epsilon spent per ${whom}${delta ? `, at delta ${delta}` : ""}. ${left ? `There is room for about ${brief(left, 3)} more.` : "Nothing is left: the ledger lets no more through."}`),
-    );
-  }
+function showLedger({ ledger, ledger_reason: wrong }, guarantee) {
+  if (wrong) return fill(by("ledger"), el("p", { className: "wrong" }, `The ledger cannot be read. ${wrong}`));
+  if (ledger.length) return fill(by("ledger"), ...ledger.flatMap(limitOf));
   if (!guarantee || guarantee.not_private.length)
     return fill(by("ledger"), el("p", {}, guarantee ? "This release was made without a promise, so there is no budget to show." : "Nothing has been released yet."));
   const costs = guarantee.events.map(costOf);
@@ -84,7 +88,7 @@ const costOf = ({ kind, count, sensitivity, sigma, scale, epsilon }) =>
 
 /** Counts are rounded down: one person who comes or goes is seldom seen in them. */
 async function showCollection(kind, numbers) {
-  if (!numbers) {
+  if (!kind) {
     pairs(by("collection"), { Collects: "nothing: this service only publishes" });
     return say("collection-about", "");
   }

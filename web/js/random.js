@@ -43,7 +43,8 @@ export const systemRandom = () =>
 /** Independent whole numbers, uniform from 0 to before `bound`. */
 export function drawBelow(bound, count, random) {
   const size = BigInt(bound);
-  const fair = (1n << 64n) - ((1n << 64n) % size); // words below hold every remainder as often
+  // Words below hold every remainder as often.
+  const fair = (1n << 64n) - ((1n << 64n) % size);
   const [words, again] = [random.words(count), []];
   words.forEach((word, i) => word >= fair && again.push(i));
   while (again.length) {

@@ -66,7 +66,8 @@ export async function readRelease(buffer) {
   const { metadata, tensors } = readContainer(buffer);
   const version = checkVersion(metadata);
   const { digest, ...others } = metadata;
-  const bytes = (name) => String.fromCharCode(...utf8.encode(name)); // by which names are ordered
+  // By which names are ordered.
+  const bytes = (name) => String.fromCharCode(...utf8.encode(name));
   const names = Object.keys(others).sort((one, other) => (bytes(one) < bytes(other) ? -1 : 1));
   const entries = names.flatMap((name) => [name, others[name]]);
   need(digest === (await sha256(withLengths("", entries, true))), "its header does not match its digest");

@@ -17,7 +17,8 @@ export function keepHash({ vectors }, sent, places, wanted, mean, parts, random)
   const made = (codes, products, total) => {
     const margins = products.map((product, b) => n * product - total * plain[b]);
     const off = sum(margins.map((margin, b) => Math.max((wanted >> b) & 1 ? -margin : margin + 1, 0)));
-    return { codes, products, total, off }; // off: how far on the wrong side of the hash's planes
+    // `off`: how far on the wrong side of the hash's planes.
+    return { codes, products, total, off };
   };
   const nearer = (one, other) => (other.off < one.off ? other : one);
   const tries = Array.from({ length: TRIES }, (_, t) => {

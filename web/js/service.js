@@ -35,7 +35,8 @@ export function watchLoading() {
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
       const { name, initiatorType } = /** @type {PerformanceResourceTiming} */ (entry);
-      if (initiatorType === "fetch") continue; // in the list already
+      // In the list already.
+      if (initiatorType === "fetch") continue;
       note({ method: "GET", path: new URL(name).pathname, bytes: 0, why: "a file of this page", loading: true });
     }
   }).observe({ type: "resource", buffered: true });

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
@@ -9,6 +11,7 @@ from discreet.serve._documents import describe
 from discreet.serve._metrics import Figure
 from discreet.serve._requests import Refused, check_admin
 from discreet.serve._service import Service
+from discreet.serve._store import Store
 
 _OBJECT = {"type": "object"}
 _TEXT = "text/plain; version=0.0.4; charset=utf-8"
@@ -61,23 +64,24 @@ def _add_building(router: APIRouter, service: Service) -> None:
 
     @router.get(
         "/v1/admin/statistics",
-        **describe("Numbers", 403, 404, 503, needs="administrator", gives=_OBJECT),
+        **describe("Numbers", 403, 503, needs="administrator", gives=_OBJECT),
     )
     async def statistics(request: Request) -> Response:
         admitted(request)
-        store = service.collecting()
-        figures = await service.ask(store.figures, service.digest)
-        return JSONResponse(
-            {
-                **figures,
-                "collection": service.collection_digest,
-                "stored_since_start": service.metrics.stored,
-                "commits_since_start": store.writer.commits,
-                "least_people": service.settings.least_people,
-                "served": service.served(),
-                "build": service.builder.last,
-            }
-        )
+        collected = {} if service.store is None else await _collected(service, service.store)
+        return JSONResponse({**collected, "served": service.served(), **await service.ledger()})
+
+
+async def _collected(service: Service, store: Store) -> dict[str, Any]:
+    """Figures that only a service has that collects."""
+    return {
+        **await service.ask(store.figures, service.digest),
+        "collection": service.collection_digest,
+        "stored_since_start": service.metrics.stored,
+        "commits_since_start": store.writer.commits,
+        "least_people": service.settings.least_people,
+        "build": service.builder.last,
+    }
 
 
 def _add_reload(router: APIRouter, service: Service) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import json
 import logging
+import math
 import queue
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -14,6 +15,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from discreet.domain import InputError
+from discreet.domain.errors import LedgerError
+from discreet.privacy.ledger import Ledger
 from discreet.serve._build_folders import remove_leftovers
 from discreet.serve._builder import Builder
 from discreet.serve._closed import ClosedCollector
@@ -29,6 +32,7 @@ LARGEST_BATCH = 8 << 20
 _BODIES_BYTES = 64 << 20
 _BATCHES_BYTES = 4 * LARGEST_BATCH
 _MOST_KNOWN = 100_000
+_LEDGER_WAIT = 5.0
 _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
 _DOWN = "what was sent cannot be stored now; nothing was; try again"
@@ -49,6 +53,7 @@ class Service:
 
     Raises:
         InputError: The release or the database cannot be used, or they do not belong together.
+        LedgerError: What was told to be a ledger is none, or cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -66,6 +71,7 @@ class Service:
         self._reloading, self._may_go_back = asyncio.Lock(), settings.allow_older_epoch
         self._published: dict[str, Representation] = {}
         self._built_at: str | None = None
+        self._read_ledger()
         if settings.release.is_file():
             publish = open_release if self.collector is None else self.collector.publish
             self._published = publish(settings.release)
@@ -131,6 +137,32 @@ class Service:
     def figures(self) -> dict[str, int]:
         """How many reports are stored: see `Store.figures`; nothing where nothing is collected."""
         return {} if self.store is None else self.store.figures(self.digest)
+
+    async def ledger(self) -> dict[str, Any]:
+        """What the curator's ledger says now: what is spent of each limit; empty if it has none.
+
+        If it cannot be read, why not.
+        """
+        try:
+            return {"ledger": await run_in_threadpool(self._read_ledger)}
+        except LedgerError as error:
+            return {"ledger": [], "ledger_reason": str(error)}
+
+    def _read_ledger(self) -> list[dict[str, Any]]:
+        if self.settings.ledger is None:
+            return []
+        found = Ledger.open(self.settings.ledger, wait=_LEDGER_WAIT)
+        spent = [limit.spent_epsilon(found.spent(limit.unit)) for limit in found.limits]
+        return [
+            {
+                "unit": limit.unit.value,
+                "spent_epsilon": epsilon if math.isfinite(epsilon) else None,
+                "limit_epsilon": limit.epsilon,
+                "delta": limit.delta,
+                "population": found.population,
+            }
+            for limit, epsilon in zip(found.limits, spent, strict=True)
+        ]
 
     def build(self) -> bool:
         """Begin to build a release; False if one is being built.

@@ -35,6 +35,7 @@ class Settings:
         least_people: From fewer reports no release is built, and what is served stays.
         allow_older_epoch: Collect for an epoch though the database has reports of a later one of
             the same terms.
+        ledger: A curator's ledger, which the administrator is shown; it is only ever read.
     """
 
     release: Path
@@ -48,6 +49,7 @@ class Settings:
     body_seconds: float = field(default=30.0, kw_only=True)
     least_people: int = field(default=LEAST_PEOPLE, kw_only=True)
     allow_older_epoch: bool = field(default=False, kw_only=True)
+    ledger: Path | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if (self.collector is None) != (self.database is None):
@@ -59,6 +61,8 @@ class Settings:
         if self.least_people < 1:
             raise InputError("a release is built from 1 person or more")
         check_token(self.admin_token)
+        if self.ledger is not None and self.admin_token is None:
+            raise InputError("a ledger is shown to the administrator alone, who needs a token")
 
 
 def check_token(token: str | None) -> None:

@@ -15,11 +15,12 @@ const PROTOCOLS = {
   "local-reports": {
     what: "A report about every title of the catalogue is made here, yours and all the others, and changed by chance before it is sent. Nobody can be sure whether you rated a title, or how: not the service either.",
     load: () => import("../local_reports.js").then((m) => ({ ...m, Client: m.LocalClient, readSent: m.readReport })),
-    before: ({ cost, spent, collection }) => [
-      cost
-        ? `This costs epsilon ${brief(cost, 3)} for each rating: the smaller, the less it tells. Told so far: ${brief(spent.perRating, 3)}.`
-        : `Your answers for this round are drawn already; to send them again costs nothing.`,
-      `Answers stay as they are for the whole round (${collection.epoch}): a changed answer would show that a rating changed.`,
+    before: ({ cost, spent, collection: { epsilon, epoch, items } }) => [
+      ...(cost
+        ? [`This costs epsilon ${brief(cost, 3)} for each rating, ${brief(cost * items, 3)} for everything that you rated and did not rate together: the smaller, the less it tells. No guess about a rating becomes more than ${brief(Math.exp(epsilon), 1)} times as likely by it. To withdraw it later does not undo the cost.`]
+        : ["Your answers of this round are drawn already: to send them again as they are costs nothing, and your ratings of today change nothing in them."]),
+      `Answers stay as they are for the whole round (${epoch}): a changed answer would show that a rating changed. The next round asks anew, and costs as much again.`,
+      ...toldSoFar(spent.perRating),
     ],
     after: ({ spent }) => spent.sentences(),
     hidden: "not mentioned",
@@ -27,13 +28,28 @@ const PROTOCOLS = {
   "open-clusters": {
     what: "Your ratings are sent among made-up ones, with a few bits about your taste. This is plausible deniability and no more: your true ratings are in what is sent, and nobody can be sure which ones they are.",
     load: () => import("../open_clusters.js").then((m) => ({ ...m, Client: m.OpenClient, readSent: m.readUpload })),
-    before: ({ terms }) => [
-      `At least ${terms.percent} made-up ratings are sent for every hundred of yours, and ${terms.least} titles in all. Made-up ratings stay for good, so keep this browser's data: who loses it can only begin anew, and what both times have in common is then true.`,
+    before: (client) => [
+      `${client.terms.percent} made-up ratings or more are sent for every hundred true ones, and so many that ${client.terms.least} titles or more look rated; ${client.terms.suppress} of a hundred true ratings are held back. No epsilon bounds what the ratings tell.`,
+      hashOf(client),
+      "What was sent stays as it was sent: new ratings join it a few at a time, and one that you change or take back stays. Made-up ratings stay too, so keep this browser's data: who loses it can only begin anew, and what both times have in common is then true.",
+      ...toldSoFar(client.standing().hashEpsilon),
     ],
     after: (client) => client.standing().sentences(),
     hidden: "left out",
   },
 };
+
+const toldSoFar = (epsilon) => (epsilon ? [`Epsilon told so far: ${brief(epsilon, 3)}.`] : []);
+
+/** Open clusters: what the hash tells, and what that costs. */
+function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths: isCovered } }) {
+  const whole = `Your taste in ${counted(bits, "bit")}`;
+  if (on === "obfuscated") return `${whole} is worked out from what is sent, made-up ratings included, and tells nothing beyond those.`;
+  if (!isCovered) return `${whole} is sent as it is: nothing protects it, and no epsilon bounds what it tells.`;
+  return cost
+    ? `${whole} is changed by chance before it is sent. That costs epsilon ${brief(cost, 3)}, for one rating and for all alike, once a round. It covers these bits and not the ratings.`
+    : `${whole} is changed by chance already: to send this answer again in this round costs nothing.`;
+}
 
 let home, record, current;
 let last = Promise.resolve();
@@ -93,13 +109,13 @@ async function prepare() {
   current = await meet(await askJson("GET", "v1/collection", { why: "how the service collects" }));
   const client = await current.make((await read(current.memory)) ?? {});
   const look = "Decide before you look: if whether you send depends on how it came out, that tells something too.";
-  rows(...paragraphs(current.protocol.before(client)), ...limitField(), el("p", { className: "soft" }, look),
+  rows(...paragraphs(current.protocol.before(client)), ...limitField(client), el("p", { className: "soft" }, look),
     el("div", { className: "buttons" }, button("Show what would be sent", draw, "main")));
 }
 
-/** Local reports: how much epsilon all of them together may cost. */
-function limitField() {
-  if (current.kind !== "local-reports") return [];
+/** Where there is something to pay: how much epsilon all of it together may cost. */
+function limitField({ cost }) {
+  if (!(cost > 0)) return [];
   const input = el("input", { type: "number", min: 0, step: "any", id: "limit", size: 6 });
   read("limit").then((limit) => (input.value = limit ?? ""));
   input.addEventListener("change", () => tried(() => write("limit", input.value === "" ? undefined : Math.max(Number(input.value), 0))));
@@ -117,7 +133,7 @@ async function draw() {
   });
   if (record?.done && JSON.stringify(message) === JSON.stringify(record.message)) {
     await showSent();
-    return say("contribute-said", "No update yet: a few changes are gathered first, so that a single one is not seen.");
+    return say("contribute-said", "No update yet: a few new ratings are gathered first, so that a single one is not seen. What was sent stays as it was sent.");
   }
   await show(message, [button("Send this", () => send(message), "main"), button("Not now", turnOff)]);
   say("contribute-said", "Nothing has been sent yet.");
@@ -210,7 +226,8 @@ async function withdraw() {
     record = await read("contribution");
     if (!record?.capability) return;
     await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: record.capability }).catch((error) => {
-      if (error.status !== 401) throw error; // the service has nothing of it any more
+      // The service has nothing of it any more.
+      if (error.status !== 401) throw error;
     });
     await write("contribution", (record = undefined));
   });

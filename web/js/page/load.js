@@ -1,5 +1,5 @@
 /** The release: fetched once, kept in Cache Storage by its digest, checked every time it is read. */
-import { readRelease, sha256 } from "../release.js";
+import { catalogDigest, readRelease, sha256 } from "../release.js";
 import { ask, askJson } from "../service.js";
 import { HOME } from "../store.js";
 
@@ -58,18 +58,6 @@ async function readKept() {
   return null;
 }
 
-/** The digest of a catalogue, as docs/file-format.md has it. */
-function catalogDigest(texts) {
-  const utf8 = new TextEncoder();
-  const pieces = [utf8.encode("discreet catalogue 1\n")];
-  for (const text of texts.map((each) => utf8.encode(each))) {
-    const length = new Uint8Array(8);
-    new DataView(length.buffer).setUint32(4, text.length);
-    pieces.push(length, text);
-  }
-  return new Blob(pieces).arrayBuffer().then(sha256);
-}
-
 /** The catalogue and the scale that are collected on, which need not be the release's. */
 export async function loadCatalog() {
   const told = await askJson("GET", "v1/catalog", { why: "the titles" });
@@ -78,7 +66,7 @@ export async function loadCatalog() {
   if (!texts(ids) || !(titles === null || (texts(titles) && titles.length === ids.length)))
     throw new Error("The service sent no catalogue.");
   const named = titles ?? ids;
-  if ((await catalogDigest([...ids, ...named])) !== digest) throw new Error("The catalogue is not what its digest says.");
+  if ((await catalogDigest(ids, named)) !== digest) throw new Error("The catalogue is not what its digest says.");
   const places = new Map([...named.entries(), ...ids.entries()].map(([i, name]) => [name, i]));
   const { readScale } = await import("../protocol.js");
   const { lo, hi, step } = readScale(scale);

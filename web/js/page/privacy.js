@@ -3,11 +3,13 @@ import { brief, by, counted, el, fill, say } from "./dom.js";
 
 const MOST_SHOWN = 2000;
 
+/** @param {number} delta @returns {string} what follows an epsilon */
+export const atDelta = (delta) => (delta ? `, delta ${delta < 1e-3 ? delta.toExponential() : delta}` : "");
+
 /** @param {any} guarantee @returns {string} a heading for it */
 export function promiseOf({ epsilon, delta, unit, not_private: none }) {
   if (none.length) return "No promise";
-  const also = delta ? `, delta ${delta < 1e-3 ? delta.toExponential() : delta}` : "";
-  return `epsilon ${Number(epsilon.toPrecision(4))}${also}, per ${unit === "user" ? "person" : "rating"}`;
+  return `epsilon ${Number(epsilon.toPrecision(4))}${atDelta(delta)}, per ${unit === "user" ? "person" : "rating"}`;
 }
 
 /** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */

@@ -211,7 +211,8 @@ function averages({ arrays, parameters }, head) {
   const found = new Float32Array(weights.length);
   const scale = Math.fround(parameters.covariance_scale ?? 1);
   const fill = (at, on) => {
-    const weight = Math.max(weights[at], 0); // noise can take it below 0
+    // Noise can take it below 0.
+    const weight = Math.max(weights[at], 0);
     const whole = weight * (weight + Math.max(SHRINK * means[1][on], 0)) + floor * (1 + on) + 1e-30;
     found[at] = centre[on] + ((covariance[at] - centre[on] * weight) * weight) / whole;
     found[at] *= scale;
