@@ -1,17 +1,21 @@
 """A fit on Spark beside the same fit on one machine; and what tasks need, by catalogue size.
 
     python -m benchmarks.spark --ratings 1e7,3e7 --workers 1,2
-    python -m benchmarks.spark --catalogues 1e4,1e5,1e6
+    python -m benchmarks.spark --ratings 4e6 --catalogues 1e4,1e5,1e6
+    python -m benchmarks.spark --ratings 4e6 --heads 4000,8000,16000
+    python -m benchmarks.spark --ratings 2e6 --same 1e6
 
 Made-up ratings of Netflix shape in Parquet. The cluster is `local-cluster` on this machine: so many
 workers of one core each. Processor seconds are of all processes, Spark's own included. With
-`--catalogues`, one task's work is done in a process of its own, without Spark, on `--ratings` with
-so many items, and beside each figure stands what docs/spark.md predicts.
+`--catalogues` or `--heads`, one task's work is done in a process of its own, without Spark, on
+`--ratings` of so many items, and beside each figure stands what docs/spark.md predicts. With
+`--same`, a fit on Spark and one on this machine are compared to the last bit.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -37,14 +41,21 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--method", default="refined")
     parser.add_argument("--memory", type=int, default=2048, help="MiB of an executor's heap")
     parser.add_argument("--catalogues", default="")
+    parser.add_argument("--heads", default="")
+    parser.add_argument("--same", default="")
     parser.add_argument("--child", default="", help=argparse.SUPPRESS)
     asked = parser.parse_args(argv)
     sizes = [int(float(size)) for size in asked.ratings.split(",")]
     if asked.child:
         told = json.loads(asked.child)
-        print(json.dumps(one_task(**told) if "items" in told else on_spark(**told)))
+        work = one_task if "items" in told else tiles_of_a_head if "head" in told else on_spark
+        print(json.dumps(work(**told)))
     elif asked.catalogues:
         show_tasks(sizes[0], [int(float(size)) for size in asked.catalogues.split(",")])
+    elif asked.heads:
+        show_heads(sizes[0], [int(float(size)) for size in asked.heads.split(",")])
+    elif asked.same:
+        check_same(sizes[0], int(float(asked.same)), asked.partitions)
     else:
         workers = [int(count) for count in asked.workers.split(",")]
         for size in sizes:
@@ -66,9 +77,10 @@ def compare(ratings: int, workers: list[int], partitions: int, method: str, memo
             told = {"data": str(data), "workers": count, "partitions": partitions}
             found = child(told | {"method": method, "memory": memory})
             print(
-                f"  {count} worker(s): {found['wall']:.1f} s, of which {found['start']:.1f} to start, "
-                f"{found['reading']:.1f} reading, {found['measuring']:.1f} measuring; "
-                f"{found['cpu']:.1f} CPU-s, {found['cpu'] / cpu:.1f} times; "
+                f"  {count} worker(s): {found['wall']:.1f} s, of which {found['start']:.1f} "
+                f"to start, {found['reading']:.1f} reading, {found['measuring']:.1f} measuring; "
+                f"{found['cpu']:.1f} CPU-s, {found['cpu'] / cpu:.1f} times, "
+                f"{found['busiest']:.1f} of the busiest worker; "
                 f"{found['shuffled'] / ratings:.1f} bytes a rating shuffled, "
                 f"{found['results'] / 1e6:.1f} MB came back",
                 flush=True,
@@ -109,7 +121,7 @@ def on_spark(
             read = time.perf_counter()
             fit(ratings, method=method)
         done = time.perf_counter()
-        cpu = sum(processor_seconds(os.getpid()))
+        cpu, busiest = sum(processor_seconds(os.getpid())), max(executors(os.getpid()))
         session.stop()
         shuffled, results = volumes(Path(log))
     return {
@@ -118,6 +130,7 @@ def on_spark(
         "reading": read - started,
         "measuring": done - read,
         "cpu": cpu,
+        "busiest": busiest,
         "shuffled": shuffled,
         "results": results,
     }
@@ -127,9 +140,23 @@ def processor_seconds(pid: int) -> Iterator[float]:
     """Of a process and of all that it started, the living and the dead."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     yield sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    for other in children(pid):
+        yield from processor_seconds(other)
+
+
+def executors(pid: int) -> Iterator[float]:
+    """Processor seconds of each executor below a process, its Python included."""
+    for other in children(pid):
+        if b"CoarseGrainedExecutorBackend" in Path(f"/proc/{other}/cmdline").read_bytes():
+            yield sum(processor_seconds(other))
+        else:
+            yield from executors(other)
+
+
+def children(pid: int) -> Iterator[int]:
     for task in Path(f"/proc/{pid}/task").iterdir():
-        for other in (task / "children").read_text().split():
-            yield from processor_seconds(int(other))
+        with contextlib.suppress(FileNotFoundError):  # it ended just now
+            yield from map(int, (task / "children").read_text().split())
 
 
 def volumes(log: Path) -> tuple[int, int]:
@@ -150,37 +177,120 @@ def show_tasks(ratings: int, catalogues: list[int]) -> None:
         found = child({"ratings": ratings, "items": items})
         print(f"{items:,} items: peak {found['peak']:.2f} GiB, {found['cpu']:.1f} CPU-s")
         for name, (sent, predicted) in found["sent"].items():
-            print(f"  {name}: {sent / 1e6:.2f} MB sent, {predicted / 1e6:.2f} predicted at most")
+            print(f"  {name}: {sent / 1e6:.2f} MB sent, {predicted / 1e6:.2f} predicted")
 
 
-def one_task(ratings: int, items: int) -> dict[str, Any]:
-    """Everything that a task does in a fit, on made-up users with as many items as asked for."""
+def show_heads(ratings: int, heads: list[int]) -> None:
+    print(f"the covariance of a head in one task, {ratings:,} ratings")
+    for head in heads:
+        whole, tiles = (child({"ratings": ratings, "head": head, "band": b}) for b in (head, 0))
+        print(
+            f"{head:,} items: as one tile {whole['cpu']:.1f} CPU-s, {whole['peak']:.2f} GiB; "
+            f"in tiles {tiles['cpu']:.1f} CPU-s, {tiles['peak']:.2f} GiB, "
+            f"{tiles['sent'] / 1e6:,.0f} MB sent, {tiles['predicted'] / 1e6:,.0f} predicted"
+        )
+
+
+def tiles_of_a_head(ratings: int, head: int, band: int) -> dict[str, float]:
+    """The sums of all pairs, at once or in bands of the usual size; only their own time."""
+    from discreet.measure import Noise
+    from discreet.measure.covariance import UserCovariance
+    from discreet.measure.engines.spark._tasks import SumPairs
+    from discreet.measure.engines.spark._tiles import BAND, tiles_in
+
+    shape, parts = made_parts(ratings, head)
+    items = np.arange(head, dtype=np.int32)
+    pairs = _Cov(UserCovariance(Noise.GAUSSIAN, items, votes_on(head)))
+    band = band or BAND
+    sum(row.nbytes for row in SumPairs(shape, pairs, 1, band)(iter(parts[:0])))
+    before = time.process_time()
+    sent = sum(row.nbytes for row in SumPairs(shape, pairs, 1, band)(iter(parts)))
+    return {
+        "cpu": time.process_time() - before,
+        "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+        "sent": sent,
+        "predicted": 8 * sum(tile.cells for tile in tiles_in(head, band)),
+    }
+
+
+def check_same(ratings: int, items: int, partitions: int) -> None:
+    """The refined method with so many items, here and on Spark, with the same noise."""
     import pyarrow as pa
 
+    from discreet import fit, read_ratings, spark
+    from discreet.domain import Catalog
+    from discreet.privacy import SeededRandomness
+
+    catalog = Catalog([str(item) for item in range(items)])
+    told = {"epsilon": 8.0, "taste_share": 0.5}
+    private = read_ratings(made_table(ratings, items), scale=(1, 5), catalog=catalog)
+    # Without duplicates, of which the two take different ones.
+    columns = {"user": private.user_of_rating(), "item": private.items, "rating": private.values()}
+    table = pa.table(columns)
+    started = time.perf_counter()
+    here = fit(private, randomness=SeededRandomness(1), **told)
+    local_took = time.perf_counter() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    session = spark.start_session("local[2]", {"spark.driver.memory": "3g"})
+    frame = session.createDataFrame(table)
+    started = time.perf_counter()
+    public = {"scale": (1, 5), "catalog": catalog, "partitions": partitions}
+    there = spark.fit(frame, randomness=SeededRandomness(1), **public, **told)
+    took = time.perf_counter() - started
+    same = all(np.array_equal(here.arrays[name], there.arrays[name]) for name in here.arrays)
+    factors = here.arrays["factors"].shape
+    print(
+        f"{len(private):,} ratings, {items:,} items, factors {factors}: {local_took:.1f} s here, "
+        f"peak {peak:.2f} GiB, "
+        f"{took:.1f} s on Spark; {'the same release' if same else 'NOT THE SAME'}"
+    )
+    if not same:
+        raise SystemExit(1)
+
+
+def made_parts(ratings: int, items: int) -> tuple[Any, list[Any]]:
+    """The parts of one partition."""
     from discreet.domain import Catalog, Scale
-    from discreet.measure import ItemCounts, Noise
-    from discreet.measure.centring import ItemLevels
-    from discreet.measure.covariance import UserCovariance
     from discreet.measure.engines.spark._parts import Maker, Shape
-    from discreet.measure.engines.spark._tasks import SumPairs, SumPeople
-    from discreet.measure.engines.spark._tiles import BAND
-    from discreet.measure.refinement import UserRefinement
-    from discreet.measure.user_votes import UserVotes
-    from discreet.privacy import Unit
 
     class Sent:
         value = Catalog([str(item) for item in range(items)])
 
-    rng = np.random.default_rng(0)
-    users = rng.integers(0, ratings // 100, ratings)
-    chosen = (items * rng.random(ratings) ** 4).astype(np.int64)  # few items, most of the ratings
-    values = rng.integers(1, 6, ratings)
-    table = pa.table({"user": users, "item": chosen, "rating": values})
     shape = Shape(Scale(1, 5), Sent())
-    parts = list(Maker(shape, "refuse").parts(iter(table.to_batches())))
-    del table, users, chosen, values
-    votes = UserVotes(ItemLevels(3.5, np.zeros(items)), np.ones(items), 5.0, Noise.GAUSSIAN)
-    factors = np.ones((items, RANK + 1)) / 10
+    table = made_table(ratings, items)
+    return shape, list(Maker(shape, "refuse").parts(iter(table.to_batches())))
+
+
+def made_table(ratings: int, items: int) -> Any:
+    """Users with 100 ratings, and a few items with most of them."""
+    import pyarrow as pa
+
+    rng = np.random.default_rng(0)
+    users = rng.integers(0, max(ratings // 100, 1), ratings)
+    popular = rng.permutation(items)  # popular items have numbers like any others
+    chosen = popular[(items * rng.random(ratings) ** 4).astype(np.int64)]
+    return pa.table({"user": users, "item": chosen, "rating": rng.integers(1, 6, ratings)})
+
+
+def votes_on(items: int) -> Any:
+    from discreet.measure import Noise
+    from discreet.measure.centring import ItemLevels
+    from discreet.measure.user_votes import UserVotes
+
+    return UserVotes(ItemLevels(3.5, np.zeros(items)), np.ones(items), 5.0, Noise.GAUSSIAN)
+
+
+def one_task(ratings: int, items: int) -> dict[str, Any]:
+    """Everything that a task does in a fit, on made-up users with as many items as asked for."""
+    from discreet.measure import ItemCounts, Noise
+    from discreet.measure.covariance import UserCovariance
+    from discreet.measure.engines.spark._tasks import SumPairs, SumPeople
+    from discreet.measure.engines.spark._tiles import BAND
+    from discreet.measure.refinement import UserRefinement
+    from discreet.privacy import Unit
+
+    shape, parts = made_parts(ratings, items)
+    votes, factors = votes_on(items), np.ones((items, RANK + 1)) / 10
     refinement = UserRefinement(votes, factors, np.ones(items), 2.5)
     head = np.arange(min(HEAD, items), dtype=np.int32)
     pairs = _Cov(UserCovariance(Noise.GAUSSIAN, head, votes))
@@ -193,9 +303,9 @@ def one_task(ratings: int, items: int) -> dict[str, Any]:
     sent = {}
     for name, (measures, predicted) in people.items():
         rows = SumPeople(shape, measures, 1)(iter(parts))
-        sent[name] = (sum(row.nbytes for row in rows), predicted * 1.001 + 100)
+        sent[name] = (sum(row.nbytes for row in rows), predicted)
     rows = SumPairs(shape, pairs, 1, BAND)(iter(parts))
-    sent["covariance"] = (sum(row.nbytes for row in rows), 8 * len(head) ** 2 * 1.001 + 100)
+    sent["covariance"] = (sum(row.nbytes for row in rows), 8 * len(head) ** 2)
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {"peak": used.ru_maxrss / 2**20, "cpu": used.ru_utime + used.ru_stime, "sent": sent}
 

@@ -202,7 +202,6 @@ def slow_user_residuals(votes: UserVotes, person: Person) -> dict[int, float]:
 def use_small_blocks(patch: pytest.MonkeyPatch, size: int, threads: int) -> None:
     """Make every statistic work in blocks of about `size` ratings, on so many threads."""
     patch.setattr(_blocks.over_blocks, "__defaults__", (size,))
-    patch.setattr(_blocks.os, "cpu_count", lambda: threads)
     patch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
 
 

@@ -114,7 +114,7 @@ def test_nobody_is_told_who_is_together(town: Town) -> None:
         told = talk.statistics()
         assert set(told) == {
             *("enrolled", "reports", "reports_of_collection", "collection", "stored_since_start"),
-            *("commits_since_start", "least_people", "served", "build"),
+            *("commits_since_start", "least_people", "served", "build", "ledger"),
         }
         build = {"state", "reports", "people", "building_seconds", "seconds"}
         assert set(told["build"]) == build

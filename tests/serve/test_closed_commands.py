@@ -89,7 +89,17 @@ def test_a_member_never_takes_another_authority(files: Path) -> None:
         told = ["--server", talk.url, "--state", files / "me"]
         assert call("client", "enroll", *told, "--authority", authority).code == 0
         other = "ab" * 32
-        assert "pins another" in call("client", "enroll", *told, "--authority", other).complaint()
+        pinned = call("client", "enroll", *told, "--authority", other).complaint()
+        assert f"pins another authority, {authority}" in pinned
+        assert f"with {other} name another file with --state" in pinned
+        told[-1] = files / "new"
+        enrolled = talk.statistics()["enrolled"]
+        announced = call("client", "enroll", *told, "--authority", other).complaint()
+        assert f"announces the authority {authority}, and --authority is {other}" in announced
+        assert "ask the authority itself" in announced
+        assert not (files / "new").exists()
+        assert talk.statistics()["enrolled"] == enrolled
+        told[-1] = files / "me"
         wrong = call("client", "enroll", *told, "--authority", "xyz").complaint()
         assert "64 hexadecimal digits" in wrong
         again = call("client", "enroll", *told)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,7 @@ def test_taking_part_from_the_command_line(told: list[str], mine: list[str]) -> 
     assert first.code == 0
     assert "1 report drawn: epsilon 2 for each rating" in first.err
     assert "no limit is set" in first.err
+    assert re.search(r"^sent to http://127.0.0.1:\d+, \d+ bytes$", first.err, re.MULTILINE)
     assert "'Unheard of'" in first.err
     assert "frozen" in call("client", "report", *told, *mine).err
     assert call("client", "show", *told, "--json").json()["protocol"] == "local-reports"
@@ -137,6 +139,43 @@ def test_a_file_of_which_nothing_is_known_spends_no_epoch(
     assert "1 report drawn" in sent.err
 
 
+@pytest.mark.parametrize(
+    ("content", "about"),
+    [
+        ("i1,5\ni2,9\n", "the rating of 'i2' is not on the scale 1..5"),
+        ("i1,0\ni2,9\ni3,2.5\ni4,7\n", "the 4 ratings of 'i1', 'i2', 'i3', ... are not on the"),
+    ],
+)
+def test_ratings_off_the_scale_are_not_sent_as_others_without_a_word(
+    told: list[str], tmp_path: Path, content: str, about: str
+) -> None:
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(f"{content}Unheard of,77\n", encoding="utf-8")
+    call("client", "enroll", *told)
+    before = (tmp_path / "me.state").read_bytes()
+    for dry in ([], ["--dry-run"]):
+        complaint = call("client", "report", *told, "--ratings", wrong, *dry).complaint()
+        assert f"{wrong}: {about}" in complaint
+        assert "which the service can see; --anyway sends the nearest that are" in complaint
+        assert "Unheard of" not in complaint
+    assert (tmp_path / "me.state").read_bytes() == before
+    sent = call("client", "report", *told, "--ratings", wrong, "--anyway")
+    assert sent.code == 0
+    assert f"warning: {wrong}: {about}" in sent.err
+    assert "1 report drawn" in sent.err
+
+
+def test_no_capability_is_asked_for_that_cannot_be_kept(talk: Talk, tmp_path: Path) -> None:
+    enrolled = talk.statistics()["enrolled"]
+    (tmp_path / "folder").mkdir()
+    for state in ("nofolder/me.state", "folder"):
+        told = ["--server", talk.url, "--state", tmp_path / state]
+        assert (
+            str(tmp_path / state.partition("/")[0]) in call("client", "enroll", *told).complaint()
+        )
+    assert talk.statistics()["enrolled"] == enrolled
+
+
 def test_a_void_capability_is_renewed_by_enrolling(
     told: list[str], mine: list[str], talk: Talk, tmp_path: Path
 ) -> None:
@@ -165,6 +204,23 @@ def test_recommending_needs_no_state(talk: Talk, mine: list[str], tmp_path: Path
     beside = call(*told, "--state", tmp_path / "me.state")
     assert f"{tmp_path / 'me.state'}.release" in beside.err
     assert not (tmp_path / "me.state").exists()
+
+
+def test_a_release_takes_the_place_of_nothing_else(
+    told: list[str], mine: list[str], tmp_path: Path
+) -> None:
+    call("client", "enroll", *told)
+    (tmp_path / "notes.txt").write_text("not to be lost")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    for name, about in (
+        ("mine.csv", "is your ratings file"),
+        ("me.state", "is your state file"),
+        ("notes.txt", "exists and is no release; choose another name"),
+    ):
+        target = ["--release", tmp_path / name]
+        complaint = call("client", "recommend", *told, *mine, *target).complaint()
+        assert f"{tmp_path / name}: {about}" in complaint
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]) -> None:

@@ -110,21 +110,47 @@ class ClosedPart:
         return ClosedClient(self._state)
 
 
-def make_key(state: Path, authority: str | None) -> str:
+def make_key(service: ServiceClient, state: Path, authority: str | None) -> str:
     """The member's own public key in hexadecimal; the authority is pinned with it.
 
     Raises:
-        InputError: The authority's key is missing or none, or another one was pinned.
+        InputError: The authority's key is missing or none, another one was pinned, or the service
+            announces another. Nothing was written.
     """
     from discreet.protocols.closed_clusters.client import ClosedClient
+    from discreet.protocols.closed_clusters.messages import PROTOCOL, Collection
+    from discreet.protocols.common import StateFile
 
-    if authority is None and not state.exists():
+    told = None if authority is None else _key(authority)
+    has_key = "private" in StateFile(state, PROTOCOL).read()
+    pinned = ClosedClient(state).authority if has_key else None
+    if told is None and pinned is None:
         raise InputError(
             "closed clusters need --authority, the authority's public key: from the authority "
             "itself, not from the service"
         )
+    if pinned is not None and told not in (None, pinned):
+        raise InputError(
+            f"pins another authority, {pinned.hex()}, for good; to start over with "
+            f"{authority} name another file with --state",
+            path=state,
+        )
+    announced = Collection.from_json(service.collection(), service.catalog()).authority
+    trusted = told or pinned
+    if trusted is not None and trusted != announced:
+        which = "yours is" if told is None else "--authority is"
+        raise InputError(
+            f"{service.server} announces the authority {announced.hex()}, and {which} "
+            f"{trusted.hex()}: ask the authority itself which is its own"
+        )
+    return ClosedClient(state, told).public_key.hex()
+
+
+def _key(text: str) -> bytes:
     try:
-        key = None if authority is None else bytes.fromhex(authority)
+        found = bytes.fromhex(text)
     except ValueError:
-        raise InputError("--authority is a public key, 64 hexadecimal digits") from None
-    return ClosedClient(state, key).public_key.hex()
+        found = b""
+    if len(found) != 32:
+        raise InputError("--authority is a public key, 64 hexadecimal digits")
+    return found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli import _console, _own_ratings
+from discreet.cli import _console, _outputs, _own_ratings
 from discreet.cli import recommend as recommending
 from discreet.cli._taking_part import LocalPart, OpenPart, Part
 from discreet.cli._taking_part_closed import ClosedPart, make_key
@@ -67,6 +68,7 @@ def enroll(
     authority, who decides whether you are in.
     """
     with _service(server, state, insecure) as service:
+        _outputs.check_writable(state)
         _make_key(service, state, authority)
         before = service.enrolled
         fresh = service.enroll()
@@ -94,7 +96,10 @@ def report(
         bool, typer.Option("--dry-run", help="Say what would be sent and what it costs; send not.")
     ] = False,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Send though the service knows none of your items.")
+        bool,
+        typer.Option(
+            "--anyway", help="Send though none of your items is known or a rating is off the scale."
+        ),
     ] = False,
     insecure: Insecure = False,
 ) -> None:
@@ -111,6 +116,7 @@ def report(
             return
         message, said = part.report(own)
         service.report(message)
+    _console.note(f"sent to {service.server}, {_console.spell_size(len(json.dumps(message)))}")
     for sentence in said:
         _console.note(sentence)
 
@@ -132,6 +138,8 @@ def recommend(
     """Fetch the service's release, and recommend from it at home; nothing is sent."""
     if release is None and state is not None:
         release = state.with_name(f"{state.name}.release")
+    if release is not None:
+        _check_release(release, {"ratings": ratings, "state": state})
     with _service(server, None, insecure) as service, _kept(release) as file:
         service.fetch_release(file)
         recommending.recommend(file, ratings, n=n, json=as_json)
@@ -166,7 +174,7 @@ def delete(server: Server, state: State, insecure: Insecure = False) -> None:
 
 def _make_key(service: ServiceClient, state: Path, authority: str | None) -> None:
     if service.collection().get("protocol") == "closed-clusters":
-        _console.say(make_key(state, authority))
+        _console.say(make_key(service, state, authority))
         _console.note("is your public key: give it to the authority, and not by way of the service")
     elif authority is not None:
         raise InputError("--authority is for closed clusters, which this service does not collect")
@@ -191,27 +199,62 @@ def _say(sentences: list[str]) -> None:
 
 
 def _own(ratings: Path, collection: Any, anyway: bool) -> OwnRatings:
-    """The person's ratings; stops where the collection knows none of them, unless told not to.
+    """The person's ratings; stops where they do not fit the collection, unless told not to.
 
-    A report on nothing costs as much as any, and is most likely a wrong file. To stop is safe here
-    as it would not be in a protocol's client: it is the person's own machine and their decision.
-    But it is a decision by the ratings: whoever waits for the report learns that it did not come,
-    and a catalogue can be made such that this tells something. So the line says it, and whoever
-    runs this unattended gives --anyway: then whether a report is sent depends on no rating.
+    A report on nothing costs as much as any, and is most likely a wrong file; so is one with
+    ratings off the scale, which would be sent as others than they are. To stop is safe here as it
+    would not be in a protocol's client: it is the person's own machine and their decision. But it
+    is a decision by the ratings: whoever waits for the report learns that it did not come, and a
+    catalogue or a scale can be made such that this tells something. So the line says it, and
+    whoever runs this unattended gives --anyway: then whether a report is sent depends on no rating.
     """
-    own = OwnRatings.onto(_own_ratings.read(ratings, None), collection.catalog, collection.scale)
-    if len(own) or anyway:
-        _own_ratings.report_unknown(own.unknown, collection.catalog)
-        return own
-    named = ", ".join(f"'{name}'" for name in own.unknown[:_MOST_NAMED])
-    if len(own.unknown) > _MOST_NAMED:
-        named += ", ..."
-    known = f"none of its items ({named}) is" if own.unknown else "it has no ratings"
-    among = f" among the {len(collection.catalog):,} of this collection" if own.unknown else ""
-    raise InputError(
-        f"{known}{among}; nothing was drawn or sent, which the service can see; --anyway sends",
-        path=ratings,
-    )
+    told = _own_ratings.read(ratings, None)
+    own = OwnRatings.onto(told, collection.catalog, collection.scale)
+    wrong = "" if len(own) else _on_nothing(own, collection)
+    off = _off_scale(told, collection)
+    if (wrong or off) and not anyway:
+        raise InputError(
+            f"{wrong or off}; nothing was drawn or sent, which the service can see; --anyway sends"
+            + " the nearest that are" * bool(off),
+            path=ratings,
+        )
+    _own_ratings.report_unknown(own.unknown, collection.catalog)
+    if off:
+        _console.warn(f"{ratings}: {off}; the nearest that are stand for them")
+    return own
+
+
+def _on_nothing(own: OwnRatings, collection: Any) -> str:
+    """That a file has nothing which a collection asks for."""
+    if not own.unknown:
+        return "it has no ratings"
+    size = len(collection.catalog)
+    return f"none of its items ({_named(own.unknown)}) is among the {size:,} of this collection"
+
+
+def _off_scale(told: Mapping[str, float], collection: Any) -> str:
+    """Whose ratings are not on the scale, of the items that the collection has."""
+    known = [name for name in told if collection.catalog.find(name) is not None]
+    inside = collection.scale.contains([told[name] for name in known])
+    off = [name for name, fits in zip(known, inside, strict=True) if not fits]
+    if not off:
+        return ""
+    what = "rating of" if len(off) == 1 else f"{len(off):,} ratings of"
+    be = "is" if len(off) == 1 else "are"
+    return f"the {what} {_named(off)} {be} not on the scale {collection.scale}"
+
+
+def _named(names: Sequence[str]) -> str:
+    named = ", ".join(f"'{name}'" for name in names[:_MOST_NAMED])
+    return named + ", ..." * (len(names) > _MOST_NAMED)
+
+
+def _check_release(release: Path, others: Mapping[str, Path | None]) -> None:
+    """Refuse to keep the release where something else is."""
+    for what, other in others.items():
+        if other is not None and other.resolve() == release.resolve():
+            raise InputError(f"is your {what} file; choose another for the release", path=release)
+    _outputs.check_replaceable(release)
 
 
 @contextmanager

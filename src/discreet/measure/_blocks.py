@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+
+import numba
 
 from discreet.ratings import Ratings
 
@@ -21,9 +22,11 @@ def over_blocks(
 
     The work itself must release Python's lock to run side by side: numpy and nogil kernels do.
     """
+    if len(ratings.catalog) > _BLOCK:
+        size = max(size, len(ratings.catalog))  # results are often a number for each item
     if len(ratings) <= size:
         return [work(block, 0) for block in ratings.blocks(size)]
-    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(max_workers=numba.config.NUMBA_NUM_THREADS) as pool:
         first, waiting = 0, []
         for block in ratings.blocks(size):
             waiting.append(pool.submit(work, block, first))

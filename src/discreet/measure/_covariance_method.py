@@ -10,6 +10,7 @@ import numpy.typing as npt
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody
 from discreet.measure._settings import Cleaning, CovarianceSettings
 from discreet.measure._taste import (
     Progress,
@@ -22,7 +23,6 @@ from discreet.measure._taste import (
 )
 from discreet.measure.covariance import Covariance
 from discreet.privacy import Unit
-from discreet.ratings import Ratings
 from discreet.release import clean_auto, clean_none, clean_paper, packed_side, unpack
 
 _Floats = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ _Singles = npt.NDArray[np.float32]
 
 
 def learn_covariance(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: CovarianceSettings,
     effects: Effects,
@@ -58,7 +58,7 @@ def learn_covariance(
 
 
 def _measure(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: CovarianceSettings,
     statistic: Covariance,
@@ -78,7 +78,7 @@ def _measure(
 
 
 def _dense(
-    ratings: Ratings, settings: CovarianceSettings, cov: _Singles, wgt: _Singles
+    ratings: Everybody, settings: CovarianceSettings, cov: _Singles, wgt: _Singles
 ) -> dict[str, npt.NDArray[np.float32]]:
     """Both triangles for `knn`, so that Cov/Wgt is a covariance of residuals on the scale.
 

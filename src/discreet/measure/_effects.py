@@ -11,6 +11,7 @@ import numpy.typing as npt
 from discreet.domain import Scale
 from discreet.measure._blocks import over_blocks
 from discreet.measure._budget import Spender
+from discreet.measure._everybody import Everybody, count_users, total, totals
 from discreet.measure._noise import Noise
 from discreet.measure._posterior import (
     Noisy,
@@ -125,14 +126,14 @@ def _usual_mean(scale: Scale) -> tuple[float, float]:
     return 0.1 * scale.range, 0.2 * scale.range
 
 
-def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
+def measure_raw(ratings: Everybody, spender: Spender, share: float) -> Effects:
     """First round, for ratings: counts, and sums of r - mid."""
     scale, noise = ratings.scale, spender.budget.noise
     sums, counts = RatingSums(scale), ItemCounts(Unit.RATING, noise)
-    exact_sums, exact_counts = sums.measure(ratings), counts.measure(ratings)
-    total, number = int(exact_sums.sum()), int(exact_counts.sum())
+    exact_sums, exact_counts = totals(ratings, sums.measure, counts.measure)
+    whole, number = int(exact_sums.sum()), int(exact_counts.sum())
     few, rest = 0.01 * share, 0.98 * share
-    all_sum = spender.release_number(total, sums.sensitivity, sums.grid, few, "sum of all ratings")
+    all_sum = spender.release_number(whole, sums.sensitivity, sums.grid, few, "sum of all ratings")
     all_count = spender.release_number(number, 1.0, 1.0, few, "number of ratings")
     mean, doubt = shrink_ratio(all_sum, all_count, *_usual_mean(scale))
     S, sum_spread = spender.release_floats(
@@ -154,13 +155,13 @@ def measure_raw(ratings: Ratings, spender: Spender, share: float) -> Effects:
 
 
 def measure_residual(
-    ratings: Ratings, spender: Spender, share: float, effects: Effects, centring: HuberCentring
+    ratings: Everybody, spender: Spender, share: float, effects: Effects, centring: HuberCentring
 ) -> Effects:
     """Second round, for ratings: sums of centred ratings."""
     noise, items = spender.budget.noise, len(ratings.catalog)
     sums = ResidualSums(centring, effects.levels, noise, items)
     S, spread = spender.release_floats(
-        sums.measure(ratings), sums.sensitivity, sums.grid, share, "centred item sums"
+        total(ratings, sums.measure), sums.sensitivity, sums.grid, share, "centred item sums"
     )
     slope, variance = clipped_moments(centring.clamp, ratings.scale)
     known = np.maximum(effects.counts, 0)
@@ -169,29 +170,29 @@ def measure_residual(
     return effects.moved(ratings.scale, effects.effects + change, left)
 
 
-def measure_level(ratings: Ratings, spender: Spender, share: float, effects: Effects) -> Effects:
+def measure_level(ratings: Everybody, spender: Spender, share: float, effects: Effects) -> Effects:
     """The global mean again, on what the levels leave: for where little else can be learnt."""
     statistic = Level(spender.budget.unit, ratings.scale, effects.levels)
-    total = spender.release_number(
-        statistic.measure(ratings), statistic.sensitivity, statistic.grid, share, "mean residual"
+    exact = total(ratings, statistic.measure)
+    above = spender.release_number(
+        exact, statistic.sensitivity, statistic.grid, share, "mean residual"
     )
-    change, doubt = shrink_ratio(total, effects.people, 0.0, math.sqrt(effects.mean_variance))
+    change, doubt = shrink_ratio(above, effects.people, 0.0, math.sqrt(effects.mean_variance))
     moved = min(max(effects.global_mean + change, ratings.scale.lo), ratings.scale.hi)
     better = replace(effects, global_mean=moved, mean_variance=doubt)
     return better.moved(ratings.scale, effects.effects, effects.variances)
 
 
-def measure_votes(ratings: Ratings, spender: Spender, scalars: float, counts: float) -> Effects:
+def measure_votes(ratings: Everybody, spender: Spender, scalars: float, counts: float) -> Effects:
     """First round, for users: how many, their mean rating, and divided votes; no effects yet."""
     statistic = ItemCounts(Unit.USER, spender.budget.noise)
+    votes, number, sums = totals(ratings, statistic.measure, count_users, _sum_means)
     n, spread = spender.release_floats(
-        statistic.measure(ratings), statistic.sensitivity, statistic.grid, counts, "item votes"
+        votes, statistic.sensitivity, statistic.grid, counts, "item votes"
     )
     half = ratings.scale.range / 2
-    number = int(np.count_nonzero(np.diff(ratings.starts)))
-    total = sum(over_blocks(ratings, _sum_of_means))
     people = spender.release_number(number, 1.0, 1.0, scalars / 2, "number of users")
-    means = spender.release_number(total, GRID, GRID / half, scalars / 2, "users' mean ratings")
+    means = spender.release_number(sums, GRID, GRID / half, scalars / 2, "users' mean ratings")
     mean, doubt = shrink_ratio(means, people, *_usual_mean(ratings.scale))
     unknown = np.full(len(n), _MOST_EFFECT * stretch(ratings.scale))
     start = ratings.scale.mid + mean
@@ -200,12 +201,12 @@ def measure_votes(ratings: Ratings, spender: Spender, scalars: float, counts: fl
 
 
 def measure_user_round(
-    ratings: Ratings, spender: Spender, share: float, effects: Effects, *, first: bool
+    ratings: Everybody, spender: Spender, share: float, effects: Effects, *, first: bool
 ) -> Effects:
     """One round of effects for users; 2 % of the share says how votes relate to counts."""
     attention = attention_of(effects, _LEARNABLE * spender.spread_of(0.98 * share))
     statistic = user_residuals(ratings.scale, effects, spender.budget.noise, attention, first=first)
-    exact, exact_scale = statistic.measure(ratings)
+    exact, exact_scale = total(ratings, statistic.measure)
     S, spread = spender.release_floats(
         exact, statistic.sensitivity, statistic.grid, 0.98 * share, "users' scaled residuals"
     )
@@ -273,11 +274,15 @@ def clipped_moments(clamp: float, scale: Scale) -> tuple[float, float]:
     return inside, spread**2 * (inside - 2 * t * density) + clamp**2 * (1 - inside)
 
 
-def _sum_of_means(block: Ratings, _: int) -> int:
+def _sum_means(ratings: Ratings) -> int:
     """The sum over users of their mean of (r - mid)/half the range, on the grid.
 
     In integers throughout, and rounded down user by user: nobody's share depends on the others.
     """
+    return sum(over_blocks(ratings, _sum_of_means))
+
+
+def _sum_of_means(block: Ratings, _: int) -> int:
     sums = RatingSums(block.scale)
     running = np.concatenate(([0], np.cumsum(sums.distances(block))))
     totals = running[block.starts[1:]] - running[block.starts[:-1]]

@@ -10,9 +10,9 @@ import numpy.typing as npt
 from discreet.measure._budget import Spender
 from discreet.measure._directions import SIZE, standardised
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody, total
 from discreet.measure.agreement import Agreement
 from discreet.privacy import Unit
-from discreet.ratings import Ratings
 
 _Floats = npt.NDArray[np.float64]
 
@@ -42,11 +42,11 @@ def feature_directions(effects: Effects, features: _Floats, width: float) -> _Fl
 
 
 def measure_belief(
-    ratings: Ratings, spender: Spender, statistic: Agreement, effects: Effects
+    ratings: Everybody, spender: Spender, statistic: Agreement, effects: Effects
 ) -> float:
     """From 0, no features at all, to 1: how far tastes go along them."""
     agreement = spender.release_number(
-        statistic.measure(ratings), statistic.sensitivity, statistic.grid, FEATURE_SHARE,
+        total(ratings, statistic.measure), statistic.sensitivity, statistic.grid, FEATURE_SHARE,
         "agreement along features",
     )  # fmt: skip
     chance = _VARIES[statistic.unit] * math.sqrt(max(effects.people.value, 1.0))

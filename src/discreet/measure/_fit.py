@@ -15,6 +15,7 @@ from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._covariance_method import learn_covariance
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody
 from discreet.measure._features import FEATURE_SHARE, MOST_FEATURES
 from discreet.measure._noise import Noise
 from discreet.measure._pair_methods import learn_cosine, learn_slope_one
@@ -35,7 +36,6 @@ from discreet.measure._taste import Progress, Taste
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Unit
 from discreet.privacy.accounting import mu_of_theta
 from discreet.privacy.ledger import Ledger
-from discreet.ratings import Ratings
 from discreet.release import Release
 
 _SCALARS = 0.01
@@ -43,7 +43,7 @@ _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
 
 
 def fit(
-    ratings: Ratings,
+    ratings: Everybody,
     *,
     method: Method | str | None = None,
     protect: Unit | str | None = None,
@@ -61,7 +61,7 @@ def fit(
     """Measure ratings under a guarantee and make a release.
 
     Args:
-        ratings: Private.
+        ratings: Private; `discreet.spark.read` makes some of a table on a cluster.
         method: `refined`, which is meant if nothing is told, or one of the papers': `covariance`,
             `slope-one`, `cosine`.
         protect: `user`, which is meant if nothing is told, or `rating`.
@@ -92,7 +92,7 @@ def fit(
 
 
 def check_fit(
-    ratings: Ratings,
+    ratings: Everybody,
     method: Method | str | None,
     settings: Settings | None,
     options: dict[str, Any],
@@ -119,7 +119,7 @@ def check_fit(
 
 
 def _learn(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: Settings,
     features: npt.NDArray[np.float64] | None,
@@ -141,7 +141,7 @@ def _learn(
 
 
 def _learn_pairs(
-    ratings: Ratings, spender: Spender, settings: PairSettings, progress: Progress | None
+    ratings: Everybody, spender: Spender, settings: PairSettings, progress: Progress | None
 ) -> tuple[Effects, Taste]:
     """Effects, or popularity of presence, and what pairs of items say beyond them."""
     learn = count_presence if ratings.scale.presence else _learn_effects
@@ -172,7 +172,7 @@ def _settings(
     return dataclasses.replace(settings, **options)
 
 
-def _check_clamp(settings: Settings, ratings: Ratings) -> None:
+def _check_clamp(settings: Settings, ratings: Everybody) -> None:
     """The grid's price of a refinement grows with the catalogue over the clamp."""
     centring = settings.centring(ratings.scale)
     if len(ratings.catalog) * centring.step > 8 * centring.clamp:
@@ -236,7 +236,7 @@ def _open(
 
 
 def _learn_effects(
-    ratings: Ratings, spender: Spender, settings: Settings, kept: float = 0.0
+    ratings: Everybody, spender: Spender, settings: Settings, kept: float = 0.0
 ) -> tuple[Effects, float, float]:
     """Two rounds of item effects; how much can be learnt, and the tastes' share.
 
@@ -278,7 +278,7 @@ def _gaussian_amount(budget: Budget) -> float:
 
 
 def _release(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: Settings,
     effects: Effects,
@@ -319,7 +319,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
-def _guarantee(ratings: Ratings, spender: Spender) -> Guarantee:
+def _guarantee(ratings: Everybody, spender: Spender) -> Guarantee:
     budget = spender.budget
     reasons: tuple[str, ...] = ()
     if budget.is_infinite:

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from discreet.measure._budget import Spender
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody
 from discreet.measure._settings import CosineSettings, PairSettings, SlopeOneSettings
 from discreet.measure._taste import Progress, diagonal_of, head_of
 from discreet.measure.pairs import CosinePairs, DifferencePairs
-from discreet.ratings import Ratings
 from discreet.release import packed_side
 
 _Singles = npt.NDArray[np.float32]
@@ -21,7 +21,7 @@ Pairs = tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]
 
 
 def learn_slope_one(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: SlopeOneSettings,
     effects: Effects,
@@ -50,7 +50,7 @@ def learn_slope_one(
 
 
 def learn_cosine(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: CosineSettings,
     effects: Effects,

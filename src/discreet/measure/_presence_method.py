@@ -17,6 +17,7 @@ import numpy.typing as npt
 from discreet.measure._budget import Spender
 from discreet.measure._directions import LONGEST, free_directions, short_rows
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody, count_users, total, totals
 from discreet.measure._features import FEATURE_SHARE, feature_directions, measure_belief
 from discreet.measure._noise import Noise
 from discreet.measure._refine import (
@@ -35,7 +36,6 @@ from discreet.measure.item_counts import ItemCounts
 from discreet.measure.refinement import PresenceRefinement, UserRefinement
 from discreet.measure.user_votes import UserVotes
 from discreet.privacy import Unit
-from discreet.ratings import Ratings
 from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ _WIDTH = 4.0
 
 
 def learn_presence(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     features: _Floats | None,
@@ -78,7 +78,7 @@ def learn_presence(
 
 
 def count_presence(
-    ratings: Ratings, spender: Spender, settings: Settings
+    ratings: Everybody, spender: Spender, settings: Settings
 ) -> tuple[Effects, float, float]:
     """Popularity as a logarithm; how much can be learnt, and the tastes' share."""
     counted, strength, share = _count_twice(ratings, spender, settings, 0.0)
@@ -90,7 +90,7 @@ def count_presence(
 
 
 def _count_twice(
-    ratings: Ratings, spender: Spender, settings: Settings, kept: float
+    ratings: Everybody, spender: Spender, settings: Settings, kept: float
 ) -> tuple[Effects, float, float]:
     """With a first share, and again with what tastes and `kept` leave."""
     first = settings.effect_share
@@ -102,30 +102,30 @@ def _count_twice(
     return again, strength, share
 
 
-def _count(ratings: Ratings, spender: Spender, settings: Settings, share: float) -> Effects:
+def _count(ratings: Everybody, spender: Spender, settings: Settings, share: float) -> Effects:
     statistic = ItemCounts(settings.protect, settings.noise)
+    exact, number = totals(ratings, statistic.measure, count_users)
     n, spread = spender.release_floats(
-        statistic.measure(ratings), statistic.sensitivity, statistic.grid,
-        (1 - _PEOPLE) * share, "item counts",
-    )  # fmt: skip
-    number = int(np.count_nonzero(np.diff(ratings.starts)))
+        exact, statistic.sensitivity, statistic.grid, (1 - _PEOPLE) * share, "item counts"
+    )
     people = spender.release_number(number, 1.0, 1.0, _PEOPLE * share, "number of users")
     nothing = np.zeros(len(n))
     return Effects(0.0, 0.0, nothing, nothing, n, spread, people, settings.noise)
 
 
 def _count_again(
-    ratings: Ratings, spender: Spender, settings: Settings, share: float, known: Effects
+    ratings: Everybody, spender: Spender, settings: Settings, share: float, known: Effects
 ) -> Effects:
     """With what tastes leave of the budget; the two counts weigh as their noise says."""
     statistic = ItemCounts(settings.protect, settings.noise)
+    exact = total(ratings, statistic.measure)
     n, spread = spender.release_floats(
-        statistic.measure(ratings), statistic.sensitivity, statistic.grid, share, "item counts"
+        exact, statistic.sensitivity, statistic.grid, share, "item counts"
     )
-    total = known.count_spread**2 + spread**2
-    weight = known.count_spread**2 / total if total > 0 else 0.5
+    both_spreads = known.count_spread**2 + spread**2
+    weight = known.count_spread**2 / both_spreads if both_spreads > 0 else 0.5
     both = weight * n + (1 - weight) * known.counts
-    left = math.sqrt(weight) * spread if total > 0 else 0.0
+    left = math.sqrt(weight) * spread if both_spreads > 0 else 0.0
     return dataclasses.replace(known, counts=both, count_spread=left)
 
 
@@ -143,7 +143,7 @@ def _log_shares(counted: Effects, unit: Unit) -> _Floats:
 
 
 def _public(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     counted: Effects,
@@ -163,7 +163,7 @@ def _centred(rows: _Floats, counted: Effects) -> _Floats:
 
 
 def _tastes(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     counted: Effects,
@@ -194,7 +194,7 @@ def _tastes(
 
 
 def _point_the_way(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     counted: Effects,
@@ -230,7 +230,7 @@ def _ones(settings: RefinedSettings, items: int, attention: _Floats | None = Non
 
 
 def _refine_records(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     counted: Effects,
@@ -244,7 +244,7 @@ def _refine_records(
 
 
 def _refine_users(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     counted: Effects,

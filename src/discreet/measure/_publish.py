@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import CatalogOrigin, InputError
+from discreet.measure._everybody import Everybody
 from discreet.measure._noise import Noise
 from discreet.measure.item_counts import ItemCounts
 from discreet.privacy import SEEDED, Event, Guarantee, Randomness, Receipt, Unit
@@ -86,7 +87,7 @@ def _spread(mechanism: RoundedGaussian | TwoSidedGeometric) -> float:
     return float(np.sqrt(2) * mechanism.scale)
 
 
-def assumptions(ratings: Ratings) -> tuple[str, ...]:
+def assumptions(ratings: Everybody) -> tuple[str, ...]:
     """What any release of these ratings rests on."""
     assumes = ["one account is one person"]
     if ratings.catalog.origin is CatalogOrigin.FROM_DATA:

@@ -12,13 +12,13 @@ from discreet.domain import InputError
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody, total
 from discreet.measure._noise import Noise
 from discreet.measure._posterior import Noisy
 from discreet.measure._rows import NoisyRows, learn_rows
 from discreet.measure._settings import RefinedSettings
 from discreet.measure.refinement import MOMENT_GRID, ROW_GRID, RecordRefinement, UserRefinement
 from discreet.privacy import Unit
-from discreet.ratings import Ratings
 from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
@@ -73,7 +73,7 @@ class Refined:
 
 
 def release_records(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     statistic: RecordRefinement,
     share: float,
@@ -95,7 +95,7 @@ def release_records(
     """
     if spender.budget.noise is not Noise.GAUSSIAN:
         raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
-    exact = statistic.measure(ratings)
+    exact = total(ratings, statistic.measure)
     rows, spread = spender.release_floats(
         exact.rows, statistic.sensitivity, ROW_GRID / unit, ROWS * share, "taste sums"
     )
@@ -113,7 +113,7 @@ def release_records(
 
 
 def release_users(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     statistic: UserRefinement,
     share: float,
@@ -122,7 +122,7 @@ def release_users(
     usual: float,
 ) -> Refined:
     """Where a user is protected; `usual` is what ||e|| w is about."""
-    exact, moved = statistic.measure(ratings), statistic.moment_sensitivity
+    exact, moved = total(ratings, statistic.measure), statistic.moment_sensitivity
     rows, spread = spender.release_floats(
         exact.rows, statistic.sensitivity, ROW_GRID, ROWS * share, "taste sums"
     )

@@ -16,6 +16,7 @@ from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
 from discreet.measure._directions import LONGEST, free_directions, short_rows
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody
 from discreet.measure._features import feature_directions, measure_belief
 from discreet.measure._refine import (
     Refined,
@@ -37,7 +38,6 @@ from discreet.measure._taste import (
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.refinement import RatingRefinement, UserRefinement
 from discreet.privacy import Unit
-from discreet.ratings import Ratings
 from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
@@ -49,7 +49,7 @@ _UNCHECKED = 0.6
 
 
 def learn_refined(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     effects: Effects,
@@ -86,7 +86,7 @@ def learn_refined(
 
 
 def _public(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     effects: Effects,
@@ -105,7 +105,7 @@ def _public(
 
 
 def _point_the_way(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     effects: Effects,
@@ -122,7 +122,7 @@ def _point_the_way(
 
 
 def _refine_ratings(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     effects: Effects,
@@ -144,7 +144,7 @@ def _refine_ratings(
 
 
 def _refine_users(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     settings: RefinedSettings,
     effects: Effects,

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Spender
 from discreet.measure._effects import Effects
+from discreet.measure._everybody import Everybody
 from discreet.measure._settings import Settings
 from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
 from discreet.privacy import Unit
-from discreet.ratings import Ratings
 from discreet.release import clean_auto, packed_bases
 
 Progress = Callable[[str, int, int], None]
@@ -90,7 +90,7 @@ def head_of(effects: Effects, size: int) -> npt.NDArray[np.int32]:
 
 
 def statistic_of(
-    ratings: Ratings, settings: Settings, effects: Effects, head: npt.NDArray[np.int32]
+    ratings: Everybody, settings: Settings, effects: Effects, head: npt.NDArray[np.int32]
 ) -> Covariance:
     """The covariance of centred ratings, by whom it protects."""
     if settings.protect is Unit.RATING:
@@ -101,7 +101,7 @@ def statistic_of(
 
 
 def measure_triangle(
-    ratings: Ratings,
+    ratings: Everybody,
     spender: Spender,
     statistic: Covariance,
     share: float,
@@ -140,7 +140,7 @@ def diagonal_of(size: int) -> npt.NDArray[np.int64]:
 
 
 def sampling_spread(
-    ratings: Ratings, settings: Settings, effects: Effects, counts: _Floats
+    ratings: Everybody, settings: Settings, effects: Effects, counts: _Floats
 ) -> float:
     """How much an entry varies by who happened to rate, from released numbers.
 

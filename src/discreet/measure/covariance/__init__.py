@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numba as nb
@@ -13,6 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.measure._blocks import over_blocks
+from discreet.measure._everybody import Everybody, Inside, Tell, triangles
 from discreet.measure._noise import Noise
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.covariance._bounds import Weights, movement_bound, vote_bound
@@ -67,11 +67,7 @@ class Covariance(abc.ABC):
         """Integers for one block of users; private."""
 
     def measure(
-        self,
-        ratings: Ratings,
-        *,
-        weights: bool = True,
-        progress: Callable[[int, int], None] | None = None,
+        self, ratings: Everybody, *, weights: bool = True, progress: Tell | None = None
     ) -> CoMoments:
         """The exact integers; private.
 
@@ -80,6 +76,11 @@ class Covariance(abc.ABC):
             weights: Whether Wgt is wanted as well.
             progress: Called with pairs done and pairs in all.
         """
+        sums = triangles(ratings, _Products(self, weights), progress)
+        return CoMoments(len(self.head), sums[0], sums[1] if weights else None)
+
+    def inside(self, ratings: Ratings) -> Inside:
+        """Integers of all people; private."""
         place = np.full(len(ratings.catalog), -1, dtype=np.int32)
         place[self.head] = np.arange(len(self.head), dtype=np.int32)
         inside = np.empty(len(ratings), dtype=np.int32)
@@ -94,9 +95,32 @@ class Covariance(abc.ABC):
             values[span], votes[first : first + block.user_count] = made.values, made.votes
 
         over_blocks(ratings, work)
-        used = votes if weights else None
-        size = len(self.head)
-        return co_moments(ratings.starts, inside, values, used, size, progress=progress)
+        return Inside(ratings.starts, inside, values, votes, len(self.head))
+
+
+@dataclass(frozen=True, eq=False)
+class _Products:
+    """Cov of a covariance, and Wgt where it is wanted, as sums over pairs."""
+
+    covariance: Covariance
+    weights: bool
+
+    @property
+    def head(self) -> npt.NDArray[np.int32]:
+        return self.covariance.head
+
+    @property
+    def triangle_count(self) -> int:
+        return 2 if self.weights else 1
+
+    def inside(self, ratings: Ratings) -> Inside:
+        return self.covariance.inside(ratings)
+
+    def sum_pairs(self, inside: Inside, progress: Tell | None = None) -> tuple[_Ints, ...]:
+        votes = inside.weights if self.weights else None
+        told = (inside.starts, inside.items, inside.values, votes, inside.size)
+        moments = co_moments(*told, progress=progress)
+        return (moments.cov,) if moments.wgt is None else (moments.cov, moments.wgt)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-"""Where sums over users are computed: `local` on this machine's threads.
+"""Where sums over users are computed: `local` on this machine's threads, `spark` on a cluster.
 
-An engine adds up integers that were quantised elsewhere. It knows nothing of privacy, and every
-engine returns the same integers for the same input.
+An engine adds up integers. It knows nothing of privacy, and every engine returns the same integers
+for the same ratings.
 """

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Scale
+from discreet.measure._everybody import Everybody, Inside, Tell, total
 from discreet.measure._noise import Noise
 from discreet.measure.pairs._bounds import PairWeights
 from discreet.measure.pairs._head import check_head, check_scale
 from discreet.measure.pairs._kernels import add_squares, count_inside, product_lengths
-from discreet.measure.pairs._sums import Block, Ints, Progress, make_table
+from discreet.measure.pairs._sums import Block, Ints, make_table, quantised
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
 
@@ -77,7 +78,7 @@ class CosinePairs:
             return self._top**2 * self._weights.square_bound
         return float(self._most)
 
-    def measure(self, ratings: Ratings, progress: Progress | None = None) -> CosineMoments:
+    def measure(self, ratings: Everybody, progress: Tell | None = None) -> CosineMoments:
         """The exact integers; private.
 
         Args:
@@ -85,11 +86,26 @@ class CosinePairs:
             progress: Called with pairs done and pairs in all.
         """
         check_scale(ratings, self.scale)
-        table = make_table(ratings, self.head, self._quantised)
-        squares = np.zeros(table.size, np.int64)
-        add_squares(table.visits.ends, table.entries, table.weights, squares)
-        (products,) = table.sums(1, progress)
-        return CosineMoments(table.size, products, squares)
+        if isinstance(ratings, Ratings):
+            inside = self.inside(ratings)
+            (products,), squares = self.sum_pairs(inside, progress), _squares(inside)
+        else:
+            (products,), squares = ratings.triangles(self), total(ratings, self.squares)
+        return CosineMoments(len(self.head), products, squares)
+
+    triangle_count = 1
+
+    def inside(self, ratings: Ratings) -> Inside:
+        """Integers of all people; private."""
+        return quantised(ratings, self.head, self._quantised)
+
+    def sum_pairs(self, inside: Inside, progress: Tell | None = None) -> tuple[Ints, ...]:
+        """P over the items that are inside; private."""
+        return make_table(inside).sums(1, progress)
+
+    def squares(self, ratings: Ratings) -> Ints:
+        """Q; private."""
+        return _squares(self.inside(ratings))
 
     @property
     def _weights(self) -> PairWeights:
@@ -123,3 +139,9 @@ class CosinePairs:
         # Values are whole, so a length below 1 is 0: somebody without ratings other than 0.
         scaled = np.floor(_SAFE * self._most / np.maximum(lengths, 0.5))
         return Block(values, np.where(lengths > 0, scaled, 0).astype(np.int64))
+
+
+def _squares(inside: Inside) -> Ints:
+    squares = np.zeros(inside.size, np.int64)
+    add_squares(inside.starts, inside.items, inside.values, inside.weights, squares)
+    return squares

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
+from discreet.measure._everybody import Everybody, Inside, Tell, triangles
 from discreet.measure._noise import Noise
 from discreet.measure.pairs._bounds import PairWeights
 from discreet.measure.pairs._head import check_head, check_scale
 from discreet.measure.pairs._kernels import count_inside, difference_lengths
-from discreet.measure.pairs._sums import Block, Ints, Progress, make_table
+from discreet.measure.pairs._sums import Block, Ints, make_table, quantised
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
 
@@ -85,7 +86,7 @@ class DifferencePairs:
         """Of the strict triangle N, in grid units."""
         return self._weights.count_bound
 
-    def measure(self, ratings: Ratings, progress: Progress | None = None) -> DifferenceMoments:
+    def measure(self, ratings: Everybody, progress: Tell | None = None) -> DifferenceMoments:
         """The exact integers; private.
 
         Args:
@@ -93,9 +94,18 @@ class DifferencePairs:
             progress: Called with pairs done and pairs in all.
         """
         check_scale(ratings, self.scale)
-        table = make_table(ratings, self.head, self._quantised)
-        differences, weights = table.sums(2, progress)
-        return DifferenceMoments(table.size, differences, weights)
+        differences, weights = triangles(ratings, self, progress)
+        return DifferenceMoments(len(self.head), differences, weights)
+
+    triangle_count = 2
+
+    def inside(self, ratings: Ratings) -> Inside:
+        """Integers of all people; private."""
+        return quantised(ratings, self.head, self._quantised)
+
+    def sum_pairs(self, inside: Inside, progress: Tell | None = None) -> tuple[Ints, ...]:
+        """D and N over the items that are inside; private."""
+        return make_table(inside).sums(2, progress)
 
     @property
     def _weights(self) -> PairWeights:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
-from discreet.ratings import Ratings
+from discreet.measure._everybody import Everybody
 
 _MOST_ITEMS = 1 << 20
 """A triangle of so many would take four tebibytes."""
@@ -24,7 +24,7 @@ def check_head(head: npt.NDArray[np.int32]) -> None:
         raise InputError("the items of pairs are listed in rising order, each once")
 
 
-def check_scale(ratings: Ratings, scale: Scale) -> None:
+def check_scale(ratings: Everybody, scale: Scale) -> None:
     """Refuse ratings of another scale than the sensitivity is for."""
     if ratings.scale != scale:
         raise InputError(f"the statistic is for ratings on {scale}, not on {ratings.scale}")

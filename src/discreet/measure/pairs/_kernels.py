@@ -128,14 +128,13 @@ def sum_rows(
 
 
 @njit(cache=True, nogil=True)
-def add_squares(runs: Any, entries: Any, weights: Any, squares: Any) -> None:
-    """Add W times the square of its value to every item."""
-    at = 0
-    for user in range(len(runs)):
-        for n in range(at, runs[user]):
-            value = np.int64(entries[n, 1])
-            squares[entries[n, 0]] += weights[user] * value * value
-        at = runs[user]
+def add_squares(starts: Any, inside: Any, values: Any, weights: Any, squares: Any) -> None:
+    """Add W times the square of its value to every item of the matrix."""
+    for user in range(len(weights)):
+        for n in range(starts[user], starts[user + 1]):
+            if inside[n] >= 0:
+                value = np.int64(values[n])
+                squares[inside[n]] += weights[user] * value * value
 
 
 @njit(cache=True, nogil=True)

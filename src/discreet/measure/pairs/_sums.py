@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.measure._blocks import over_blocks
+from discreet.measure._everybody import Inside, Tell
 from discreet.measure.pairs._kernels import count_kept, lay_visits, sum_rows
 from discreet.ratings import Ratings
 
 Ints = npt.NDArray[np.int64]
-Progress = Callable[[int, int], None]
 
 _NARROW = 1 << 15
 """Below so many items, items and values share words of 16 bits."""
@@ -70,7 +70,7 @@ class PairTable:
     def __repr__(self) -> str:
         return f"PairTable(private, {self.size:,} items)"
 
-    def sums(self, triangles: int, progress: Progress | None) -> tuple[Ints, ...]:
+    def sums(self, triangles: int, progress: Tell | None) -> tuple[Ints, ...]:
         """Packed triangles with a diagonal of zeros: of differences and weights, or of products.
 
         Every row is summed by one thread, in integers: the result does not depend on threads.
@@ -99,12 +99,12 @@ class PairTable:
         return outs
 
 
-def make_table(
+def quantised(
     ratings: Ratings,
     head: npt.NDArray[np.int32],
     quantise: Callable[[Ratings, npt.NDArray[np.int32]], Block],
-) -> PairTable:
-    """Quantise everybody's ratings and lay them out.
+) -> Inside:
+    """Quantise everybody's ratings.
 
     Args:
         ratings: Everybody's.
@@ -127,23 +127,20 @@ def make_table(
         values[span], weights[first : first + block.user_count] = made.values, made.weights
 
     over_blocks(ratings, work)
-    return _lay(ratings.starts, inside, values, weights, len(head))
+    return Inside(ratings.starts, inside, values, weights, len(head))
 
 
-def _lay(
-    starts: Ints,
-    inside: npt.NDArray[np.int32],
-    values: npt.NDArray[np.int16],
-    weights: Ints,
-    size: int,
-) -> PairTable:
+def make_table(inside: Inside) -> PairTable:
+    """Lay everybody's integers out."""
+    size, weights = inside.size, inside.weights
     ends, popularity = np.zeros(len(weights), np.int64), np.zeros(size, np.int64)
-    count_kept(starts, inside, ends, popularity)
+    count_kept(inside.starts, inside.items, ends, popularity)
     kept = int(popularity.sum())
     begins = np.zeros(size + 1, np.int64)
     np.cumsum(popularity, out=begins[1:])
     entries = np.empty((kept, 2), np.int16 if size < _NARROW else np.int32)
     place = np.empty(kept, np.uint32 if kept < 1 << 32 else np.int64)
     owner = np.empty(kept, np.int32)
-    lay_visits(starts, inside, values, begins[:-1].copy(), entries, place, owner)
+    told = (inside.starts, inside.items, inside.values, begins[:-1].copy())
+    lay_visits(*told, entries, place, owner)
     return PairTable(size, Visits(begins, place, owner, ends), entries, weights)

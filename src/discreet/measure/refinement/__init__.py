@@ -126,7 +126,7 @@ class RecordRefinement(abc.ABC):
             )  # fmt: skip
             return Moments(rows, moments, int(weight))
 
-        return _sum(over_blocks(ratings, work, _BLOCK), len(ratings.catalog), k)
+        return _sum(over_blocks(ratings, work, _block(ratings)), len(ratings.catalog), k)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,13 +224,18 @@ class UserRefinement:
             )  # fmt: skip
             return Moments(rows, moments, int(weight), int(scales))
 
-        return _sum(over_blocks(ratings, work, _BLOCK), len(ratings.catalog), k)
+        return _sum(over_blocks(ratings, work, _block(ratings)), len(ratings.catalog), k)
 
 
 _BLOCK = 1 << 20
 """Every block has rows of its own to sum in: large blocks, few of them."""
 _UP = 1 + 2.0**-30
 """Covers the rounding of the bounds themselves, and of the directions' lengths."""
+
+
+def _block(ratings: Ratings) -> int:
+    """How many ratings at a time: so many that the rows of all blocks take a few bytes a rating."""
+    return max(_BLOCK, 8 * len(ratings.catalog))
 
 
 def _check_directions(directions: _Floats) -> None:

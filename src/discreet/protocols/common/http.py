@@ -122,14 +122,14 @@ class ServiceClient:
         One that the server does not know any more is replaced; what the protocol's client
         remembers stays.
         """
-        file = self._file()
-        held = self._known(file.read())
-        if held is not None and self._is_valid(held):
-            return False
-        capability = self._object("POST", "/v1/enrolments").get("capability")
-        if not isinstance(capability, str):
-            raise InputError(f"{self.server} sent no capability")
-        with file.change() as state:
+        # The lock is held meanwhile: what could not be kept is not asked for.
+        with self._file().change() as state:
+            held = self._known(state)
+            if held is not None and self._is_valid(held):
+                return False
+            capability = self._object("POST", "/v1/enrolments").get("capability")
+            if not isinstance(capability, str):
+                raise InputError(f"{self.server} sent no capability")
             state.setdefault(_KEY, {})[self.server] = capability
         return True
 

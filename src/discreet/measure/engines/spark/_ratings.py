@@ -1,0 +1,145 @@
+"""Ratings on a Spark cluster: whole users in every partition, and only sums come back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from types import TracebackType
+from typing import Any
+
+from discreet.domain import Catalog, InputError, Scale
+from discreet.measure.engines.spark._in_parts import InParts, Work
+from discreet.measure.engines.spark._jobs import run_job, spoken
+from discreet.measure.engines.spark._parts import PART, Maker, Shape
+from discreet.measure.engines.spark._session import Table, spark_errors
+from discreet.measure.engines.spark._tasks import TILES, add_tiles
+from discreet.ratings.readers import BadRows
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, and how many of Spark's tasks are done of how many."""
+
+_AT_ONCE = 1 << 26
+"""Bytes of sums that one task adds, and that come to the driver in one piece."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What reading found; about private records, for the curator's eyes alone.
+
+    Attributes:
+        users: How many there are.
+        ratings: How many there are.
+        duplicates: How many records were replaced by a later one.
+        skipped: How many bad rows were left out.
+    """
+
+    users: int
+    ratings: int
+    duplicates: int
+    skipped: int
+
+
+class SparkRatings(InParts):
+    """Everybody's ratings in a Spark table, read once and kept by the executors.
+
+    Nothing is read before it is needed: that is the first sum, or `survey`. What the executors
+    keep, in memory or on their disks, takes 5 bytes a rating; `close` lets go of it.
+
+    Args:
+        table: With columns user, item, and perhaps rating and time.
+        scale: Of the ratings.
+        catalog: Of the items.
+        on_bad_rows: Refuse them, or skip them.
+        partitions: How many.
+        progress: Told of every stage; may be changed later.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        scale: Scale,
+        catalog: Catalog,
+        on_bad_rows: BadRows,
+        partitions: int,
+        progress: Progress | None,
+    ) -> None:
+        self._spark, self.progress = table.sparkSession, progress
+        shape = Shape(scale, self._spark.sparkContext.broadcast(catalog))
+        super().__init__(scale, catalog, shape, partitions)
+        maker = Maker(shape, on_bad_rows)
+        level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
+        rows = table.repartition(partitions, "user").mapInArrow(maker.parts, PART)
+        # Starts nothing, but Spark plans it, and may find it wrong.
+        plan = partial(rows.persist, level)
+        self._parts = run_job(self._spark, "discreet: plan", plan, None)
+        self._survey: Survey | None = None
+
+    def __repr__(self) -> str:
+        return f"SparkRatings(private, catalogue of {len(self.catalog):,} items)"
+
+    def __enter__(self) -> SparkRatings:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what the executors keep."""
+        self._parts.unpersist()
+        self._shape.catalog.unpersist()
+
+    def survey(self) -> Survey:
+        """Read everything, if that was not done yet, and say what was found.
+
+        Raises:
+            InputError: A row is bad and bad rows are refused, or there is none at all.
+        """
+        if self._survey is None:
+            facts = self._parts.select("users", "ratings", "duplicates", "skipped", "error")
+            found = self._run("reading", facts.collect)
+            for row in found:
+                if row["error"] is not None:
+                    raise InputError(f"in one partition of the table, {row['error']}")
+            sums = [sum(row[name] for row in found) for name in facts.columns[:4]]
+            if not sums[1]:
+                raise InputError("the table holds no ratings that can be used")
+            self._survey = Survey(*sums)
+        return self._survey
+
+    def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
+        self.survey()
+        rows = self._parts.mapInArrow(work, TILES)
+        if volume * self._partitions <= _AT_ONCE:
+            return iter(self._run(name, rows.collect))
+        tasks = max(1, math.ceil(volume / _AT_ONCE))
+        if self._crowds > 1:
+            rows = rows.repartition(tasks * self._crowds, "crowd", "leaf", "tile")
+            rows = rows.mapInArrow(add_tiles, TILES)
+        rows = rows.repartition(tasks, "leaf", "tile").mapInArrow(add_tiles, TILES)
+        if tasks == 1:
+            return iter(self._run(name, rows.collect))
+        return self._one_by_one(name, rows)
+
+    def _one_by_one(self, name: str, rows: Table) -> Iterator[Any]:
+        """Rows that are too many to be held at once: a partition of them at a time."""
+        kept = rows.persist(import_module("pyspark").StorageLevel.DISK_ONLY)
+        try:
+            self._run(name, kept.count)
+            yield from kept.toLocalIterator()
+        except spark_errors() as error:
+            raise spoken(error) from None
+        finally:
+            kept.unpersist()
+
+    def _run(self, name: str, action: Callable[[], Any]) -> Any:
+        progress = self.progress
+        tell = None if progress is None else lambda done, total: progress(name, done, total)
+        return run_job(self._spark, f"discreet: {name}", action, tell)

@@ -1,0 +1,132 @@
+"""From a Spark table to ratings: the same checks, the same catalogue, as from any other table."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import get_args
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.domain import PRESENCE, Catalog, InputError, Scale
+from discreet.measure.engines.spark._jobs import run_job
+from discreet.measure.engines.spark._parts import ITEM, Maker, Shape
+from discreet.measure.engines.spark._ratings import Progress, SparkRatings
+from discreet.measure.engines.spark._session import Table, spark_errors
+from discreet.measure.engines.spark._table import chosen_columns
+from discreet.measure.engines.spark._workers import check_workers
+from discreet.ratings import read_catalog, read_ratings
+from discreet.ratings.readers import BadRows, Columns, GivenScale
+
+_FROM_DATA = "from-data"
+_SOURCE_BYTES = 1 << 26
+"""Of the source, for each partition: 5 to 10 million ratings in Parquet."""
+_UNKNOWN_BYTES = 1 << 50
+"""Spark's guess of a size that it does not know is larger."""
+_MOST_PARTITIONS = 10_000
+
+
+def read_spark(
+    table: Table,
+    *,
+    scale: GivenScale | None = None,
+    implicit: bool = False,
+    catalog: Catalog | str | os.PathLike[str] | None = None,
+    columns: Columns | None = None,
+    on_bad_rows: BadRows = "refuse",
+    partitions: int | None = None,
+    progress: Progress | None = None,
+) -> SparkRatings:
+    """Ratings in a Spark table, as `read_ratings` would read them; see there for what is not here.
+
+    A table on a cluster has no order: of several ratings of one item by one user the one with the
+    latest time counts, and of those the highest.
+
+    Args:
+        table: A Spark DataFrame.
+        scale: Of the ratings; unless `implicit`.
+        implicit: Rows say only that they are there.
+        catalog: The list of items, or its file, or `from-data`: which reads the table once more.
+        columns: What the columns are called.
+        on_bad_rows: `refuse` or `skip`.
+        partitions: How many; if not told, by the size of the source, and a core has one at least.
+        progress: Called with a stage's name, and how many of Spark's tasks are done of how many.
+
+    Raises:
+        InputError: Something is missing or wrong; or the workers cannot run discreet.
+    """
+    known = _scale(scale, implicit)
+    chosen = chosen_columns(table, columns, implicit=known.presence)
+    if on_bad_rows not in get_args(BadRows):
+        raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
+    number = _partitions(table, partitions)
+    items = None if catalog == _FROM_DATA else _catalog(catalog)
+    check_workers(table.sparkSession)
+    if items is None:
+        items = _items_of(chosen, known, on_bad_rows, number, progress)
+    return SparkRatings(chosen, known, items, on_bad_rows, number, progress)
+
+
+def _scale(given: GivenScale | None, implicit: bool) -> Scale:
+    if given is None and not implicit:
+        raise InputError("say the scale, like scale=(1, 5); or implicit=True for presence alone")
+    try:
+        told = Scale.parse(given) if isinstance(given, str) else given
+        known = Scale(*told) if isinstance(told, tuple) else told or PRESENCE
+    except TypeError:
+        right = "(lo, hi), (lo, hi, step), text like 1..5, or a Scale"
+        raise InputError(f"scale must be {right}") from None
+    if implicit and known != PRESENCE:
+        raise InputError("presence (implicit) is a scale of its own; leave the other scale out")
+    return known
+
+
+def _catalog(given: Catalog | str | os.PathLike[str] | None) -> Catalog:
+    if isinstance(given, Catalog):
+        return given
+    if given is None:
+        raise InputError(
+            'give the list of items, like catalog="items.csv"; catalog="from-data" reads it off '
+            "the private ratings, and every release will say so"
+        )
+    return read_catalog(given)
+
+
+def _items_of(
+    chosen: Table, scale: Scale, on_bad_rows: BadRows, number: int, progress: Progress | None
+) -> Catalog:
+    """The catalogue of the items that occur, in the order that `read_ratings` gives them."""
+    spark = chosen.sparkSession
+    rows = chosen.repartition(number, "user")
+    found = rows.mapInArrow(Maker(Shape(scale, None), on_bad_rows).items, ITEM).distinct()
+    tell = None if progress is None else lambda done, total: progress("catalogue", done, total)
+    listed = run_job(spark, "discreet: catalogue", found.collect, tell)
+    for row in listed:
+        if row["error"] is not None:
+            raise InputError(f"in one partition of the table, {row['error']}")
+    if not listed:
+        raise InputError("the table holds no ratings that can be used")
+    items = pa.table({"user": np.zeros(len(listed), np.int64), "item": [r["item"] for r in listed]})
+    return read_ratings(items, implicit=True, catalog=_FROM_DATA).catalog
+
+
+def _partitions(table: Table, told: int | None) -> int:
+    """As many as told; or one for each core, and no larger than a worker can well read."""
+    if told is not None:
+        if told < 1:
+            raise InputError(f"partitions are 1 or more, not {told}")
+        return told
+    cores = int(table.sparkSession.sparkContext.defaultParallelism)
+    size = _source_bytes(table)
+    if size >= _UNKNOWN_BYTES:
+        return cores
+    return max(cores, min(math.ceil(size / _SOURCE_BYTES), _MOST_PARTITIONS))
+
+
+def _source_bytes(table: Table) -> int:
+    """What Spark takes the source's size for; whatever is wrong with it will be said by a job."""
+    try:
+        return int(str(table._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    except spark_errors():
+        return _UNKNOWN_BYTES

@@ -1,0 +1,294 @@
+"""Sums of parts are the sums of the whole, bit for bit; what tasks do, without Spark."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.domain import PRESENCE, Catalog, InputError, Scale
+from discreet.measure import fit, record_fit
+from discreet.measure._everybody import Inside, count_users, total, totals
+from discreet.measure.engines.spark._in_parts import InParts, Work
+from discreet.measure.engines.spark._leaves import (
+    TILE,
+    add_tile,
+    leaves_of,
+    size_in_bytes,
+    tile_from,
+    tiles_of,
+    with_leaves,
+)
+from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
+from discreet.measure.engines.spark._tasks import add_tiles
+from discreet.measure.engines.spark._tiles import Tile, cut_tiles, paste, sittings, tiles_in
+from discreet.measure.refinement import Moments
+from discreet.privacy import SeededRandomness, Unit
+from discreet.ratings import Ratings, find_shape, make_ratings
+
+STARS = Scale(1, 5)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a broadcast is on a worker."""
+
+    value: Catalog
+
+
+def table_of(ratings: Ratings) -> pa.Table:
+    """One row a rating, in an order that means nothing."""
+    rows = np.random.default_rng(3).permutation(len(ratings))
+    ids = np.array(ratings.catalog.ids)[ratings.items]
+    columns = {"user": ratings.user_of_rating()[rows], "item": ids[rows]}
+    if not ratings.scale.presence:
+        columns["rating"] = ratings.values()[rows]
+    return pa.table(columns)
+
+
+class Together(InParts):
+    """Partitions in this process; every function and every batch goes through pickle and Arrow."""
+
+    def __init__(self, ratings: Ratings, partitions: int, band: int) -> None:
+        shape = Shape(ratings.scale, Sent(ratings.catalog))
+        super().__init__(ratings.scale, ratings.catalog, shape, partitions, band)
+        table, maker = table_of(ratings), Maker(shape, "refuse")
+        users = table["user"].to_numpy()
+        rows = [np.flatnonzero(users % partitions == part) for part in range(partitions)]
+        self.parts = [list(maker.parts(iter(table.take(r).to_batches()))) for r in rows]
+        self.volumes: list[tuple[int, int]] = []
+
+    def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
+        sent = [b for part in self.parts for b in pickle.loads(pickle.dumps(work))(iter(part))]
+        added = list(add_tiles(iter(sent)))
+        self.volumes.append((sum(len(b["packed"][0].as_py()) for b in added), volume))
+        yield from (row for batch in added for row in batch.to_pylist())
+
+
+def ratings_of(presence: bool) -> Ratings:
+    made = make_ratings(find_shape("ml-100k").scaled(ratings=20_000), seed=4)
+    codes = PRESENCE.encode(np.ones(len(made)))
+    if not presence:
+        return made
+    return Ratings(PRESENCE, made.catalog, made.starts, made.items, codes)
+
+
+WITH_TASTES = {"taste_share": 0.5, "epsilon": 4.0}
+CASES = [
+    ({"protect": protect, "noise": noise, "method": method} | more, presence)
+    for protect in ("user", "rating")
+    for noise in ("gaussian", "laplace")
+    for method, more, presence in (
+        ("refined", {"level_share": 0.1}, False),
+        ("refined", {}, True),
+        ("covariance", {"dense": True, "head": 150}, False),
+        ("slope-one", {"head": 150}, False),
+        ("cosine", {"head": 150}, False),
+        ("cosine", {"head": 150}, True),
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("told", "presence"), CASES, ids=["-".join(map(str, c[0].values())) + str(c[1]) for c in CASES]
+)
+def test_all_that_a_fit_measures_is_the_same_in_parts(told: dict[str, Any], presence: bool) -> None:
+    ratings = ratings_of(presence)
+    parts = Together(ratings, 5, band=64)
+    whole, summed = (
+        record_fit(each, randomness=SeededRandomness(1), **WITH_TASTES, **told)
+        for each in (ratings, parts)
+    )
+    assert [s.label for s in whole.spoken] == [s.label for s in summed.spoken]
+    for one, other in zip(whole.spoken, summed.spoken, strict=True):
+        assert one.exact.any()
+        np.testing.assert_array_equal(one.exact, other.exact, one.label)
+        assert one.exact.dtype == other.exact.dtype
+    assert all(used <= promised for used, promised in parts.volumes)
+    assert whole.release.parameters == summed.release.parameters
+    for name, array in whole.release.arrays.items():
+        np.testing.assert_array_equal(array, summed.release.arrays[name], name)
+
+
+@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("presence", [False, True])
+def test_features_are_believed_as_much_in_parts(protect: Unit, presence: bool) -> None:
+    ratings = ratings_of(presence)
+    features = np.random.default_rng(2).normal(size=(len(ratings.catalog), 4))
+    one, other = (
+        fit(each, protect=protect, features=features, randomness=SeededRandomness(1))
+        for each in (ratings, Together(ratings, 4, band=64))
+    )
+    assert "features_believed" in one.parameters
+    assert one.parameters == other.parameters
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name], name)
+
+
+@pytest.mark.parametrize("method", ["refined", "slope-one", "cosine"])
+def test_a_continuous_scale_is_summed_in_parts(method: str) -> None:
+    stars = ratings_of(False)
+    codes = np.random.default_rng(1).uniform(-10, 10, len(stars)).astype(np.float32)
+    scale = Scale(-10, 10, None)
+    ratings = Ratings(scale, stars.catalog, stars.starts, stars.items, codes)
+    told = {"method": method, "head": 100} | WITH_TASTES
+    whole, summed = (
+        record_fit(each, randomness=SeededRandomness(1), **told)
+        for each in (ratings, Together(ratings, 3, 64))
+    )
+    for one, other in zip(whole.spoken, summed.spoken, strict=True):
+        np.testing.assert_array_equal(one.exact, other.exact, one.label)
+
+
+def test_one_look_serves_several_sums() -> None:
+    ratings = ratings_of(False)
+    parts = Together(ratings, 3, band=64)
+    assert totals(parts, count_users, len) == totals(ratings, count_users, len)
+    assert len(parts.volumes) == 1
+
+
+def overflows(ratings: Ratings) -> np.ndarray:
+    return np.full(3, 2**62 // max(ratings.user_count, 1) * ratings.user_count, np.int64)
+
+
+def huge(ratings: Ratings) -> int:
+    return 2**80 * ratings.user_count
+
+
+def test_arrays_wrap_as_they_do_locally_and_integers_never_do() -> None:
+    ratings = ratings_of(False)
+    parts = Together(ratings, 5, band=64)
+    assert total(parts, huge) == 2**80 * ratings.user_count
+    users = [b["users"][0].as_py() for part in parts.parts for b in part]
+    right = sum(2**62 // n * n for n in users) % 2**64
+    assert total(parts, overflows).view(np.uint64).tolist() == [right] * 3
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 16, 17, 30, 41])
+def test_every_pair_is_in_one_tile(size: int) -> None:
+    counted = np.zeros(size * (size + 1) // 2, np.int64)
+    numbers = np.arange(1, len(counted) + 1)
+    place = {(i, j): n for n, (i, j) in enumerate(zip(*np.triu_indices(size), strict=True))}
+    for sitting in sittings(size, band=8):
+        items = [item for band in sitting.bands for item in band]
+        assert len(items) <= 16
+        rows, columns = np.triu_indices(len(items))
+        own = [numbers[place[items[a], items[b]]] for a, b in zip(rows, columns, strict=True)]
+        for tile, cells in zip(sitting.tiles, cut_tiles(sitting, np.array(own)), strict=True):
+            flat = cells.reshape(-1)
+            for begin in range(0, len(flat), 5):
+                paste(tile, begin, flat[begin : begin + 5], size, counted)
+    np.testing.assert_array_equal(counted, numbers)
+    assert len(tiles_in(size, 8)) == len(set(tiles_in(size, 8)))
+
+
+def test_a_head_of_two_bands_is_summed_at_once() -> None:
+    (one,) = sittings(16, band=8)
+    assert one.tiles == (
+        Tile(range(8), range(8, 16)),
+        Tile(range(8), range(8)),
+        Tile(range(8, 16), range(8, 16)),
+    )
+
+
+def test_items_outside_the_bands_are_left_out() -> None:
+    items = np.array([0, 3, 5, -1, 2, 4], np.int32)
+    one = Inside(np.array([0, 3, 6]), items, np.arange(6, dtype=np.int16), np.ones(2), 6)
+    found = one.within(range(1, 3), range(4, 6))
+    assert found.size == 4
+    assert found.items.tolist() == [-1, -1, 3, -1, 1, 2]
+    assert found.values is one.values
+
+
+def test_leaves_come_back_in_their_places() -> None:
+    sums = (7, Moments(np.ones((2, 3), np.int64), np.arange(3), 5, -2), np.int64(4))
+    leaves = leaves_of(sums)
+    assert [x if isinstance(x, int) else x.tolist() for x in leaves] == [
+        7,
+        [[1, 1, 1], [1, 1, 1]],
+        [0, 1, 2],
+        5,
+        -2,
+        4,
+    ]
+    back = with_leaves(sums, iter(leaves))
+    assert isinstance(back[1], Moments)
+    assert (back[0], back[1].weight, back[1].scales, back[2]) == (7, 5, -2, 4)
+    assert back[1].rows.tolist() == sums[1].rows.tolist()
+
+
+def test_tiles_of_zeros_are_not_sent() -> None:
+    leaf = np.zeros(3 * TILE + 5, np.int64)
+    leaf[TILE + 1], leaf[-1] = -3, 9
+    sent = list(tiles_of(leaf))
+    assert [number for number, _ in sent] == [1, 3]
+    assert sum(len(packed) for _, packed in sent) <= size_in_bytes([leaf])
+    out: list[Any] = [np.zeros_like(leaf), 5]
+    for number, packed in sent:
+        add_tile(out, 0, number, packed)
+    add_tile(out, 1, -1, next(iter(tiles_of(-(2**70))))[1])
+    np.testing.assert_array_equal(out[0], leaf)
+    assert out[1] == 5 - 2**70
+    assert isinstance(tile_from(-1, next(iter(tiles_of(3)))[1]), int)
+
+
+def rows_of(*rows: tuple[int, str, float, int]) -> pa.Table:
+    names = ("user", "item", "rating", "time")
+    return pa.table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+
+
+def test_of_several_ratings_the_latest_counts_in_whatever_order_they_come() -> None:
+    catalog = Catalog(["a", "b"])
+    table = rows_of((1, "a", 5, 30), (1, "a", 2, 70), (1, "b", 1, 70), (1, "a", 3, 70))
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
+        found = read_rows(table.take(order), STARS, catalog, "refuse")
+        assert found.values().tolist() == [3, 1]
+        assert found.duplicates == 2
+    timeless = table.drop_columns("time")
+    assert read_rows(timeless, STARS, catalog, "refuse").values().tolist() == [5, 1]
+    text = table.set_column(3, "time", pa.array(["9", "10", "8", "8"]))
+    assert read_rows(text, STARS, catalog, "refuse").values().tolist() == [2, 1]
+
+
+def test_bad_rows_are_skipped_and_counted_beside_duplicates() -> None:
+    table = rows_of((1, "a", 5, 1), (1, "a", 9, 2), (1, "a", 4, 3), (2, "c", 4, 3))
+    found = read_rows(table, STARS, Catalog(["a", "b"]), "skip")
+    assert (found.values().tolist(), found.duplicates, found.skipped) == ([4], 1, 2)
+
+
+def test_a_partition_says_what_is_wrong_without_showing_it() -> None:
+    maker = Maker(Shape(STARS, Sent(Catalog(["a"]))), "refuse")
+    (batch,) = maker.parts(iter(rows_of((1, "a", 77, 1)).to_batches()))
+    (row,) = batch.to_pylist()
+    assert "not on the scale" in row["error"]
+    assert "77" not in row["error"]
+    assert row["users"] == 0
+    assert list(maker.shape.unpacked(iter([batch]))) == []
+
+
+def test_a_partition_without_good_rows_is_no_failure_where_bad_ones_are_skipped() -> None:
+    maker = Maker(Shape(STARS, Sent(Catalog(["a"]))), "skip")
+    (batch,) = maker.parts(iter(rows_of((1, "a", 77, 1), (2, "x", 1, 1)).to_batches()))
+    assert (batch.to_pylist()[0]["error"], batch.to_pylist()[0]["skipped"]) == (None, 2)
+    assert list(maker.parts(iter([]))) == []
+    with pytest.raises(InputError):
+        read_rows(rows_of((1, "x", 1, 1)), STARS, Catalog(["a"]), "refuse")
+
+
+def test_parts_are_whole_users_and_join_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.measure.engines.spark._parts._BLOCK", 1000)
+    ratings = ratings_of(False)
+    shape = Shape(ratings.scale, Sent(ratings.catalog))
+    batches = list(Maker(shape, "refuse").parts(iter(table_of(ratings).to_batches())))
+    assert len(batches) > 10
+    found = joined(shape, list(shape.unpacked(iter(batches))))
+    np.testing.assert_array_equal(found.starts, ratings.starts)
+    np.testing.assert_array_equal(found.items, ratings.items)
+    np.testing.assert_array_equal(found.codes, ratings.codes)
+    assert found.users is None
+    assert found.times is None
