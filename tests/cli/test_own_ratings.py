@@ -1,4 +1,4 @@
-"""A person's own ratings, where being named is all there is to say of an item."""
+"""A person's own ratings from files and options."""
 
 from __future__ import annotations
 
@@ -70,3 +70,41 @@ def test_names_alone_are_no_ratings(tmp_path: Path) -> None:
         _own_ratings.read(tmp_path / "mine.csv", None)
     with pytest.raises(InputError, match="--like names an item and a rating"):
         _own_ratings.read(None, ["Alien"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Alien,5\nHeat,4\n",
+        "title,rating\nAlien,5\nHeat,4\n",
+        "Movie;Stars\nAlien;5\nHeat;4\n",
+        "rating,comment,name\n5,good,Alien\n4,,Heat\n",
+        "Alien\t5\t881250949\nHeat\t4\t881250949\n",
+    ],
+)
+def test_ratings_are_found_by_a_header_or_by_their_place(tmp_path: Path, text: str) -> None:
+    (tmp_path / "mine.csv").write_text(text)
+    assert _own_ratings.read(tmp_path / "mine.csv", None) == {"Alien": 5.0, "Heat": 4.0}
+
+
+@pytest.mark.parametrize("presence", [False, True])
+@pytest.mark.parametrize("header", ["user,item,rating", "userId,movieId,rating,timestamp"])
+def test_ratings_of_several_people_are_nobodys_own(
+    tmp_path: Path, header: str, presence: bool
+) -> None:
+    (tmp_path / "all.csv").write_text(f"{header}\n" + ",".join("1234"[: header.count(",") + 1]))
+    with pytest.raises(InputError, match=r"all.csv, line 1: has a column of users; own ratings"):
+        _own_ratings.read(tmp_path / "all.csv", None, presence=presence)
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["colour,size", "title,weight", "Good, the Bad and the Ugly, The,4", "Alien,five"],
+)
+def test_a_first_line_that_is_neither_rating_nor_header_is_not_passed_over(
+    tmp_path: Path, first: str
+) -> None:
+    (tmp_path / "mine.csv").write_text(f"{first}\nHeat,4\n")
+    with pytest.raises(InputError, match="line 1: has neither a rating in the second") as caught:
+        _own_ratings.read(tmp_path / "mine.csv", None)
+    assert "five" not in str(caught.value)

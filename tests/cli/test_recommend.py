@@ -95,7 +95,7 @@ def test_somebody_unknown_gets_the_best_liked(film: Path) -> None:
         "\ufeffid,title,rating\na,Alien,5\n",
         "rating;item\n5;Alien\n",
         "Alien\t5\r\n\r\n",
-        "film,stars given\nAlien,2\nAlien,5\n",
+        "Movie,stars\nAlien,2\nAlien,5\n",
     ],
 )
 def test_own_ratings_are_read_as_people_write_them(film: Path, tmp_path: Path, text: str) -> None:

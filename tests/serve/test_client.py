@@ -42,7 +42,7 @@ def service(talk: Talk, tmp_path: Path) -> Iterator[ServiceClient]:
 def test_a_person_takes_part_and_leaves(service: ServiceClient, tmp_path: Path) -> None:
     state = tmp_path / "me.state"
     collection = Collection.from_json(service.collection(), service.catalog())
-    assert collection.scale == service.scale()
+    assert collection.scale == service.scale() and service.answered
     assert not service.enrolled
     service.enroll()
     held = state.read_text()
@@ -193,7 +193,13 @@ def test_a_server_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     service = ServiceClient("http://127.0.0.1:9", tmp_path / "s")
     with pytest.raises(InputError, match="does not answer: Connection refused"):
         service.enroll()
-    assert not (tmp_path / "s").exists()
+    assert not (tmp_path / "s").exists() and not service.answered
+
+
+def test_a_server_without_tls_is_said_to_have_none(talk: Talk) -> None:
+    service = ServiceClient(talk.url.replace("http:", "https:"))
+    with pytest.raises(InputError, match=r"https://127.0.0.1:\d+ speaks no TLS: is it http://\?$"):
+        service.collection()
 
 
 class Tagged(Handler):

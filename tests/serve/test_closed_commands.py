@@ -58,7 +58,7 @@ def test_from_an_authority_to_recommendations(files: Path) -> None:
             keys.append(said.out.strip())
             assert len(bytes.fromhex(keys[-1])) == 32 and "authority" in said.err
         early = call("client", "report", *told, "--ratings", mine(files, 0)).complaint()
-        assert "not in the directory" in early
+        assert f"not in the directory: give {keys[-1]} to the authority" in early
         admitted = [part for key in keys for part in ("--key", key)]
         change = ["--state", files / "authority", "-o", files / "directory"]
         assert call("authority", "admit", *change, *admitted).code == 0
@@ -69,13 +69,19 @@ def test_from_an_authority_to_recommendations(files: Path) -> None:
             foreseen = call("client", "report", *told, *ratings, "--dry-run")
             assert f"Tags for {MEMBERS} members" in foreseen.out, foreseen
             assert "about 20 of your 20 ratings among about 60 made-up ones" in foreseen.out
+            assert "No obfuscated ratings were sent" not in foreseen.out
             sent = call("client", "report", *told, *ratings)
             assert sent.code == 0 and "not differential privacy" in sent.err
+            told_size = sent.err.splitlines()[0].rpartition(", ")[2]
+            assert f"about {told_size} in all" in foreseen.out
+        again = call("client", "report", *told, *ratings, "--dry-run").out
+        assert "and the same 80 items with a rating each as before" in again
         shown = call("client", "show", *told)
         assert f"your tags for {MEMBERS} members" in shown.out
         assert call("client", "show", *told, "--json").json()["protocol"] == "closed-clusters"
         said = call("client", "terms", "--server", talk.url)
         assert authority in said.out and "closed clusters" in said.out
+        assert "so many that 80 items or more look rated" in said.out
         assert talk.rebuild()["state"] == "built"
         found = call("client", "recommend", *told, *ratings, "-n", "3", "--json").json()
         assert len(found["recommendations"]) == 3
@@ -123,13 +129,16 @@ def test_the_authoritys_own_commands(files: Path) -> None:
         "no such folder" in call("authority", "admit", *state, *nowhere, "--key", one).complaint()
     )
     assert call("authority", "show", *state).json()["members"] == 0
-    assert "1 members" in call("authority", "admit", *state, *output, "--key", one).err
+    assert "epoch 1, 1 member\n" in call("authority", "admit", *state, *output, "--key", one).err
     written = (files / "directory").read_bytes()
     (files / "directory").unlink()
     assert call("authority", "export", *state, *output).code == 0
     assert (files / "directory").read_bytes() == written
     twice = call("authority", "admit", *state, *output, "--key", one).complaint()
-    assert twice == "discreet: the public key in slot 1 is listed already\n"
+    assert twice == f"discreet: {one} is in already, in slot 0\n"
+    pair = ["--key", two, "--key", two]
+    both = call("authority", "admit", *state, *output, *pair).complaint()
+    assert both == "discreet: the public key in slot 2 is listed already, in slot 1\n"
     assert "64 hexadecimal" in call("authority", "admit", *state, *output, "--key", "5").complaint()
     assert "no member" in call("authority", "remove", *state, *output, "--key", two).complaint()
     assert call("authority", "remove", *state, *output, "--key", one).code == 0

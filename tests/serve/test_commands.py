@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli._calling import call
@@ -92,6 +94,7 @@ def test_a_dry_run_says_what_it_would_cost_and_leaves_no_trace(
     state = tmp_path / "me.state"
     before = state.read_bytes()
     limited = call("client", "report", *told, *mine, "--dry-run", "--limit", "1")
+    assert limited.code == 2
     assert "your limit is 1\nThat would pass your limit" in limited.out
     assert state.read_bytes() == before
     call("client", "report", *told, *mine)
@@ -206,6 +209,20 @@ def test_recommending_needs_no_state(talk: Talk, mine: list[str], tmp_path: Path
     assert not (tmp_path / "me.state").exists()
 
 
+def test_a_kept_release_does_where_nobody_answers(
+    told: list[str], mine: list[str], tmp_path: Path
+) -> None:
+    arguments = [*mine, "-n", "3", "--json"]
+    state = ["--state", tmp_path / "me.state"]
+    nobody = ["client", "recommend", "--server", "http://127.0.0.1:9", *arguments]
+    assert "does not answer" in call(*nobody, *state).complaint()
+    found = call("client", "recommend", *told, *arguments).json()
+    kept = call(*nobody, *state)
+    assert kept.json() == found
+    assert "does not answer: Connection refused; the release that was kept is used" in kept.err
+    assert "does not answer" in call(*nobody).complaint()
+
+
 def test_a_release_takes_the_place_of_nothing_else(
     told: list[str], mine: list[str], tmp_path: Path
 ) -> None:
@@ -242,11 +259,52 @@ def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]
         shown = call("client", "show", *told).out
         assert "as the value of your hash (1 bit), and 80 items with a rating each. --json" in shown
         again = call("client", "report", *told, *mine, "--dry-run").out
+        assert "The same 80 items with a rating each as before would be sent again" in again
         assert "Something was sent before" in again
         limited = call("client", "report", *told, *mine, "--limit", "1").complaint()
         assert "--limit bounds an epsilon, and this collection has none" in limited
         assert talk.rebuild()["reports"] == 6
         assert talk.ask("GET", "/v1/release").status == 200
+
+
+def test_new_ratings_that_wait_for_a_batch_are_counted(tmp_path: Path) -> None:
+    collector = Collector.make("open", make_catalog(120), Scale(1, 5), {"bits": 1})
+    path = tmp_path / "mine.csv"
+    with running(Settings(tmp_path / "made", collector, str(tmp_path / "x.db"), **FREE)) as talk:
+        told = ["--server", talk.url, "--state", str(tmp_path / "me"), "--ratings", str(path)]
+        path.write_text("i0,5\n")
+        foreseen = call("client", "report", *told, "--dry-run").out
+        assert "1 true rating would be sent among 79" in foreseen
+        call("client", "enroll", *told[:4])
+        first = call("client", "report", *told).err
+        assert "Of 80 items that look rated, 1 is." in first
+        assert "needed for a batch" not in first
+        items = json.loads(call("client", "show", *told[:4], "--json").out)["items"]
+        sent = set(np.frombuffer(base64.b64decode(items), np.int32).tolist())
+        rest = [item for item in range(120) if item not in sent]
+        for count, about in (
+            (1, "1 new rating waits; 4 more are needed for a batch before it is sent"),
+            (4, "4 new ratings wait; 1 more is needed for a batch before any of them is sent"),
+        ):
+            path.write_text("i0,5\n" + "".join(f"i{item},4\n" for item in rest[:count]))
+            foreseen = call("client", "report", *told, "--dry-run").out
+            assert about in foreseen
+            assert "The same 80 items" in foreseen
+            assert about in call("client", "report", *told).err
+        path.write_text("i0,5\n" + "".join(f"i{item},4\n" for item in rest[:5]))
+        assert "6 true ratings would be sent" in call("client", "report", *told, "--dry-run").out
+        assert "Of 90 items that look rated, 6 are." in call("client", "report", *told).err
+
+
+def test_a_dry_run_past_the_limit_of_open_clusters_says_so(tmp_path: Path, mine: list[str]) -> None:
+    terms = {"bits": 1, "bit_epsilon": "2"}
+    collector = Collector.make("open", make_catalog(120), Scale(1, 5), terms)
+    with running(Settings(tmp_path / "made", collector, str(tmp_path / "x.db"), **FREE)) as talk:
+        told = ["--server", talk.url, "--state", str(tmp_path / "me"), *mine, "--dry-run"]
+        assert call("client", "report", *told, "--limit", "2").code == 0
+        beyond = call("client", "report", *told, "--limit", "1")
+        assert beyond.code == 2
+        assert "That would pass your limit" in beyond.out
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,18 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from cli._calling import Outcome, call
 from discreet.cli.serve import _log_with_times
 from discreet.domain import InputError
-from discreet.serve import Server
-from discreet.serve._store import Store
+from discreet.serve import Server, database_url
+from discreet.serve._store import Store, _unusable
 from release._making import random_release
 from serve._running import make_collection, make_report, make_settings, running
 
 COLLECT = ["good", "--collect", "local", "--db", "x.db"]
+CLOSED = ["good", "--collect", "closed", "--directory", "d", "--server-key", "wrong"]
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +52,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["good", "--directory", "x"], "--server-key are for --collect closed"),
         ([*COLLECT, "--term", "epsilon=1", "--least-people", "0"], "1 person or more"),
         (["good", "--term", "epsilon=1"], "are for --collect"),
-        (["good", "--admin-token-file", "absent"], "token cannot be read"),
-        (["good", "--admin-token-file", "wrong"], "visible ASCII"),
+        (["good", "--admin-token-file", "absent"], "absent: the administrator's token cannot be"),
+        (["good", "--admin-token-file", "absent"], "cannot be read: No such file"),
+        (["good", "--admin-token-file", "wrong"], "wrong: an administrator's token is"),
+        (["good", "--proxies", "banana"], "--proxies are IP addresses or networks"),
+        (["good", "--proxies", "127.0.0.1,"], "--proxies are IP addresses or networks"),
+        ([*CLOSED, "--term", "authority=7"], "--term authority= is a public key, 64 hexa"),
+        ([*CLOSED, "--term", f"authority={'7' * 64}"], "wrong: is no server's key, 64 hexadec"),
         (["good", "--admin-token-file", "open"], "others may read this token: chmod 600 open"),
         (["good", "--host", "192.0.2.77"], "cannot listen at 192.0.2.77"),
         (["good", "--port", "99999"], "a port is"),
@@ -111,6 +118,39 @@ def test_the_first_lines_say_what_is_collected_and_what_is_there(folder: Path) -
     assert "0 reports of this very collection are stored" in said
     assert "2 reports were sent under other terms and are not used" in said
     assert started("good").err.startswith("serving good at http://")
+
+
+def test_nothing_is_collected_for_other_items_than_are_served(folder: Path) -> None:
+    catalog = ["--catalog", items(folder), "--scale"]
+    told = ["--collect", "local", "--db", "x.db", "--term", "epsilon=1", *catalog]
+    complaint = started("good", *told, "1..10").complaint()
+    assert (
+        "good: is a release of something else: --catalog has other items and --scale" in complaint
+    )
+    assert "is 1..10 in steps of 1, not 1..5 in steps of 1; serve another file" in complaint
+    assert not (folder / "x.db").exists()
+    random_release(60, 3, catalog=make_collection().catalog).save("same")
+    assert started("same", *told, "1..5").code == 0
+    assert started("new", *told, "1..5").code == 0
+
+
+def test_addresses_of_proxies_are_taken() -> None:
+    for proxies in ("*", "127.0.0.1", "127.0.0.1, 10.0.0.0/8,::1"):
+        assert started("good", "--proxies", proxies).code == 0
+
+
+def test_a_database_that_does_not_let_in_is_told_without_the_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = "postgresql://me:hidden@127.0.0.1:9/x"
+    monkeypatch.setenv("DISCREET_DATABASE", place)
+    told = ["good", "--collect", "local", "--term", "epsilon=1"]
+    complaint = call("serve", *told).complaint()
+    assert "the database cannot be opened: OperationalError: connection failed" in complaint
+    assert "hidden" not in complaint
+    url = database_url(place)
+    repeated = OperationalError("", None, Exception("no such user me:hidden\nmore"))
+    assert str(_unusable(url, repeated)) == "the database cannot be opened: Exception"
 
 
 def test_few_people_are_taken_with_a_word_of_warning() -> None:

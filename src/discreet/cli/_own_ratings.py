@@ -30,8 +30,11 @@ PredictorName = Annotated[
     typer.Option(help="posterior, svd or knn of a release with factors. [default: its own]"),
 ]
 
-_ITEM_NAMES = ("id", "item", "item_id", "itemid", "movieid", "title", "name")
+_ITEM_NAMES = (
+    "id", "item", "item_id", "itemid", "movieid", "movie_id", "movie", "title", "name",
+)  # fmt: skip
 _RATING_NAMES = ("rating", "ratings", "stars", "score", "value")
+_USER_NAMES = ("user", "user_id", "userid", "username", "user_name")
 _MOST_SHOWN = 10
 _MOST_HINTS = 3
 _MOST_MEANT = 2
@@ -117,7 +120,7 @@ def _from_file(path: Path) -> dict[str, float]:
     rows = list(_rows(path))
     if not rows:
         raise InputError("is empty; it should have an item and a rating on each line", path=path)
-    item, rating, has_header = _columns(rows[0][1])
+    item, rating, has_header = _columns(rows[0][1], path)
     own: dict[str, float] = {}
     for line, row in rows[has_header:]:
         value = _number(row[rating]) if len(row) > max(item, rating) else None
@@ -135,6 +138,8 @@ def _names_from_file(path: Path) -> list[str]:
     first = rows[0][1]
     names = [cell.strip().lower() for cell in first]
     item = next((names.index(name) for name in _ITEM_NAMES if name in names), None)
+    if item is not None:
+        _check_one_person(names, path)
     found: list[str] = []
     for line, row in rows if item is None else rows[1:]:
         if len(row) != len(first):
@@ -160,14 +165,35 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise InputError(f"is no CSV: {error}", path=path, line=reader.line_num) from None
 
 
-def _columns(first: list[str]) -> tuple[int, int, bool]:
-    """Where the item and the rating are, and whether the first row is a header."""
+def _columns(first: list[str], path: Path) -> tuple[int, int, bool]:
+    """Where the item and the rating are, and whether the first row is a header.
+
+    Raises:
+        InputError: It is a header of something else; or neither, and its item would be lost.
+    """
     names = [cell.strip().lower() for cell in first]
     rating = next((names.index(name) for name in _RATING_NAMES if name in names), None)
     item = next((names.index(name) for name in _ITEM_NAMES if name in names), None)
+    is_header = len(first) > 1 and _number(first[1]) is None
+    if is_header or (rating is not None and item is not None):
+        _check_one_person(names, path)
     if rating is not None and item is not None:
         return item, rating, True
-    return 0, 1, len(first) > 1 and _number(first[1]) is None
+    if is_header:
+        raise InputError(
+            "has neither a rating in the second column nor a header like title,rating (also id, "
+            'item, movie or name; stars, score or value); titles with commas go in "quotes"',
+            path=path,
+            line=1,
+        )
+    return 0, 1, False
+
+
+def _check_one_person(names: Sequence[str], path: Path) -> None:
+    """Refuse a header with users: one person's ratings are asked for, and theirs would mix."""
+    if any(name in names for name in _USER_NAMES):
+        reason = "has a column of users; own ratings are one person's, an item and a rating a line"
+        raise InputError(reason, path=path, line=1)
 
 
 def _number(text: str) -> float | None:

@@ -31,6 +31,36 @@ def spell_bits(count: int) -> str:
     return "1 bit" if count == 1 else f"{count:,} bits"
 
 
+def spell_ratings(count: int, kind: str) -> str:
+    """How many ratings, in words: 1 true rating, 2 true ratings."""
+    return f"{count:,} {kind} rating" + ("" if count == 1 else "s")
+
+
+def spell_waiting(waiting: tuple[int, int]) -> list[str]:
+    """What `Obfuscator.waiting` says, in words; nothing if none wait."""
+    news, more = waiting
+    if not news:
+        return []
+    wait, be = "waits" if news == 1 else "wait", "is" if more == 1 else "are"
+    whom = "it" if news == 1 else "any of them"
+    return [
+        f"{spell_ratings(news, 'new')} {wait}; {more:,} more {be} needed for a batch before "
+        f"{whom} is sent."
+    ]
+
+
+def beyond(part: Part) -> list[str]:
+    """That a report would pass the limit, if it would."""
+    if part.is_within_limit:
+        return []
+    return ["That would pass your limit: the report would be refused, until --limit raises it."]
+
+
+def spell_again(items: int) -> str:
+    """That the ratings are those that were sent before."""
+    return f"the same {items:,} items with a rating each as before"
+
+
 class Part(Protocol):
     """One person's side of a collection.
 
@@ -39,6 +69,10 @@ class Part(Protocol):
     """
 
     collection: Any
+
+    @property
+    def is_within_limit(self) -> bool:
+        """Whether a report would stay within the person's limit."""
 
     def terms(self) -> list[str]:
         """The terms in words: the protocol, what it costs, what leaves the device."""
@@ -65,6 +99,11 @@ class LocalPart:
 
         self.collection = Collection.from_json(service.collection(), service.catalog())
         self._client = LocalClient(self.collection, state or _NOWHERE, limit=limit)
+
+    @property
+    def is_within_limit(self) -> bool:
+        """See `Part`."""
+        return self._client.is_within_limit
 
     def remember(self) -> None:
         """See `Part`."""
@@ -103,7 +142,7 @@ class LocalPart:
                 f"Cost: epsilon {collection.epsilon:g} for each rating, {self._all:,.6g} for all "
                 f"of them together. {self._bound} To delete it later does not undo the cost.",
             ]
-        return [*said, *self._standing(), *self._beyond()]
+        return [*said, *self._standing(), *beyond(self)]
 
     def report(self, own: OwnRatings) -> tuple[Mapping[str, Any], list[str]]:
         """See `Part`."""
@@ -149,23 +188,27 @@ class LocalPart:
         told = "no limit is set (--limit)" if limit is None else f"your limit is {limit:g}"
         return [f"{self._client.spent}; {told}"]
 
-    def _beyond(self) -> list[str]:
-        if self._client.is_within_limit:
-            return []
-        return ["That would pass your limit: the report would be refused, until --limit raises it."]
-
 
 class OpenPart:
     """Open clusters."""
 
     def __init__(self, service: ServiceClient, state: Path | None, limit: float | None) -> None:
+        from discreet.protocols.common import StateFile
+        from discreet.protocols.obfuscation.client import Obfuscator
         from discreet.protocols.open_clusters.client import OpenClient
-        from discreet.protocols.open_clusters.messages import Collection
+        from discreet.protocols.open_clusters.messages import PROTOCOL, Collection
 
         self.collection = Collection.from_json(service.collection(), service.catalog())
         if limit is not None and self.collection.hash_event is None:
             raise InputError("--limit bounds an epsilon, and this collection has none")
         self._client = OpenClient(self.collection, state or _NOWHERE, limit=limit)
+        self._obfuscator = Obfuscator(self.collection)
+        self._state = StateFile(state or _NOWHERE, PROTOCOL)
+
+    @property
+    def is_within_limit(self) -> bool:
+        """See `Part`."""
+        return self._client.limit.allows(self._client.standing().hash_epsilon, self._client.cost)
 
     def remember(self) -> None:
         """See `Part`."""
@@ -191,31 +234,25 @@ class OpenPart:
 
     def foresee(self, own: OwnRatings) -> list[str]:
         """See `Part`."""
-        terms, standing = self._client.terms, self._client.standing()
-        true = len(own)
-        sent = true - -(-true * terms.suppress_percent // 100)
-        fakes = max(terms.fakes_for(sent), self._least - sent, standing.fakes)
-        fakes = min(fakes, len(self.collection.catalog) - sent)
-        size = _console.spell_size(self._size(sent + fakes))
-        part = f"{true:,}" if sent == true else f"About {sent:,} of your {true:,}"
-        said = [
-            f"{part} true ratings would be sent among {fakes:,} made-up ones or more: about "
-            f"{size}. Nothing but the made-up ones beside them protects them.",
-            self._hash(),
-        ]
-        if not standing.true + standing.fakes:
-            return said
-        return [
-            *said,
-            "Something was sent before: what was made up stays, and until there are enough changes "
-            "for a batch the same is sent again.",
-            *standing.sentences(),
-        ]
+        standing, state = self._client.standing(), self._state.read()
+        before = standing.true + standing.taken_back + standing.fakes
+        if self._obfuscator.repeats(own.items, state):
+            size = _console.spell_size(self._size(before))
+            again = spell_again(before)
+            said = [f"{again[:1].upper()}{again[1:]} would be sent again: about {size}."]
+        else:
+            said = [self._anew(len(own), standing.fakes)]
+        said += [*spell_waiting(self._obfuscator.waiting(own.items, state)), self._hash()]
+        if before:
+            said += ["Something was sent before: it stays as it was.", *standing.sentences()]
+        return [*said, *beyond(self)]
 
     def report(self, own: OwnRatings) -> tuple[Mapping[str, Any], list[str]]:
         """See `Part`."""
         message = self._client.report(own)
-        return message.as_json(), self._client.standing().sentences()
+        waiting = self._obfuscator.waiting(own.items, self._state.read())
+        said = [*spell_waiting(waiting), *self._client.standing().sentences()]
+        return message.as_json(), said
 
     def describe(self, message: Mapping[str, Any]) -> list[str]:
         """See `Part`."""
@@ -231,6 +268,20 @@ class OpenPart:
             f"{len(found.items):,} items with a rating each. --json prints the message itself.",
             *standing,
         ]
+
+    def _anew(self, true: int, before: int) -> str:
+        """What ratings would be sent, of so many true ones, with so many fakes from before."""
+        terms = self._client.terms
+        sent = true - -(-true * terms.suppress_percent // 100)
+        fakes = max(terms.fakes_for(sent), self._least - sent, before)
+        fakes = min(fakes, len(self.collection.catalog) - sent)
+        size = _console.spell_size(self._size(sent + fakes))
+        ratings = spell_ratings(true, "true")
+        part = ratings if sent == true else f"About {sent:,} of your {ratings}"
+        return (
+            f"{part} would be sent among {fakes:,} made-up ones or more: about {size}. Nothing but "
+            "the made-up ones beside them protects them."
+        )
 
     @property
     def _least(self) -> int:

@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from discreet.cli import _console
 from discreet.cli._progress import bar
-from discreet.cli._taking_part import OTHER_TERMS, SEEN
+from discreet.cli._taking_part import OTHER_TERMS, SEEN, spell_again, spell_waiting
 from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:
     from discreet.protocols.closed_clusters.client import ClosedClient
+    from discreet.protocols.closed_clusters.messages import Directory
     from discreet.protocols.common.http import ServiceClient
-
-_TAG_BYTES = 16 * 4 / 3
 
 
 class ClosedPart:
@@ -35,6 +36,11 @@ class ClosedPart:
         self.collection = self._announced.ratings
         self._obfuscator = Obfuscator(self.collection)
 
+    @property
+    def is_within_limit(self) -> bool:
+        """See `Part`: there is no limit."""
+        return True
+
     def terms(self) -> list[str]:
         """See `Part`."""
         terms, announced = self.collection, self._announced
@@ -46,8 +52,8 @@ class ClosedPart:
             f"Authority: {announced.authority.hex()}. It decides who is in; compare its key with "
             "the one that it gave you itself.",
             f"Made up: {self._obfuscator.terms.fake_percent} ratings for every hundred true ones, "
-            f"as far as there are items left; {terms.suppress_percent} of a hundred true ratings "
-            "are held back.",
+            f"as far as there are items left, and so many that {self._least:,} items or more look "
+            f"rated; {terms.suppress_percent} of a hundred true ratings are held back.",
             f"Epoch: {announced.epoch:,}. Within an epoch your tags stay as they are, even if your "
             "ratings change.",
             f"Items: {len(terms.catalog):,}. Scale: {terms.scale}. Bits of the hash: {terms.bits}.",
@@ -65,26 +71,40 @@ class ClosedPart:
         from discreet.protocols.obfuscation.client import standing
 
         directory = Directory.from_bytes(self._service.directory())
-        members = directory.slots - len(directory.gone)
-        size = _console.spell_size(round(_TAG_BYTES * directory.slots))
         known = {} if self._state is None else StateFile(self._state, PROTOCOL).read()
-        true, fakes = self._obfuscator.foresee(len(own), known)
+        held = standing(self.collection, known)
+        before = held.true + held.taken_back + held.fakes
+        if self._obfuscator.repeats(own.items, known):
+            ratings, count = spell_again(before), before
+        else:
+            true, fakes = self._obfuscator.foresee(len(own), known)
+            mine = (
+                "your 1 rating" if len(own) == 1 else f"about {true:,} of your {len(own):,} ratings"
+            )
+            ratings, count = f"{mine} among about {fakes:,} made-up ones", true + fakes
+        size = _console.spell_size(self._size(directory.slots, count))
         return [
-            f"Tags for {members:,} members would be sent, {size}, and about {true:,} of your "
-            f"{len(own):,} ratings among about {fakes:,} made-up ones. They are your true ratings: "
-            "nothing but the made-up ones beside them protects them.",
-            *standing(self.collection, known).sentences(),
+            f"Tags for {_members(directory.slots - len(directory.gone))} would be sent, and "
+            f"{ratings}: about {size} in all. Your true ratings are among them: nothing but the "
+            "made-up ones beside them protects them.",
+            *spell_waiting(self._obfuscator.waiting(own.items, known)),
+            *(held.sentences() if before else []),
         ]
 
     def report(self, own: OwnRatings) -> tuple[Mapping[str, Any], list[str]]:
         """See `Part`."""
-        from discreet.protocols.closed_clusters.messages import Directory
+        from discreet.protocols.closed_clusters.messages import PROTOCOL, Directory
+        from discreet.protocols.common import StateFile
 
+        assert self._state is not None
         client = self._client()
         directory = Directory.from_bytes(self._service.directory())
+        self._check_admitted(client, directory)
         with bar("Tags") as told:
             made = client.report(self._announced, directory, own, progress=told)
-        return made.as_json(), client.standing(self._announced).sentences()
+        known = StateFile(self._state, PROTOCOL).read()
+        waiting = spell_waiting(self._obfuscator.waiting(own.items, known))
+        return made.as_json(), [*waiting, *client.standing(self._announced).sentences()]
 
     def describe(self, message: Mapping[str, Any]) -> list[str]:
         """See `Part`."""
@@ -97,17 +117,45 @@ class ClosedPart:
             return [OTHER_TERMS, *standing]
         size = _console.spell_size(len(json.dumps(message)))
         return [
-            f"The service has your tags for {len(found.tags):,} members, and "
+            f"The service has your tags for {_members(len(found.tags))}, and "
             f"{len(found.sent.items):,} items with a rating each ({size}). --json prints the "
             "message itself.",
             *standing,
         ]
+
+    @property
+    def _least(self) -> int:
+        return max(self.collection.least, self._obfuscator.terms.least)
+
+    def _size(self, slots: int, items: int) -> int:
+        """The bytes of a message with tags for so many slots and ratings of so many items."""
+        from discreet.protocols.closed_clusters.messages import Report, TagUpload
+        from discreet.protocols.obfuscation.messages import SentRatings
+
+        tags = TagUpload(self._announced.epoch, 0, 0, bytes(16 * slots), bytes(16))
+        sent = SentRatings(
+            "obfuscated", np.arange(items, dtype=np.int32), np.zeros(items, np.uint8)
+        )
+        return len(json.dumps(Report(tags, sent).as_json()))
+
+    def _check_admitted(self, client: ClosedClient, directory: Directory) -> None:
+        """Say what to do where the client would only refuse: it is for the authority to admit."""
+        trusted = client.authority == self._announced.authority
+        if trusted and directory.slot_of(client.public_key) is None:
+            raise InputError(
+                f"your key is not in the directory: give {client.public_key.hex()} to the "
+                "authority, who admits it and gives the operator the new directory; then send again"
+            )
 
     def _client(self) -> ClosedClient:
         from discreet.protocols.closed_clusters.client import ClosedClient
 
         assert self._state is not None
         return ClosedClient(self._state)
+
+
+def _members(count: int) -> str:
+    return f"{count:,} member" + ("" if count == 1 else "s")
 
 
 def make_key(service: ServiceClient, state: Path, authority: str | None) -> str:

@@ -70,7 +70,9 @@ def admit(state: State, output: Output, key: Keys = None) -> None:
     if not wanted:
         raise InputError("name whom to admit: --key, as discreet client enroll prints it")
     _check_folder(output)
-    _write(output, _authority(state).change(join=b"".join(wanted)))
+    authority = _authority(state)
+    _check_new(wanted, authority.directory())
+    _write(output, authority.change(join=b"".join(wanted)))
 
 
 @app.command()
@@ -149,8 +151,17 @@ def _key(text: str) -> bytes:
     return found
 
 
+def _check_new(wanted: list[bytes], directory: Directory) -> None:
+    """Refuse keys that are in the directory, and say where."""
+    for key in wanted:
+        slot = directory.slot_of(key)
+        if slot is not None:
+            raise InputError(f"{key.hex()} is in already, in slot {slot:,}")
+
+
 def _write(path: Path, directory: Directory) -> None:
     with whole_file(path) as temporary:
         temporary.write_bytes(directory.as_bytes())
     members = directory.slots - len(directory.gone)
-    _console.note(f"{path}: epoch {directory.epoch}, {members:,} members")
+    many = "" if members == 1 else "s"
+    _console.note(f"{path}: epoch {directory.epoch}, {members:,} member{many}")

@@ -40,6 +40,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 _MOST_NAMED = 3
 _NOTHING = 404
+_REFUSED = 2
 
 
 @app.command()
@@ -113,7 +114,7 @@ def report(
         own = _own(ratings, part.collection, anyway)
         if dry_run:
             _say([*part.foresee(own), "Nothing was drawn, written or sent."])
-            return
+            raise typer.Exit(0 if part.is_within_limit else _REFUSED)
         message, said = part.report(own)
         service.report(message)
     _console.note(f"sent to {service.server}, {_console.spell_size(len(json.dumps(message)))}")
@@ -135,13 +136,16 @@ def recommend(
     as_json: Json = False,
     insecure: Insecure = False,
 ) -> None:
-    """Fetch the service's release, and recommend from it at home; nothing is sent."""
+    """Fetch the service's release, and recommend from it at home; nothing is sent.
+
+    If the service does not answer, a release that was kept does.
+    """
     if release is None and state is not None:
         release = state.with_name(f"{state.name}.release")
     if release is not None:
         _check_release(release, {"ratings": ratings, "state": state})
     with _service(server, None, insecure) as service, _kept(release) as file:
-        service.fetch_release(file)
+        _fetch(service, file)
         recommending.recommend(file, ratings, n=n, json=as_json)
 
 
@@ -191,6 +195,16 @@ def _part(service: ServiceClient, state: Path | None, limit: float | None = None
     if protocol not in _PROTOCOLS:
         raise InputError(f"{service.server} collects by a protocol that this client does not know")
     return _PROTOCOLS[protocol](service, state, limit)
+
+
+def _fetch(service: ServiceClient, file: Path) -> None:
+    """Bring a release up to date; the one that is there has to do if nobody answers."""
+    try:
+        service.fetch_release(file)
+    except InputError as silent:
+        if service.answered or not file.is_file():
+            raise
+        _console.warn(f"{silent}; the release that was kept is used as it is")
 
 
 def _say(sentences: list[str]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,15 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli import _console
+from discreet.cli import _console, _serving
 from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.errors import MissingPart
 
 if TYPE_CHECKING:
     from discreet.serve import ClosedCollector, Collects, Server, Settings
 
-_TOKEN = "DISCREET_ADMIN_TOKEN"  # noqa: S105  (the variable's name)
-_DATABASE = "DISCREET_DATABASE"
+_TOKEN, _DATABASE = _serving.TOKEN, "DISCREET_DATABASE"
 
 Release = Annotated[
     Path, typer.Argument(help="A release's file; while collecting, the next one goes there.")
@@ -116,11 +114,12 @@ def serve(
         from discreet.serve import LEAST_PEOPLE, Rate, Settings, run
     except ImportError as error:
         raise MissingPart(f"serving needs more: pip install 'discreet[serve]' ({error})") from None
+    _serving.check_proxies(proxies)
     settings = Settings(
         release,
         _collector(collect, release, _terms(term or ()), (catalog, scale), (directory, server_key)),
         _database(collect, db),
-        _admin_token(admin_token_file),
+        _serving.read_token(admin_token_file),
         per_address=Rate.a_minute(per_address),
         per_capability=Rate.a_minute(per_capability),
         enrolments=Rate.a_minute(enrolments),
@@ -208,9 +207,9 @@ def _collector(
     if kind is None:
         return None
     if kind == "closed":
-        return _closed(terms, lambda: _items(release, *items), *closed)
+        return _closed(terms, lambda: _serving.find_items(release, *items), *closed)
     Collector(kind, None)  # refuses a kind that is none, which no term can mend
-    with _told_by_terms(_items(release, *items)) as found:
+    with _told_by_terms(_serving.find_items(release, *items)) as found:
         return Collector.make(kind, *found, terms)
 
 
@@ -228,6 +227,7 @@ def _closed(
         raise InputError(
             "closed clusters need --directory, --server-key and --term authority=, its public key"
         )
+    _serving.check_keys(authority, key)
     with _told_by_terms(items()) as found:
         hiding = make_collection("closed", Obfuscation, *found, terms)
     return ClosedCollector.from_files(authority, directory, key, hiding)
@@ -240,19 +240,6 @@ def _told_by_terms(items: tuple[Catalog, Scale]) -> Iterator[tuple[Catalog, Scal
         yield items
     except InputError as error:
         raise InputError(f"--term: {error.reason}") from None
-
-
-def _items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:
-    if catalog is not None and scale is not None:
-        from discreet.ratings import read_catalog
-
-        return read_catalog(catalog), Scale.parse(scale)
-    if catalog is not None or scale is not None or not release.is_file():
-        raise InputError("without a release to begin with, give both --catalog and --scale")
-    from discreet.release import load
-
-    found = load(release)
-    return found.catalog, found.scale
 
 
 def _terms(told: Sequence[str]) -> dict[str, str]:
@@ -276,15 +263,3 @@ def _database(kind: str | None, told: str | None) -> str | None:
     if not found:
         raise InputError(f"--collect needs a database: --db reports.db, or {_DATABASE}")
     return found
-
-
-def _admin_token(path: Path | None) -> str | None:
-    if path is None:
-        return os.environ.get(_TOKEN) or None
-    try:
-        mode, token = path.stat().st_mode, path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise InputError("the administrator's token cannot be read", path=path) from None
-    if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
-        raise InputError(f"others may read this token: chmod 600 {path}", path=path)
-    return token

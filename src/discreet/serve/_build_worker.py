@@ -47,7 +47,7 @@ def _check_people(found: int, least: int) -> None:
     if found < least:
         raise InputError(
             f"too few people: {found:,} have a report under these terms, and a release needs "
-            f"{least:,} or more (least_people); what is served stays"
+            f"{least:,} or more; what is served stays"
         )
 
 

@@ -257,10 +257,19 @@ def _built(digest: str) -> Any:
 
 
 def _unusable(place: URL, error: SQLAlchemyError) -> InputError:
-    """What SQLite says of its file holds nothing of what people sent; others are told by class."""
-    if place.drivername == "sqlite" and isinstance(error, DBAPIError):
+    """What a database says before anything is asked of it holds nothing of what people sent.
+
+    Nor is its password told, should the driver repeat it.
+    """
+    if not isinstance(error, DBAPIError):
+        return InputError(f"the database cannot be opened: {type(error).__name__}")
+    if place.drivername == "sqlite":
         return InputError(f"cannot be used as a database: {error.orig}", path=str(place.database))
-    return InputError(f"the database cannot be opened: {type(error).__name__}")
+    said = next(iter(str(error.orig).splitlines()), "")
+    if place.password and str(place.password) in said:
+        said = ""
+    reason = f"{type(error.orig).__name__}" + (f": {said}" if said else "")
+    return InputError(f"the database cannot be opened: {reason}")
 
 
 def _engine(url: URL) -> Engine:

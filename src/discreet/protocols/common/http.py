@@ -16,6 +16,7 @@ import http.client
 import ipaddress
 import json
 import os
+import ssl
 import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
@@ -34,6 +35,7 @@ _KEY = "service"
 _PORTS = {"http": 80, "https": 443}
 _VOID, _NOTHING = 401, 404
 _TRIES = 3
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
 
 
 class ServiceClient:
@@ -46,6 +48,10 @@ class ServiceClient:
         insecure: Take http:// to another machine: everybody on the way can then read and use the
             capability.
         timeout: Seconds to wait for an answer.
+
+    Attributes:
+        server: The URL in its one spelling.
+        answered: Whether there was an answer to the last request, whatever it said.
 
     Raises:
         InputError: The URL cannot be used.
@@ -77,6 +83,7 @@ class ServiceClient:
         self._connection = kind(host, port, timeout=timeout)
         self._path = None if state is None else Path(state)
         self._collection: dict[str, Any] | None = None
+        self.answered = False
 
     def __repr__(self) -> str:
         return f"ServiceClient({self.server})"
@@ -210,7 +217,7 @@ class ServiceClient:
         """Send a request; the answer's body is still to be read.
 
         Raises:
-            InputError: There is no answer.
+            InputError: There is none; `answered` says so too.
         """
         told = ({"Content-Type": "application/json"} if body else {}) | dict(headers or {})
         kept = self._connection.sock is not None
@@ -229,14 +236,19 @@ class ServiceClient:
     def _exchange(
         self, method: str, path: str, body: bytes, headers: dict[str, str]
     ) -> http.client.HTTPResponse:
+        self.answered = False
         try:
             self._connection.request(method, self._prefix + path, body, headers)
-            return self._connection.getresponse()
+            answer = self._connection.getresponse()
+            self.answered = True
+            return answer
         except (http.client.HTTPException, OSError):
             self._connection.close()
             raise
 
     def _silent(self, error: Exception) -> InputError:
+        if isinstance(error, ssl.SSLError) and error.reason in _NO_TLS:
+            return InputError(f"{self.server} speaks no TLS: is it http://?")
         reason = getattr(error, "strerror", None) or type(error).__name__
         return InputError(f"{self.server} does not answer: {reason}")
 

@@ -77,8 +77,10 @@ def check_keys(keys: npt.NDArray[np.uint8], first: int = 0) -> None:
         _refuse(np.all(keys == encoded, axis=1), "of low order", first)
     whole = np.ascontiguousarray(keys).view(f"S{KEY_BYTES}").ravel()
     again = np.ones(len(keys), np.bool_)
-    again[np.unique(whole, return_index=True)[1]] = False
-    _refuse(again, "listed already", first)
+    firsts, group = np.unique(whole, return_index=True, return_inverse=True)[1:]
+    again[firsts] = False
+    there = first + int(firsts[group[np.argmax(again)]]) if len(keys) else 0
+    _refuse(again, f"listed already, in slot {there:,}", first)
 
 
 def _refuse(wrong: npt.NDArray[Any], what: str, first: int) -> None:

@@ -18,6 +18,7 @@ from discreet.protocols.obfuscation.client._memory import Memory
 from discreet.protocols.obfuscation.messages import LEAST, Codes, Items, Obfuscation, SentRatings
 
 _BATCH = 5
+_TAKEN_BACK = "were when they were sent, and stay"
 _LEAST_PERCENT = 50
 """Fewer fakes for a hundred true ratings are sent only by whoever asks for it."""
 
@@ -62,13 +63,14 @@ class Standing:
 
     def _on_ratings(self) -> list[str]:
         total = self.true + self.taken_back + self.fakes
-        back = f" {self.taken_back:,} more were when they were sent, and stay." * bool(
-            self.taken_back
-        )
+        once = "was when it was sent, and stays" if self.taken_back == 1 else _TAKEN_BACK
+        back = f" {self.taken_back:,} more {once}." * bool(self.taken_back)
+        alone = "itself" if self.late == 1 else "themselves"
         late = (
-            f" {self.late:,} of the others came by themselves, because more items were asked for, "
+            f" {self.late:,} of the others came by {alone}, because more items were asked for, "
             "and can be told to be made up."
         ) * bool(self.late)
+        be = "is" if self.true == 1 else "are"
         guess = (
             "By counting alone a guess that you rated one of them is right "
             f"{0.0 if math.isnan(self.share) else self.share:.0%} of the time, and more often for "
@@ -77,7 +79,7 @@ class Standing:
         return [
             "This is plausible deniability, not differential privacy: your true ratings are in "
             "what was sent, among made-up ones.",
-            f"Of {total:,} items that look rated, {self.true:,} are.{back}{late}",
+            f"Of {total:,} items that look rated, {self.true:,} {be}.{back}{late}",
             guess,
         ]
 
@@ -173,6 +175,26 @@ class Obfuscator:
         least = max(self._public.least, self.terms.least)
         fakes = max(self.terms.fakes_for(true), least - true, known.fakes)
         return true, max(min(fakes, len(self._public.catalog) - rated), 0)
+
+    def waiting(self, items: Items, state: Mapping[str, Any]) -> tuple[int, int]:
+        """How many of a person's ratings wait for a batch, and how many more it takes; or (0, 0).
+
+        Args:
+            items: What the person has rated, rising.
+            state: The person's whole state.
+        """
+        history = Memory(state, self._public).history.without_gone(items)
+        news = history.news(items)
+        if not len(history.sent[0]) or not 0 < news < self._batch:
+            return 0, 0
+        return news, self._batch - news
+
+    def repeats(self, items: Items, state: Mapping[str, Any]) -> bool:
+        """Whether `obfuscate` would send the same ratings as before."""
+        history = Memory(state, self._public).history.without_gone(items)
+        if not len(history.sent[0]) or history.lacks(self._public, self.terms):
+            return False
+        return history.news(items) < self._batch
 
 
 def standing(public: Obfuscation, state: Mapping[str, Any], hash_epsilon: float = 0.0) -> Standing:
