@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { makePredictor, ownRatings, predictorNames } from "../../web/js/predict.js";
+import { makePredictor, ownRatings, predictorChoices, predictorNames } from "../../web/js/predict.js";
 import { readRelease } from "../../web/js/release.js";
 import { cases, numbersOf, ownOf } from "./_releases.mjs";
 
@@ -173,4 +173,11 @@ test("many own ratings, beyond what nearest neighbours keep products of", async 
   const base = model.predict(ownRatings([]), [1400])[0];
   close([base + moved.reduce((sum, one) => sum + one, 0)], model.predict(many, [1400]), 1e-9, "knn");
   assert.notEqual(model.predict(many, [1400])[0], model.predict(kept, [1400])[0]);
+});
+
+test("a formula that has two names is offered by the release's own", () => {
+  const scale = { presence: false };
+  assert.deepEqual(predictorChoices({ method: "refined", scale }), ["posterior", "knn"]);
+  assert.deepEqual(predictorChoices({ method: "covariance", scale }), ["svd", "knn"]);
+  assert.deepEqual(predictorChoices({ method: "open-clusters", scale }), ["buckets", "clusters"]);
 });

@@ -42,6 +42,10 @@ test("fakes persist, few new ratings wait, and later batches keep the ratio", as
     assert.equal(before.size, 500); // the floor's
     const early = await sentBy(collection, copy(memory), part(own, 0, 24), { random: never });
     assert.deepEqual(early, before); // four more are no batch of five
+    const client = new OpenClient(collection, copy(memory));
+    const waits = (to) => Object.values(client.waits(part(own, 0, to)));
+    assert.deepEqual([20, 24, 25, 30].map(waits), [[0, 5], [4, 1], [5, 0], [10, 0]]);
+    assert.deepEqual(waits(18), [0, 5]); // what is taken back is no news
     for (const [from, to] of [[20, 60], [60, 61], [61, 160], [160, 300]]) {
       const now = await sentBy(collection, memory, part(own, 0, to), { batch: 1 });
       before.forEach((code, item) => assert.equal(now.get(item), code));
@@ -235,6 +239,10 @@ test("randomized bits are answered once an epoch and counted; nothing rated is a
   await later.report(person(50, 3));
   assert.equal(later.standing().hashEpsilon, 4);
   assert.match(later.standing().sentences().at(-1), /epsilon of 4 in all/);
+  const dear = new OpenClient(await open(300, { bits: 16, bit_epsilon_thousandths: 123_456 }), {});
+  const upload = await dear.report(person(50, 3));
+  assert.match(dear.standing().sentences().at(-1), /epsilon of 1975\.3 in all/); // as Python's :g
+  assert.deepEqual(dear.drawn, upload);
   assert.equal((await sentBy(collection, {}, ownOf({}))).size, 80);
   await assert.rejects(new OpenClient(await open(300), {}, { random: never }).report(ownOf({})), /nothing to report/);
   await assert.rejects(new OpenClient(collection, {}, { reveal: true }).report(ownOf({})), /nothing to report/);

@@ -102,11 +102,22 @@ def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
         for number in range(7, 19, 2):
             rate(page, f"Quiet Number {number}", "5 of 5")
             if number == 7:
-                page.get_by_role("button", name="Show an update").click()
-                page.get_by_text("a few new ratings are gathered first").wait_for()
-                page.get_by_text("What was sent stays as it was sent.").wait_for()
+                page.get_by_text("1 rating not in it yet. 4 more, and").wait_for()
+                assert page.get_by_role("button", name="Show an update").count() == 0
+                page.reload()
+                wait_ready(page)
+                page.get_by_text("1 rating not in it yet. 4 more, and").wait_for()
+        page.get_by_role("button", name="Show an update").wait_for()
+        page.reload()
+        wait_ready(page)
+        page.get_by_role("button", name="Show an update").click()
+        # To think better of an update is not to withdraw what is there.
+        page.get_by_role("button", name="Not now").click()
+        page.get_by_text("Sent. Thank you.").wait_for()
+        assert talk.ask("GET", "/v1/report", secret=secret).json() == first
         page.get_by_role("button", name="Show an update").click()
         send(page)
+        assert page.get_by_role("button", name="Show an update").count() == 0
         assert talk.ask("GET", "/v1/report", secret=secret).json() != first
         assert talk.statistics()["reports"] == 1
 
@@ -121,7 +132,7 @@ def test_withdrawing_and_forgetting_delete_it_at_the_service(visit: Visit, tmp_p
         page.get_by_text("Withdrawn: the service has deleted it.").wait_for()
         assert counts(talk) == (0, 0)
         assert page.evaluate(KEPT, "contribution") is None
-        # The answers of a round stay what they are, and cost once.
+        # The answers of an epoch stay what they are, and cost once.
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_text("costs nothing").wait_for()
         page.get_by_role("button", name="Show what would be sent").click()
@@ -190,7 +201,7 @@ def test_what_is_remembered_is_kept_before_anything_leaves(visit: Visit, tmp_pat
         assert talk.ask("GET", "/v1/report", secret=capability(page)).json() == seen[0]
 
 
-def test_a_limit_and_a_new_round(visit: Visit, tmp_path: Path) -> None:
+def test_a_limit_and_a_new_epoch(visit: Visit, tmp_path: Path) -> None:
     with running(collecting(tmp_path)) as talk:
         page = visit(f"{talk.url}/")
         prepare(page)
@@ -199,7 +210,7 @@ def test_a_limit_and_a_new_round(visit: Visit, tmp_path: Path) -> None:
         page.reload()
         wait_ready(page)
         page.get_by_role("button", name="Look at the new terms").click()
-        page.get_by_text("Told so far: 2.").wait_for()
+        page.get_by_text("1 report drawn: epsilon 2 for each rating, 400 for all").wait_for()
         page.get_by_label("Never tell more in all than epsilon").fill("3")
         page.get_by_label("Never tell more in all than epsilon").blur()
         page.get_by_role("button", name="Show what would be sent").click()
@@ -231,10 +242,10 @@ def test_hash_bits_that_cost_an_epsilon_are_within_the_limit(visit: Visit, tmp_p
         send(page)
         page.get_by_role("button", name="Withdraw it").click()
         page.get_by_text("Withdrawn: the service has deleted it.").wait_for()
-        # The answer of a round stays, and costs once.
+        # The answer of an epoch stays, and costs once.
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_text("Epsilon told so far: 2.").wait_for()
-        page.get_by_text("in this round costs nothing").wait_for()
+        page.get_by_text("in this epoch costs nothing").wait_for()
         assert limit.count() == 0
 
 

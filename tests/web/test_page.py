@@ -70,12 +70,12 @@ def test_a_reload_keeps_ratings_and_the_choice_of_predictor(plain: Talk, visit: 
     page = visit(f"{plain.url}/")
     rate(page, "Alien Ants", "2 of 5")
     rate(page, "Quiet Tea", "4 of 5")
-    page.get_by_label("Worked out by").select_option("posterior")
+    page.get_by_label("Worked out by").select_option("knn")
     before = recommended(page)
     page.reload()
     wait_ready(page)
     assert own(page) == {"Alien Ants": "2", "Quiet Tea": "4"}
-    assert page.get_by_label("Worked out by").input_value() == "posterior"
+    assert page.get_by_label("Worked out by").input_value() == "knn"
     assert recommended(page) == before
 
 

@@ -71,7 +71,7 @@ def live_a_little(page: Any, tmp_path: Path) -> None:
     ):
         rate(page, title, stars)
     assert all("Quiet" in title for title in recommended(page))
-    for name in ("knn", "posterior"):
+    for name in ("knn", "svd"):
         page.get_by_label("Worked out by").select_option(name)
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save as CSV").click()

@@ -1,9 +1,9 @@
-/** The page: rate, see recommendations change, and know what leaves the tab. */
-import { brief, by, counted, el, fill, say } from "./page/dom.js";
+/** The page: rate, see recommendations change, and know what leaves the browser. */
+import { brief, by, counted, el, fill, say, words } from "./page/dom.js";
 import { refresh, showFound, showOwn, showRecommended } from "./page/lists.js";
 import { loadCatalog, loadRelease } from "./page/load.js";
-import { showGuarantee, showTraffic } from "./page/privacy.js";
-import { makePredictor, ownRatings, predictorNames } from "./predict.js";
+import { showGuarantee, showKept, showTraffic } from "./page/privacy.js";
+import { makePredictor, ownRatings, predictorChoices } from "./predict.js";
 import { contains, nearest } from "./scale.js";
 import { askJson, note, watch, watchLoading } from "./service.js";
 import * as store from "./store.js";
@@ -67,7 +67,7 @@ function rerank() {
   showRecommended(home, entries, expected);
   performance.measure("rerank and show", { start: begun });
   if (entries.length && document.documentElement.dataset.ready) say("you-news", `First for you now: ${entries[0].title}`);
-  say("you-said", own.items.length ? "" : "What people like in general. Rate a few titles, and this becomes yours.");
+  say("you-said", own.items.length ? "" : words("general"));
 }
 
 function expected(score) {
@@ -76,7 +76,7 @@ function expected(score) {
 }
 
 async function choosePredictor(name) {
-  const names = predictorNames(home.release);
+  const names = predictorChoices(home.release);
   home.predictor = await makePredictor(home.release, names.includes(name) ? name : names[0]);
   by("how").hidden = names.length < 2;
   fill(by("predictor"), ...names.map((each) => el("option", { value: each, selected: each === home.predictor.name }, each)));
@@ -84,6 +84,7 @@ async function choosePredictor(name) {
 
 async function open() {
   if (!globalThis.crypto?.subtle) throw new Error("Open this page by https, or on localhost: only there can it check what it fetched.");
+  await tellKept();
   const loaded = await loadRelease();
   if (loaded) {
     const { release } = loaded;
@@ -92,7 +93,7 @@ async function open() {
     showGuarantee(loaded);
   } else {
     Object.assign(home, await loadCatalog());
-    say("you-said", "No release has been built yet, so there is nothing to recommend from.");
+    say("you-said", words("no-release"));
     fill(by("guarantee"), el("p", {}, "There is no release yet."));
   }
   home.ratings = await store.ratings();
@@ -125,10 +126,12 @@ function listen() {
   navigator.serviceWorker?.startMessages();
   store.onChange(async (what) => {
     if (what === "forgotten") return showForgotten();
+    if (what === "kept") return tellKept();
     home.ratings = await store.ratings();
     showFound(home);
     showOwn(home);
     rerank();
+    home.onChange();
   });
 }
 
@@ -157,16 +160,11 @@ async function take(file) {
 
 async function forget() {
   const { capability } = (await store.read("contribution")) ?? {};
-  const kept = "Your ratings, the release and this page's copies are removed from this browser.";
-  const also = capability
-    ? "What you contributed is withdrawn from the service first, and the count of what you ever told is forgotten too."
-    : "Save your ratings first if you want them back.";
-  if (!(await sure(`${kept} ${also}`))) return;
+  if (!(await sure(`${words("forget")} ${words(capability ? "forget-sent" : "forget-own")}`))) return;
   try {
     if (capability) await home.withdraw();
   } catch (error) {
-    const lost = "What you contributed could not be withdrawn, and once all is forgotten nobody can. Forget all the same?";
-    if (!(await sure(`${error.message} ${lost}`))) return;
+    if (!(await sure(`${error.message} ${words("forget-lost")}`))) return;
   }
   await store.forget();
   showForgotten();
@@ -189,6 +187,12 @@ function showForgotten() {
 
 async function workOffline() {
   await navigator.serviceWorker?.register(new URL("worker.js", store.HOME), { updateViaCache: "none" }).catch(() => {});
+}
+
+/** What is kept of contributions; if all was forgotten meanwhile, there is nothing to tell. */
+async function tellKept() {
+  const names = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
+  await Promise.all(names.map(store.read)).then(showKept, () => {});
 }
 
 /** If the service collects, or has something of the person's already. */

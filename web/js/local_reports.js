@@ -151,8 +151,8 @@ function spentOf(events) {
   const [perRating, perUser] = [total((e) => e.epsilon), total((e) => e.epsilon * e.ratings_per_user)];
   const reports = events.length;
   const sentence =
-    `${reports} report${reports === 1 ? "" : "s"} drawn: epsilon ${show(perRating, 4)} for each rating, ` +
-    `${show(perUser, 6)} for all of them together.`;
+    `${reports} report${reports === 1 ? "" : "s"} drawn: epsilon ${show(perRating, 4, true)} for each rating, ` +
+    `${show(perUser, 6, true)} for all of them together.`;
   return { reports, perRating, perUser, sentences: () => [sentence] };
 }
 

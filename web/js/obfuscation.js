@@ -103,15 +103,22 @@ function recall(memory, { listed, spelling }) {
 export function obfuscate(memory, collection, own, how) {
   const { turn, history: before, keep } = recall(memory, collection);
   const same = withoutGone(before, own);
-  const isKnown = ({ true_items: code, met, suppressed } = {}) => code !== undefined || met || suppressed;
-  const news = own.items.filter((item) => !isKnown(same.get(item)));
   let history = same;
-  if (!sentOf(same).items.length || news.length >= how.batch) history = advance(same, own, how);
+  if (!sentOf(same).items.length || newsIn(same, own) >= how.batch) history = advance(same, own, how);
   const short = lacks(history, how);
   if (short > 0) history = withFakes(history, short, own, how, { late: true });
   const kept = history === before ? memory.obfuscation : keep(history, turn + (history !== same));
   return { sent: sentOf(history), kept };
 }
+
+/** How many ratings are new since the last batch. */
+function newsIn(history, own) {
+  const isKnown = ({ true_items: code, met, suppressed } = {}) => code !== undefined || met || suppressed;
+  return own.items.filter((item) => !isKnown(history.get(item))).length;
+}
+
+/** The same by what is remembered. @param {number[]} items that are rated now */
+export const newsOf = (memory, collection, items) => newsIn(withoutGone(recall(memory, collection).history, { items }), { items });
 
 /** How many more items have to look rated; there are as many. */
 const lacks = (history, { terms }) => terms.least - sentOf(history).items.length;

@@ -1,6 +1,6 @@
 /** Open clusters at home: a hash of the tastes, and ratings among made-up ones. */
 import { makeHash } from "./cluster_hash.js";
-import { obfuscate, standingOf } from "./obfuscation.js";
+import { newsOf, obfuscate, standingOf } from "./obfuscation.js";
 import { checkFields, Client, fromBase64, ontoScale, readScale, show, toBase64 } from "./protocol.js";
 import { drawBelow } from "./random.js";
 import { sha256 } from "./release.js";
@@ -149,6 +149,17 @@ export class OpenClient extends Client {
     }
     Object.assign(memory, state);
     return made.upload;
+  }
+
+  /** How many ratings are new since the last upload was drawn, and how many more another one waits for. */
+  waits({ items }) {
+    const news = newsOf(this.memory, this.collection, [...items]);
+    return { news, more: Math.max(this.#options.batch - news, 0) };
+  }
+
+  /** The last upload that was drawn, sent or not. */
+  get drawn() {
+    return this.memory.uploads?.[this.collection.digest]?.upload;
   }
 
   /** What `report` would add to the hash's epsilon: 0 if it is answered, or has none. */

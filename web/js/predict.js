@@ -19,6 +19,10 @@ const KINDS = {
 export const predictorNames = ({ method, scale }) =>
   METHODS[method].filter((name) => !(scale.presence && name === "knn"));
 
+/** Those to choose from: a formula that has two names is listed by the first. */
+export const predictorChoices = (release) =>
+  predictorNames(release).filter((name, i, all) => all.findIndex((each) => KINDS[each] === KINDS[name]) === i);
+
 /**
  * A predictor for a release, its method's own if no name is told.
  * @param {import("./release.js").Release} release @param {string} [name]

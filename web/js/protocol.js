@@ -57,8 +57,9 @@ export function ontoScale(own, scale, size) {
   return { items, values: values.map((value) => nearest(scale, value)) };
 }
 
-/** A number for people. */
-export const show = (number, digits = 6) => Number(number.toPrecision(digits)).toLocaleString("en");
+/** A number for people, of so many digits at most, as Python says it. */
+export const show = (number, maximumSignificantDigits = 6, useGrouping = false) =>
+  number.toLocaleString("en", { maximumSignificantDigits, useGrouping });
 
 /** One person's side of a collection: what every protocol has. */
 export class Client {

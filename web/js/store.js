@@ -12,6 +12,8 @@ const GONE = "Everything was forgotten in another tab; reload to begin anew.";
 let opened = null;
 let gone = false;
 const channel = new BroadcastChannel(NAME);
+/** @type {(what: string) => void} */
+let tell = () => {};
 
 function open() {
   if (gone) return Promise.reject(new Error(GONE));
@@ -76,6 +78,8 @@ export async function read(key) {
 /** @param {string} key @param {any} value undefined removes it */
 export async function write(key, value) {
   await run("kept", "readwrite", (s) => [value === undefined ? s.delete(key) : s.put(value, key)]);
+  channel.postMessage("kept");
+  tell("kept");
 }
 
 /**
@@ -84,8 +88,9 @@ export async function write(key, value) {
  */
 export const alone = (work) => navigator.locks.request(NAME, work);
 
-/** @param {(what: string) => void} listener told "ratings" or "forgotten" by other tabs */
+/** @param {(what: string) => void} listener told "ratings" or "forgotten" by other tabs, "kept" by this one too */
 export function onChange(listener) {
+  tell = listener;
   channel.onmessage = (event) => listener(event.data);
 }
 

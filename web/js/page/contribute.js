@@ -4,7 +4,7 @@
  */
 import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
-import { brief, by, counted, el, fill, say } from "./dom.js";
+import { brief, by, counted, el, fill, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
 
 const MOST_TRUE = 100;
@@ -13,42 +13,34 @@ const MOST_OTHERS = 5;
 /** By protocol: how its module is used, and what it says before anything is drawn. */
 const PROTOCOLS = {
   "local-reports": {
-    what: "A report about every title of the catalogue is made here, yours and all the others, and changed by chance before it is sent. Nobody can be sure whether you rated a title, or how: not the service either.",
     load: () => import("../local_reports.js").then((m) => ({ ...m, Client: m.LocalClient, readSent: m.readReport })),
     before: ({ cost, spent, collection: { epsilon, epoch, items } }) => [
-      ...(cost
-        ? [`This costs epsilon ${brief(cost, 3)} for each rating, ${brief(cost * items, 3)} for everything that you rated and did not rate together: the smaller, the less it tells. No guess about a rating becomes more than ${brief(Math.exp(epsilon), 1)} times as likely by it. To withdraw it later does not undo the cost.`]
-        : ["Your answers of this round are drawn already: to send them again as they are costs nothing, and your ratings of today change nothing in them."]),
-      `Answers stay as they are for the whole round (${epoch}): a changed answer would show that a rating changed. The next round asks anew, and costs as much again.`,
-      ...toldSoFar(spent.perRating),
+      cost ? words("cost", brief(cost, 3), brief(cost * items, 3), brief(Math.exp(epsilon), 1)) : words("drawn"),
+      words("epoch", epoch),
+      ...(spent.reports ? spent.sentences() : []),
     ],
     after: ({ spent }) => spent.sentences(),
     hidden: "not mentioned",
   },
   "open-clusters": {
-    what: "Your ratings are sent among made-up ones, with a few bits about your taste. This is plausible deniability and no more: your true ratings are in what is sent, and nobody can be sure which ones they are.",
     load: () => import("../open_clusters.js").then((m) => ({ ...m, Client: m.OpenClient, readSent: m.readUpload })),
     before: (client) => [
-      `${client.terms.percent} made-up ratings or more are sent for every hundred true ones, and so many that ${client.terms.least} titles or more look rated; ${client.terms.suppress} of a hundred true ratings are held back. No epsilon bounds what the ratings tell.`,
+      words("made-up", client.terms.percent, client.terms.least, client.terms.suppress),
       hashOf(client),
-      "What was sent stays as it was sent: new ratings join it a few at a time, and one that you change or take back stays. Made-up ratings stay too, so keep this browser's data: who loses it can only begin anew, and what both times have in common is then true.",
-      ...toldSoFar(client.standing().hashEpsilon),
+      words("stays"),
+      ...toldSoFar(client.standing()),
     ],
     after: (client) => client.standing().sentences(),
     hidden: "left out",
   },
 };
 
-const toldSoFar = (epsilon) => (epsilon ? [`Epsilon told so far: ${brief(epsilon, 3)}.`] : []);
+const toldSoFar = ({ hashEpsilon }) => (hashEpsilon ? [`Epsilon told so far: ${brief(hashEpsilon, 3)}.`] : []);
 
 /** Open clusters: what the hash tells, and what that costs. */
 function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths: isCovered } }) {
-  const whole = `Your taste in ${counted(bits, "bit")}`;
-  if (on === "obfuscated") return `${whole} is worked out from what is sent, made-up ratings included, and tells nothing beyond those.`;
-  if (!isCovered) return `${whole} is sent as it is: nothing protects it, and no epsilon bounds what it tells.`;
-  return cost
-    ? `${whole} is changed by chance before it is sent. That costs epsilon ${brief(cost, 3)}, for one rating and for all alike, once a round. It covers these bits and not the ratings.`
-    : `${whole} is changed by chance already: to send this answer again in this round costs nothing.`;
+  const covered = cost ? "cost" : "drawn";
+  return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), brief(cost, 3));
 }
 
 let home, record, current;
@@ -64,9 +56,9 @@ export async function setUpContributing(page, collects, kept) {
   const kind = record?.kind ?? { local: "local-reports", open: "open-clusters" }[collects];
   if (!PROTOCOLS[kind]) return;
   by("contribute").hidden = false;
-  say("contribute-what", PROTOCOLS[kind].what);
+  say("contribute-what", words(`what-${kind}`));
   by("contribute-switch").addEventListener("change", (event) => tried(event.target.checked ? prepare : turnOff));
-  home.onChange = changed;
+  home.onChange = () => by("update") && tried(offerUpdate);
   if (record?.message) await tried(() => resume(collects));
 }
 
@@ -83,7 +75,7 @@ const button = (text, work, look = "") => {
   made.addEventListener("click", async () => {
     await tried(work);
     // The button is gone: go on where it was.
-    if (!made.isConnected) (by("contribute-more").querySelector(".scroll, input") ?? by("contribute-switch")).focus();
+    if (!made.isConnected) (by("contribute-more").querySelector(".scroll, input, button") ?? by("contribute-switch")).focus();
   });
   return made;
 };
@@ -108,36 +100,64 @@ async function prepare() {
   say("contribute-said", "");
   current = await meet(await askJson("GET", "v1/collection", { why: "how the service collects" }));
   const client = await current.make((await read(current.memory)) ?? {});
-  const look = "Decide before you look: if whether you send depends on how it came out, that tells something too.";
-  rows(...paragraphs(current.protocol.before(client)), ...limitField(client), el("p", { className: "soft" }, look),
-    el("div", { className: "buttons" }, button("Show what would be sent", draw, "main")));
+  const cost = client.cost > 0 ? [words("looking")] : [];
+  rows(...paragraphs([...current.protocol.before(client), ...cost]), ...limitField(client), ...paragraphs([words("decide")], "soft"),
+    el("div", { className: "buttons" }, button("Show what would be sent", () => draw(), "main")));
 }
 
 /** Where there is something to pay: how much epsilon all of it together may cost. */
 function limitField({ cost }) {
   if (!(cost > 0)) return [];
-  const input = el("input", { type: "number", min: 0, step: "any", id: "limit", size: 6 });
+  const input = el("input", { type: "text", id: "limit", inputMode: "decimal", autocomplete: "off", size: 6 });
   read("limit").then((limit) => (input.value = limit ?? ""));
-  input.addEventListener("change", () => tried(() => write("limit", input.value === "" ? undefined : Math.max(Number(input.value), 0))));
-  return [el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more in all than epsilon"), input)];
+  input.addEventListener("change", () => tried(async () => {
+    const limit = readLimit(input);
+    await write("limit", limit);
+    say("contribute-said", limit === undefined ? "There is no limit now." : `Your limit is epsilon ${limit} now.`);
+  }));
+  return [el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more in all than epsilon"), input, "(empty: no limit)")];
 }
 
-/** Make the message and keep what the protocol remembers; then show it. */
-async function draw() {
+/** Nothing is kept or drawn beside a limit that is none. */
+function readLimit({ value }) {
+  const [text, limit] = [value.trim(), Number(value)];
+  if (!(limit >= 0 && limit < Infinity)) throw new Error(words("bad-limit"));
+  return text ? limit : undefined;
+}
+
+/**
+ * Make the message and keep what the protocol remembers; then show it. It stops where the collection knows
+ * none of what the person rated: most likely that is not what they want, and it is theirs to decide.
+ */
+async function draw(anyway = false) {
+  if (by("limit")) readLimit(by("limit"));
+  const own = home.own(current.catalog, current.collection.scale);
+  if (!own.items.length && !anyway) return askWhetherAnyway();
   await navigator.storage?.persist?.();
   const message = await alone(async () => {
     const memory = (await read(current.memory)) ?? {};
-    const made = await (await current.make(memory)).report(home.own(current.catalog, current.collection.scale));
+    const made = await (await current.make(memory)).report(own);
     await write(current.memory, memory);
     return made;
   });
-  if (record?.done && JSON.stringify(message) === JSON.stringify(record.message)) {
-    await showSent();
-    return say("contribute-said", "No update yet: a few new ratings are gathered first, so that a single one is not seen. What was sent stays as it was sent.");
-  }
-  await show(message, [button("Send this", () => send(message), "main"), button("Not now", turnOff)]);
-  say("contribute-said", "Nothing has been sent yet.");
+  current.isDrawn = true;
+  await show(message, [button("Send this", () => send(message), "main"), button("Not now", leave)]);
+  say("contribute-said", "This has not been sent yet.");
 }
+
+function askWhetherAnyway() {
+  const { size } = home.ratings;
+  const none = size === 1 ? "The one title that you rated is not" : `None of the ${size} titles that you rated is`;
+  const why = size ? `${none} among the ${counted(current.collection.items, "title")} of this collection.` : "You have rated nothing yet.";
+  // Without noise on the hash an upload needs a rating.
+  const can = current.collection.bit_epsilon_thousandths !== 0;
+  rows(...paragraphs([why, words(can ? "anyway" : "nothing")]), el("div", { className: "buttons" },
+    ...(can ? [button("Go on anyway", () => draw(true))] : []), button("Not now", leave, "main")));
+  say("contribute-said", "");
+}
+
+/** Leave what was sent before as it is. */
+const leave = () => (record?.message ? resume(true) : turnOff());
 
 /** The true ratings beside what is sent. */
 async function show(message, buttons) {
@@ -154,11 +174,12 @@ async function show(message, buttons) {
   const body = el("tbody", { id: "preview" }, ...Array.from(own.items).slice(0, MOST_TRUE).map((item, i) => line(item, brief(own.values[i]))),
     ...others.slice(0, MOST_OTHERS).map((item) => line(item)));
   const more = Math.max(others.length - MOST_OTHERS, 0);
+  const noisy = collection.mechanism === "modified-laplace" ? [words("past")] : [];
   const bits = "hash" in sent ? [`Your taste in bits: ${sent.hash.toString(2).padStart(collection.bits, "0")}.`] : [];
   const client = await current.make((await read(current.memory)) ?? {});
   rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "What is true beside what is sent" },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
-  ...paragraphs([`${more ? `And ${counted(more, "other title")} that you never rated. ` : ""}In all ${counted(JSON.stringify(message).length, "byte")}.`, ...bits], "soft"),
+  ...paragraphs([`${more ? `And ${counted(more, "other title")} that you never rated. ` : ""}In all ${counted(JSON.stringify(message).length, "byte")}.`, ...noisy, ...bits], "soft"),
   ...paragraphs(protocol.after(client)), el("div", { className: "buttons" }, ...buttons));
 }
 
@@ -177,7 +198,7 @@ async function send(message) {
       await ask("PUT", "v1/report", { why: "what you contribute", body: message, secret: record.capability });
     } catch (error) {
       if (error.status !== 401) throw error;
-      await write("contribution", (record = undefined));
+      await drop();
       throw new Error("The service did not know you any more; send again to begin anew.");
     }
     await write("contribution", (record = { ...record, done: true }));
@@ -187,35 +208,39 @@ async function send(message) {
 
 async function showSent() {
   await show(record.message, [button("Withdraw it", turnOff)]);
-  say("contribute-said", record.done ? "Sent. Thank you. It is part of the next release, until you withdraw it." : "It may have been sent, but the service did not say so. Send again, or withdraw it.", !record.done);
+  say("contribute-said", words(record.done ? "sent" : "perhaps"), !record.done);
   if (!record.done) by("contribute-more").lastChild.prepend(button("Send again", () => send(record.message), "main"));
+  else if (record.kind === "open-clusters") {
+    by("contribute-more").lastChild.before(el("p", { id: "update" }));
+    await offerUpdate();
+  }
 }
 
-/** After a reload: what was sent, and whether the service has begun another round. */
+/** By what is kept: an update, if one was drawn or enough is new, or how many ratings it waits for. */
+async function offerUpdate() {
+  if (!by("update")) return;
+  const client = await current.make((await read(current.memory)) ?? {});
+  const { news, more } = client.waits(home.own(current.catalog, current.collection.scale));
+  const isSent = JSON.stringify(client.drawn) === JSON.stringify(record.message);
+  const wait = news ? words("wait", counted(news, "rating"), more) : "";
+  fill(by("update"), more && isSent ? wait : button("Show an update", () => draw()));
+}
+
+/** After a reload: what was sent, and whether the service has begun another epoch. */
 async function resume(collects) {
   current = await meet(record.announced);
   await showSent();
   if (!collects) return;
-  const now = await askJson("GET", "v1/collection", { why: "is it still the same round?" });
+  const now = await askJson("GET", "v1/collection", { why: "is it still the same epoch?" });
   if (JSON.stringify(now) === JSON.stringify(record.announced)) return;
-  say("contribute-said", "The service collects by new terms now, and what you sent is not used for them.");
+  by("update")?.remove();
+  say("contribute-said", words("new-terms"));
   by("contribute-more").lastChild.prepend(button("Look at the new terms", prepare, "main"));
-}
-
-/** Ratings changed: an update is offered where the protocol takes one. */
-function changed() {
-  if (!record?.done || record.kind !== "open-clusters" || by("update")) return;
-  const update = button("Show an update", async () => {
-    current = await meet(record.announced);
-    await draw();
-  });
-  update.id = "update";
-  by("contribute-more").lastChild?.prepend(update);
 }
 
 async function turnOff() {
   if (record?.capability) await withdraw();
-  else say("contribute-said", "Nothing was sent.");
+  else say("contribute-said", `Nothing was sent.${current?.isDrawn ? " What was drawn stays as it is, and counted." : ""}`);
   current = undefined;
   rows();
 }
@@ -229,7 +254,15 @@ async function withdraw() {
       // The service has nothing of it any more.
       if (error.status !== 401) throw error;
     });
-    await write("contribution", (record = undefined));
+    await drop();
   });
   say("contribute-said", "Withdrawn: the service has deleted it.");
+}
+
+/** The service has nothing of the person any more; that it had stays known, and what was spent. */
+async function drop() {
+  const { kind, message, done } = record;
+  const { events, answers } = (await read(`memory ${kind}`)) ?? {};
+  if (message) await write("gone", { was: done, spent: Boolean(events ?? answers) });
+  await write("contribution", (record = undefined));
 }

@@ -27,6 +27,9 @@ export function say(id, text, wrong = false) {
   by(id).classList.toggle("wrong", wrong);
 }
 
+/** What the document has ready to be said, with values in the places of its #. @param {string} id @param {...any} values */
+export const words = (id, ...values) => by("words").content.getElementById(id).textContent.replace(/#/g, () => values.shift());
+
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

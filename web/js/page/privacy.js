@@ -1,5 +1,5 @@
-/** The privacy panel: what the release promises, and what has left this tab. */
-import { brief, by, counted, el, fill, say } from "./dom.js";
+/** The privacy panel: what the release promises, what has left this page, and what is kept. */
+import { brief, by, counted, el, fill, say, words } from "./dom.js";
 
 const MOST_SHOWN = 2000;
 
@@ -19,28 +19,46 @@ export function showGuarantee({ release, sha256, bytes }) {
     by("guarantee"),
     el("p", { className: "big" }, promiseOf(guarantee)),
     el("p", {}, guarantee.words),
-    el(
-      "p",
-      { className: "soft" },
-      `These words are the file's own: the page checked that the file is whole and undamaged, not the arithmetic behind them. ` +
-        `${counted(catalog.ids.length, "title")}, method ${method}, ${brief(bytes / 1e6, 1)} MB, SHA-256 ${sha256.slice(0, 16)}…`,
-    ),
+    el("p", { className: "soft" }, words("checked", counted(catalog.ids.length, "title"), method, brief(bytes / 1e6, 1), sha256.slice(0, 16))),
   );
+}
+
+/** @type {import("../service.js").Sent[]} */
+let sent = [];
+/** What is kept of contributions; null until that is known. @type {{record?: any, gone?: any} | null} */
+let kept = null;
+
+/**
+ * What is kept of contributions, and so what the service has of the person.
+ * @param {any[]} found of what was sent, of what is gone from the service, and what protocols remember
+ */
+export function showKept([record, gone, ...memories]) {
+  kept = { record: record?.message && record, gone };
+  by("kept-capability").hidden = !record;
+  by("kept-answers").hidden = !memories.some(Boolean);
+  showTraffic(sent);
+}
+
+/** How things stand, whenever it was sent. */
+function pledgeOf({ record, gone }, told) {
+  if (record) return `A contribution of yours ${record.done ? "is" : "may be"} at the service; withdraw it below.`;
+  if (gone) return `Nothing of yours is at the service now, but it ${gone.was ? "was" : "may have been"}.${gone.spent ? " What was spent stays counted." : ""}`;
+  return `Your ratings stay in this browser. ${told ? "No rating" : "Nothing about you"} was sent.`;
 }
 
 /** @param {import("../service.js").Sent[]} all */
 export function showTraffic(all) {
+  sent = all;
   const [loading, asked] = [all.filter((each) => each.loading), all.filter((each) => !each.loading)];
   const bytes = asked.reduce((sum, each) => sum + each.bytes, 0);
   const told = asked.filter((each) => each.body || each.method !== "GET");
-  by("pledge").textContent = told.length
-    ? `Sent by you since you opened this tab: ${counted(told.length, "message")}.`
-    : "Your ratings stay in this tab. Nothing about you was sent.";
+  if (kept) by("pledge").textContent = pledgeOf(kept, told.length);
+  const earlier = kept?.record || kept?.gone ? " since then; what was sent earlier is not in this list" : "";
   say(
     "traffic-said",
-    `Since you opened this tab: ${counted(loading.length, "file")} of this page fetched, ${counted(asked.length, "question")} to the ` +
+    `Since this page was loaded: ${counted(loading.length, "file")} of this page fetched, ${counted(asked.length, "question")} to the ` +
       `service, ${counted(bytes, "byte")} of ours in them. ` +
-      (told.length ? "What you contributed is below, to the letter." : "No rating was sent."),
+      (told.length ? "What you sent is below, to the letter." : kept ? `No rating was sent${earlier}.` : ""),
   );
   const files = loading.length ? [line("GET", `${loading.length} files`, "the page itself, and its copy for offline", 0)] : [];
   fill(by("requests"), ...files, ...asked.map((each) => line(each.method, each.path, each.why, each.bytes, each.body)));
