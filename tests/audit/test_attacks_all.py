@@ -55,6 +55,12 @@ def test_no_attack_passes_the_bound_of_an_epsilon(results: Results) -> None:
     assert [each for each in bounded if not each.is_within_bound] == []
 
 
+def test_no_bound_is_below_what_guessing_reaches(results: Results) -> None:
+    for result in results.values():
+        for outcome in result.outcomes:
+            assert outcome.bound is None or outcome.bound >= outcome.baseline, outcome
+
+
 GUESSING = {
     "linear-ideal": ["answers, epsilon 10", "answers, epsilon 1", "answers, epsilon 0.1"],
     "two-releases": ["with noise, epsilon 10", "with noise, epsilon 1"],
@@ -128,6 +134,7 @@ def test_a_result_is_plain_data() -> None:
     result = run_attack("popular-items", small(), seed=1)
     told = json.loads(json.dumps(result.as_json(), allow_nan=False))
     assert told["name"] == "popular-items"
+    assert told["outcomes"][1]["within_bound"] is None
     assert told["outcomes"][1]["success"] == pytest.approx(result.outcomes[1].success)
     assert isinstance(result.outcomes[0], Outcome)
 
@@ -176,7 +183,9 @@ def test_the_page_has_every_result(results: Results) -> None:
         outcome = results[name].against(target)
         assert float(success) / 100 == pytest.approx(outcome.success, abs=0.08), (name, target)
         assert float(guessing) / 100 == pytest.approx(outcome.baseline, abs=0.03), (name, target)
-        assert (most == "") == (outcome.bound is None), (name, target)
+        bound = float("nan") if outcome.bound is None else outcome.bound
+        shown = float(most or "nan") / 100
+        assert shown == pytest.approx(bound, abs=0.03, nan_ok=True), (name, target)
 
 
 def test_the_page_introduces_every_attack() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli._calling import call
-from discreet.audit.attacks import ATTACKS
+from discreet.audit import attacks
+from discreet.audit.attacks import ATTACKS, AttackResult
+from discreet.audit.attacks._result import judge
 from discreet.ratings import find_shape, make_ratings, write_ratings
 
 
@@ -42,6 +45,26 @@ def test_an_attack_on_ratings_of_a_file(tmp_path: Path) -> None:
     assert attack["name"] == "sybils"
     assert [outcome["is_protected"] for outcome in attack["outcomes"]] == [False, True, True]
     assert attack["outcomes"][0]["success"] == 1.0
+
+
+def test_an_attack_that_passes_its_bound_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    won, lost = np.ones(20, np.bool_), np.zeros(20, np.bool_)
+    outcomes = tuple(
+        judge(name, rights, lost, is_protected=True, bound=lambda _: 0.5)
+        for name, rights in (("kept", lost), ("passed", won))
+    )
+    found = AttackResult("quotient", "much", "learn", "right", outcomes, "no remark")
+    monkeypatch.setattr(attacks, "run_attacks", lambda *_, **__: [found])
+    said = call("attack", "quotient")
+    assert said.code == 1
+    assert [line.split()[0] for line in said.out.splitlines() if "50.0 PASSED" in line] == [
+        "passed"
+    ]
+    assert "the epsilon is wrong" in said.out
+    told = call("attack", "quotient", "--json")
+    assert told.code == 1
+    (attack,) = json.loads(told.out)["attacks"]
+    assert [outcome["within_bound"] for outcome in attack["outcomes"]] == [True, False]
 
 
 def test_the_errata_print_what_is_claimed_and_found() -> None:

@@ -22,6 +22,7 @@ from discreet.audit.attacks._data import (
     some_of_each,
     table,
 )
+from discreet.audit.attacks._membership import _Scene as MembershipScene
 from discreet.audit.attacks._quotient import paper_tags, read_differences
 from discreet.audit.attacks._result import judge, twice
 from discreet.audit.attacks._uploads import upload_tables
@@ -84,6 +85,34 @@ def test_right_and_wrong_have_an_exact_band_and_parts_a_normal_one() -> None:
     assert other.band == pytest.approx((0.3 - half, 0.3 + half), abs=1e-4)
     assert other.bound == pytest.approx(other.baseline_band[1] / 10)
     assert other.is_near_guessing and not other.is_within_bound
+
+
+def test_a_result_tells_which_bound_is_passed() -> None:
+    won, lost = np.ones(20, np.bool_), np.zeros(20, np.bool_)
+    outcomes = (
+        judge("bare", won, lost, is_protected=False),
+        judge("kept", lost, lost, is_protected=True, bound=lambda _: 0.5),
+        judge("passed", won, lost, is_protected=True, bound=lambda _: 0.5),
+    )
+    result = AttackResult("attack", "", "", "", outcomes)
+    told = [outcome["within_bound"] for outcome in result.as_json()["outcomes"]]
+    assert told == [None, True, False]
+    assert not result.is_within_bounds
+    assert AttackResult("attack", "", "", "", outcomes[:2]).is_within_bounds
+
+
+def test_who_knows_everybody_else_reads_membership_off_the_exact_statistics() -> None:
+    """The answer follows the statistics: of a fit without the suspect, it is that they are out."""
+    data = prepare(ratings(), seed=0)
+    inside, others, sample = np.split(np.arange(data.user_count), [60, 80])
+    suspects, is_in = np.array([7, 3, others[0], others[1]]), np.array([True, True, False, False])
+    scene, less, more = (
+        MembershipScene(data, people, sample, suspects, is_in, 0)
+        for people in (inside, np.delete(inside, 7), np.append(inside, others[0]))
+    )
+    assert ((scene._ideal_exact(scene._see(1000.0)) > 0) == is_in).all()
+    assert scene._ideal_exact(less._see(1000.0))[0] < 0
+    assert scene._ideal_exact(more._see(1000.0))[2] > 0
 
 
 def test_an_outcome_is_found_by_its_name() -> None:

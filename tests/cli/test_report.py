@@ -44,6 +44,18 @@ def test_a_page_with_ledger_and_audits(release: Path, tmp_path: Path) -> None:
     assert call("report", release, "-o", page).code == 0  # over an earlier report
 
 
+def test_audits_that_are_not_of_this_release_are_refused(release: Path, tmp_path: Path) -> None:
+    page, file = tmp_path / "r.html", tmp_path / "a.json"
+    for content, words in (
+        ({"planted": True, "findings": [FINDING]}, "bugs that were planted on purpose"),
+        ({"release_sha256": "00", "findings": [FINDING]}, "not the release that was audited"),
+        (FINDING | {"subject": "release"}, "which claims epsilon 1 at delta 1e-06"),
+    ):
+        file.write_text(json.dumps(content))
+        assert words in call("report", release, "-o", page, "--audit", file).complaint()
+    assert not page.exists()
+
+
 def test_it_is_called_report_html(
     release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -70,6 +70,28 @@ def test_what_is_no_audit_is_refused(tmp_path: Path, content: Any) -> None:
         read_audit(written(tmp_path, content))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"planted": True, "findings": [FINDING]},
+        FINDING | {"planted": True},
+        [FINDING, FINDING | {"planted": True}],
+        {"findings": [FINDING | {"planted": True}]},
+    ],
+)
+def test_planted_bugs_are_no_audit_of_a_release(tmp_path: Path, content: Any) -> None:
+    with pytest.raises(InputError, match="bugs that were planted on purpose"):
+        read_audit(written(tmp_path, content))
+
+
+def test_the_audited_release_is_known_by_its_digest(tmp_path: Path) -> None:
+    whole = {"planted": False, "release_sha256": "AB12", "findings": [FINDING]}
+    assert [one.release_sha256 for one in read_audit(written(tmp_path, whole))] == ["ab12"]
+    assert read_audit(written(tmp_path, FINDING))[0].release_sha256 is None
+    with pytest.raises(InputError, match="holds no audit"):
+        read_audit(written(tmp_path, whole | {"release_sha256": 7}))
+
+
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no JSON; give what discreet audit --json printed"):
         read_audit(written(tmp_path, "{"))

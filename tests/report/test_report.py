@@ -30,7 +30,7 @@ from discreet.protocols.open_clusters.server import build
 from discreet.ratings import Ratings, find_shape, make_ratings
 from discreet.release import Release
 from discreet.report import AuditFinding, is_report, make_report
-from release._making import make_release, spent
+from release._making import make_release, spent, unprotected
 from report._reading import Seen, see
 
 PATENT = "8,619,984"
@@ -212,6 +212,60 @@ def test_audits_stand_beside_the_claim(tmp_path: Path) -> None:
     assert seen.row("halved noise")[-1] == "CLAIM REFUTED"
     assert seen.row("fakes")[1] == "none"
     assert "No audit was attached" not in seen.text
+
+
+def test_an_audit_of_another_release_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "films.discreet"
+    make_release(np.zeros((3, 1)), guarantee=spent()).save(path)
+    sha = hashlib.sha256(path.read_bytes()).hexdigest()
+    own = AuditFinding("release", spent().epsilon, 0.1, 0.95, 1e-6, 100, False)
+    for same in (own, replace(own, release_sha256=sha)):
+        assert see(make_report(path, audits=[same])).row("release")[-1] == "not refuted"
+    part = replace(own, subject="pipeline/refined", claimed_epsilon=1.0)
+    assert see(make_report(path, audits=[part])).row("pipeline/refined")[1] == "1"
+    for other in (
+        replace(own, release_sha256=sha[::-1]),
+        replace(part, release_sha256=sha[::-1]),
+        replace(own, claimed_epsilon=own.claimed_epsilon and own.claimed_epsilon * 1.01),
+        replace(own, claimed_epsilon=None),
+        replace(own, delta=1e-5),
+        replace(own, delta=0.0),
+    ):
+        with pytest.raises(InputError, match="this is not the release that was audited"):
+            make_report(path, audits=[own, other])
+    make_release(np.zeros((3, 1)), guarantee=unprotected()).save(path)
+    with pytest.raises(InputError, match="which claims epsilon"):
+        make_report(path, audits=[own])
+
+
+def test_a_pure_claim_is_told_at_delta_0(tmp_path: Path) -> None:
+    event = PureEvent(unit=Unit.RATING, label="x", epsilon=0.7, mechanism="coin")
+    promise = Guarantee(Unit.RATING, (event,), 1e-6)
+    finding = AuditFinding("release", 0.7, 0.1, 0.95, 0.0, 100, False)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, audits=[finding])
+    assert seen.row("release")[1] == "0.7"
+
+
+def test_what_is_left_is_rounded_down_and_costs_up(tmp_path: Path) -> None:
+    events = (
+        PureEvent(unit=Unit.RATING, label="pure", epsilon=0.123401, mechanism="coin"),
+        GaussianEvent(unit=Unit.RATING, label="sums", sensitivity=1.0, sigma=9.87659),
+    )
+    ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.RATING, 1.0, 0.0)])
+    ledger.charge(events[:1], "pure")  # leaves 0.876599
+    promise = Guarantee(Unit.RATING, events, 1e-6)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
+    assert seen.row("pure")[2] == "epsilon 0.1235"
+    assert seen.row("sums")[2] == "9.876"
+    assert seen.row("rating")[1] == "0.1235"
+    assert seen.row("rating")[5] == "0.8765"
+
+
+def test_odds_without_bound_are_not_counted_in_times(tmp_path: Path) -> None:
+    event = PureEvent(unit=Unit.RATING, label="x", epsilon=800.0, mechanism="coin")
+    promise = Guarantee(Unit.RATING, (event,), 0.0)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+    assert seen.row("one rating more or less")[1:4] == ["800", "0", "without bound"]
 
 
 def test_reports_are_known_by_their_beginning(tmp_path: Path) -> None:

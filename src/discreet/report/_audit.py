@@ -26,6 +26,7 @@ class AuditFinding:
         delta: Of both.
         runs: How many were made.
         violated: Whether the promise was refuted.
+        release_sha256: Of the file that was audited; None if none was, or it is not known.
     """
 
     subject: str
@@ -35,13 +36,15 @@ class AuditFinding:
     delta: float
     runs: int
     violated: bool
+    release_sha256: str | None = None
 
 
 def read_audit(path: Path) -> list[AuditFinding]:
     """The findings in a file that `discreet audit --json` wrote.
 
     Raises:
-        InputError: It cannot be read, or holds something else.
+        InputError: It cannot be read, holds something else, or an audit of bugs that were planted
+            on purpose.
     """
     try:
         if path.stat().st_size > _MOST_BYTES:
@@ -51,8 +54,15 @@ def read_audit(path: Path) -> list[AuditFinding]:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
     except (RecursionError, ValueError):
         raise InputError("is no JSON; give what discreet audit --json printed", path=path) from None
+    if _is_planted(found):
+        raise InputError(
+            "is an audit of bugs that were planted on purpose, and tells nothing about a release; "
+            "leave --planted out",
+            path=path,
+        )
     try:
-        findings = [_finding(one) for one in _list(found)]
+        sha = _sha256(found)
+        findings = [_finding(one, sha) for one in _list(found)]
     except (KeyError, OverflowError, TypeError, ValueError):
         findings = []
     if not findings:
@@ -71,11 +81,22 @@ def _list(found: Any) -> list[Any]:
     return found if isinstance(found, list) else [found]
 
 
+def _is_planted(found: Any) -> bool:
+    """Whether it says so of all its findings, or of one."""
+    return any(isinstance(one, dict) and one.get("planted") for one in (found, *_list(found)))
+
+
+def _sha256(plain: Any) -> str | None:
+    """Of the release that was audited, as lower-case hexadecimals."""
+    sha = plain.get("release_sha256") if isinstance(plain, dict) else None
+    return None if sha is None else _name(sha).lower()
+
+
 def _is_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(o, dict) and "subject" in o for o in value)
 
 
-def _finding(plain: dict[str, Any]) -> AuditFinding:
+def _finding(plain: dict[str, Any], sha: str | None) -> AuditFinding:
     claimed = plain["claimed_epsilon"]
     audited = plain["audited_epsilon"]
     known = math.inf if audited is None else _number(audited)
@@ -89,6 +110,7 @@ def _finding(plain: dict[str, Any]) -> AuditFinding:
         delta=_number(plain["delta"]),
         runs=int(_number(plain["runs"])),
         violated=beyond or plain.get("violated") is True,
+        release_sha256=_sha256(plain) or sha,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import hashlib
 import math
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from discreet import __version__
-from discreet.domain import CatalogOrigin
+from discreet.domain import CatalogOrigin, InputError
 from discreet.privacy import Guarantee, Unit
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release, load
@@ -67,6 +68,9 @@ _NO_LIMITS = (
     "Anybody who took part, alone or with others: nothing bounds what can be found out about them.",
     *_ALWAYS,
 )
+_THE_RELEASE = "release"
+"""The subject of an audit of one release by its canaries; others are parts of the program."""
+_ROUNDING = 1e-6
 _PRIORS = (0.001, 0.01, 0.1, 0.5)
 
 
@@ -82,13 +86,14 @@ def make_report(
     Args:
         path: The release's file, which is checked as a whole.
         ledger: Of the people it is about; only its totals and purposes are shown.
-        audits: What an audit found.
+        audits: What an audit found, of this release or of what the program is made of.
         made: When the page is made; now if absent.
 
     Raises:
-        InputError: The file is no release.
+        InputError: The file is no release, or an audit is of another one.
     """
     release = load(path, verify=True)
+    _check_audits(path, release.guarantee, audits)
     made = made or datetime.datetime.now(datetime.UTC)
     under = f"{path.name}, page made on {made:%Y-%m-%d %H:%M} UTC by discreet {__version__}"
     return _html.page(
@@ -174,7 +179,7 @@ def _figures(epsilon: float | None, delta: float) -> tuple[str, str, str, str]:
     return (
         number_up(epsilon),
         number_up(delta),
-        f"{number_up(factor, 3)} times",
+        number_up(factor, 3) + " times" * math.isfinite(factor),
         percent_up(best_guess(epsilon, delta)),
     )
 
@@ -214,6 +219,39 @@ def _not_promised(release: Release) -> list[Html]:
     return [_html.bullets([*said, *(_LIMITS if guarantee.is_private else _NO_LIMITS)])]
 
 
+def _check_audits(path: Path, guarantee: Guarantee, audits: Sequence[AuditFinding]) -> None:
+    """Refuse an audit of another release: by its digest, without one by what it claims."""
+    for one in audits:
+        if one.release_sha256 is not None:
+            if one.release_sha256 != _sha256(path):
+                raise InputError(
+                    f"this is not the release that was audited, whose SHA-256 is "
+                    f"{one.release_sha256}",
+                    path=path,
+                )
+        elif one.subject == _THE_RELEASE and not _claims_the_same(one, guarantee):
+            claimed = "nothing" if one.claimed_epsilon is None else f"{one.claimed_epsilon:g}"
+            raise InputError(
+                f"this is not the release that was audited, which claims epsilon {claimed} at "
+                f"delta {one.delta:g}",
+                path=path,
+            )
+
+
+def _claims_the_same(one: AuditFinding, guarantee: Guarantee) -> bool:
+    if not guarantee.is_private or one.claimed_epsilon is None:
+        return False
+    own = guarantee.delta if one.delta else 0.0  # a pure claim is told at delta 0
+    try:
+        told = dataclasses.replace(guarantee, delta=own).epsilon
+    except InputError:  # Gaussian noise has no epsilon at delta 0
+        return False
+    return all(
+        math.isclose(a, b, rel_tol=_ROUNDING)
+        for a, b in ((one.claimed_epsilon, told), (one.delta, own))
+    )
+
+
 def _audited(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> list[Html]:
     if not audits:
         return [
@@ -228,7 +266,8 @@ def _audited(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> list[Html]
     said = (
         f"This release claims epsilon {claimed}. An audited epsilon is what attacks have shown "
         "for sure; it is never above the true one, but for a chance of 1 less the confidence. "
-        "Below the claim it proves nothing; above it the claim is false."
+        "Below the claim it proves nothing; above it the claim is false. The subject release is "
+        "this file; any other is a part of the program, on data made for the test."
     )
     return [_html.paragraph(said), _html.table(heads, rows)]
 

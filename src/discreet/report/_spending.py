@@ -10,7 +10,7 @@ from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 from discreet.report import _html
 from discreet.report._html import Html
-from discreet.report._odds import number_up
+from discreet.report._odds import number_down, number_up
 
 _SHOWN_CHARGES = 20
 
@@ -37,10 +37,13 @@ def spending(release: Release, ledger: Ledger | None) -> list[Html]:
 
 
 def _size(event: Event) -> str:
+    """A cost rounded up, noise rounded down."""
     known = event.to_dict()
     size = known.get("sigma", known.get("scale"))
     return (
-        f"epsilon {known['epsilon']:.4g}" if size is None else f"{size / known['sensitivity']:.4g}"
+        f"epsilon {number_up(known['epsilon'])}"
+        if size is None
+        else number_down(size / known["sensitivity"])
     )
 
 
@@ -77,8 +80,8 @@ def _unit(ledger: Ledger, unit: Unit) -> tuple[str, ...]:
         return str(unit), said, "none", f"{limit.delta:g}", "", ""
     room = ledger.remaining(unit)
     return (
-        str(unit), said, f"{own.epsilon:g}", f"{own.delta:g}", f"{room.epsilon:.4g}",
-        f"{room.pure:.4g}",
+        str(unit), said, f"{own.epsilon:g}", f"{own.delta:g}", number_down(room.epsilon),
+        number_down(room.pure),
     )  # fmt: skip
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from discreet.audit.attacks._data import Floats, Ints, Marks, levels, table
+from discreet.audit.attacks._data import Floats, Ints, Marks, table
 from discreet.audit.attacks._result import AttackResult, Outcome, judge
-from discreet.audit.attacks._uploads import collection_of, true_hashes, upload_tables
-from discreet.privacy import Receipt, SeededRandomness
-from discreet.privacy.mechanisms import RandomizedResponse
+from discreet.audit.attacks._uploads import (
+    collection_of,
+    report_table,
+    true_hashes,
+    upload_tables,
+)
 from discreet.ratings import Ratings
 
 _BITS, _LEAST = 4, 5
@@ -73,11 +76,7 @@ class _Scene:
 
     def reports(self) -> Ints:
         """Everybody's randomized response on every item, as it comes; -1 for "not rated"."""
-        codes = table(self._ratings)
-        mechanism = RandomizedResponse(levels(self._ratings) + 1, _EPSILON)
-        event = mechanism.event("reports", codes.size)
-        receipt = Receipt([event], SeededRandomness(f"hash recovery {self._seed}"))
-        return mechanism.release(codes + 1, event, receipt) - 1
+        return report_table(self._ratings, _EPSILON, f"hash recovery {self._seed}")[0] - 1
 
     def by_sizes(self) -> Outcome:
         """Without ratings: clusters by size, against the sizes that other people's buckets have.

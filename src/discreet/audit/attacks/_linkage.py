@@ -21,9 +21,7 @@ from discreet.audit.attacks._data import (
     table,
 )
 from discreet.audit.attacks._result import AttackResult, Outcome, judge
-from discreet.audit.attacks._uploads import upload_tables
-from discreet.privacy import Receipt, SeededRandomness
-from discreet.privacy.mechanisms import RandomizedResponse
+from discreet.audit.attacks._uploads import report_table, upload_tables
 from discreet.ratings import Ratings
 
 _VICTIMS, _KNOWN, _WRONG = 200, 8, 2
@@ -142,12 +140,7 @@ class _Scene:
 
     def by_reports(self, epsilon: float, seed: int) -> Floats:
         """From everybody's randomized response on every item."""
-        mechanism = RandomizedResponse(levels(self._ratings) + 1, epsilon)
-        event = mechanism.event("reports", self.codes.size)
-        receipt = Receipt([event], SeededRandomness(f"linkage {seed} {epsilon}"))
-        seen = mechanism.release(self.codes + 1, event, receipt)
-        symbols = range(mechanism.symbols)
-        return self.by_law(seen, np.array([mechanism.probabilities(each) for each in symbols]))
+        return self.by_law(*report_table(self._ratings, epsilon, f"linkage {seed} {epsilon}"))
 
     def _beliefs(self, size: int) -> Floats:
         """The chances of each symbol, for each rating that is thought to be known."""

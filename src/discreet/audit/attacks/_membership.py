@@ -61,6 +61,7 @@ class _Scene:
         seed: int,
     ) -> None:
         self._data, self._sample = pick_users(ratings, inside), pick_users(ratings, sample)
+        self._ratings, self._inside, self._numbers = ratings, inside, suspects
         self._suspects = [ratings.select_users(user, user + 1) for user in suspects.tolist()]
         self._is_in, self._seed = is_in, seed
 
@@ -68,7 +69,7 @@ class _Scene:
         """For both attackers: without noise, then with less and less budget."""
         bare = self._see(_NO_NOISE)
         found = [
-            self._outcome("ideal, no noise", np.where(self._is_in, np.inf, -np.inf), None),
+            self._outcome("ideal, no noise", self._ideal_exact(bare), None),
             self._outcome("with a sample, no noise", self._by_sample(bare, exact=True), None),
         ]
         for epsilon in _EPSILONS:
@@ -110,6 +111,26 @@ class _Scene:
             for row, parts in enumerate(seen.parts):
                 at, own = parts[place][0], parts[place][1] / spoken.spread
                 scores[row] += float(own @ (noise[at] + own * self._is_in[row] - own / 2))
+        return scores
+
+    def _ideal_exact(self, seen: _Seen) -> Floats:
+        """Likewise without noise: what is left of the exact statistics without everybody else.
+
+        Everybody else's part is computed from their ratings. What is left is the suspect's own
+        part, or nothing.
+        """
+        scores = np.zeros(len(seen.parts))
+        nobody_less = seen.transcript.contribution(self._data)
+        for row, user in enumerate(self._numbers.tolist()):
+            known = nobody_less
+            if user in self._inside:
+                others = pick_users(self._ratings, self._inside[self._inside != user])
+                known = seen.transcript.contribution(others)
+            for spoken, rest, (at, own) in zip(
+                seen.transcript.spoken, known, seen.parts[row], strict=True
+            ):
+                left = (spoken.exact.ravel()[at] - rest.ravel()[at]) / spoken.spread
+                scores[row] += float((own / spoken.spread) @ (left - own / spoken.spread / 2))
         return scores
 
     def _by_sample(self, seen: _Seen, *, exact: bool = False) -> Floats:

@@ -40,7 +40,8 @@ def reconstruction(ratings: Ratings, seed: int) -> AttackResult:
         "which part of the records that were written down is right, item and rating",
         tuple(outcomes),
         "Epsilon is of a user. Guessing writes down the most popular items with their usual "
-        "ratings, as many as the person has.",
+        "ratings, as many as the person has. No method here releases such a matrix: what is shown "
+        "to protect is its noise.",
     )
 
 

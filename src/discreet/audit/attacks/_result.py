@@ -77,8 +77,16 @@ class AttackResult:
     remark: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data; whether an outcome is within its bound is null where there is none."""
+        told = asdict(self)
+        for plain, outcome in zip(told["outcomes"], self.outcomes, strict=True):
+            plain["within_bound"] = None if outcome.bound is None else outcome.is_within_bound
+        return told
+
+    @property
+    def is_within_bounds(self) -> bool:
+        """Whether no bound of its outcomes is refuted."""
+        return all(outcome.is_within_bound for outcome in self.outcomes)
 
     def against(self, name: str) -> Outcome:
         """The outcome of one target.

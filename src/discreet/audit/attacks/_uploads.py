@@ -1,4 +1,4 @@
-"""Everybody's first upload to open or closed clusters, made by the client's own code."""
+"""Everybody's first upload to clusters, or local report, made by the client's own code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit.attacks._data import Ints
+from discreet.domain import OwnRatings
 from discreet.domain.cluster_hash import to_grid
 from discreet.privacy import SeededRandomness
+from discreet.protocols.local_reports import messages as local
+from discreet.protocols.local_reports.client import draw_report
 from discreet.protocols.obfuscation.client import History, Terms
 from discreet.protocols.obfuscation.messages import Codes, Items
 from discreet.protocols.open_clusters.messages import Collection
@@ -40,6 +43,26 @@ def uploads(
         .sent
         for first, last in ends
     ]
+
+
+def report_table(
+    ratings: Ratings, epsilon: float, seed: str
+) -> tuple[Ints, npt.NDArray[np.float64]]:
+    """Everybody's report by randomized response, symbol 0 for "not rated", and its law.
+
+    The law has for each true symbol the chances of what is reported.
+    """
+    mechanism = local.Mechanism.RANDOMIZED_RESPONSE
+    collection = local.Collection(ratings.catalog, ratings.scale, mechanism, epsilon)
+    source, values = SeededRandomness(seed), ratings.values()
+    symbols = np.zeros((ratings.user_count, len(ratings.catalog)), np.int64)
+    ends = zip(ratings.starts[:-1].tolist(), ratings.starts[1:].tolist(), strict=True)
+    for person, (first, last) in enumerate(ends):
+        own = OwnRatings(ratings.items[first:last], values[first:last])
+        report = draw_report(collection, own, source)
+        symbols[person, report.items] = report.values
+    law = collection.response
+    return symbols, np.array([law.probabilities(each) for each in range(law.symbols)])
 
 
 def upload_tables(

@@ -85,12 +85,7 @@ def _theorem_5() -> Erratum:
     before, after = _centred(clamp, old, (_LOW, _HIGH), (5.0, 1.0))
     moved = np.outer(after, after) / (old + 1)
     moved[:-1, :-1] -= np.outer(before, before) / old
-    huber = RatingCovariance(
-        Noise.GAUSSIAN,
-        np.arange(items, dtype=np.int32),
-        HuberCentring(clamp, _BETA),
-        ItemLevels(3.0, np.zeros(items)),
-    )
+    huber = _huber(clamp, np.zeros(items))
     ours = huber.sensitivities[0] / huber.grid**2 / clamp**2
     return Erratum(
         "000, Theorem 5",
@@ -100,7 +95,27 @@ def _theorem_5() -> Erratum:
             number("claimed in L1: 2 B alpha + 3 B^2", 2 * clamp * _ALPHA + 3 * clamp**2),
             number("found in L1", np.abs(moved).sum()),
             number("claimed in L2, in B^2: 1 + 2 sqrt 2", 1 + 2 * math.sqrt(2)),
-            number("ours in L2, in B^2, without the diagonal", ours, ".3f"),
+            number("ours in L2, in B^2, each pair once, without the diagonal", ours, ".3f"),
+            number("how far ours moves here, likewise", _huber_moved(clamp, old) / clamp**2),
         ),
         ("150", "5", "1.2", "1", "4.8", "4", "0.5", "20"),
     )
+
+
+def _huber(clamp: float, effects: _Floats) -> RatingCovariance:
+    """Our covariance of as many items as there are effects."""
+    head = np.arange(len(effects), dtype=np.int32)
+    centring = HuberCentring(clamp, _BETA)
+    return RatingCovariance(Noise.GAUSSIAN, head, centring, ItemLevels(3.0, effects))
+
+
+def _huber_moved(clamp: float, old: int) -> float:
+    """How far the example of Theorem 5 moves our integers in L2, each pair once, in their unit."""
+    ours = _huber(clamp, np.array([_LOW] * old + [_HIGH]))
+    before = dict.fromkeys(range(old), 5.0)
+    without, with_it = (
+        ours.measure(ratings_of([person], old + 1), weights=False)
+        for person in (before, before | {old: 1.0})
+    )
+    moved = np.triu(without.square(with_it.cov - without.cov), 1)
+    return float(np.linalg.norm(moved) / ours.grid**2)

@@ -39,7 +39,10 @@ def _quotient() -> Erratum:
 
 
 def _components() -> Erratum:
-    """The square of a component is Beta(1/2, (d - 1)/2), and one hardly depends on the others."""
+    """The square of a component is Beta(1/2, (d - 1)/2), and one hardly depends on the others.
+
+    Components are taken in absolute value: a vector and its negative make the same buckets.
+    """
     least = math.ceil(1 / _LARGEST**2)
     over = float(beta.sf(_LARGEST**2, 0.5, (_NETFLIX - 1) / 2))
     passed = math.exp(_NETFLIX * math.log1p(-over))
@@ -48,7 +51,7 @@ def _components() -> Erratum:
         "002, IV-A",
         "IV-A: no component above 0.03; a larger one is unlikely",
         (
-            number("the fewest items for which it is possible", least, ",.0f"),
+            number("the fewest items for which it is possible, in absolute value", least, ",.0f"),
             percent("of random vectors that pass at 17,770 items", passed),
             number("ours for 1,000 items and 8 bits", ClusterHash(catalog, 8).largest, ".3f"),
         ),

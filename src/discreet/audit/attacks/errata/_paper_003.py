@@ -149,20 +149,24 @@ def _exponents() -> Erratum:
 
 
 def _steps() -> Erratum:
-    """A set between two with three times its phi: U_s = 6, and both rates are 3^(power epsilon)."""
+    """A set after one with three times its phi and before one with the same: U_s = 6.
+
+    No set has more phi than the one before, as the proposition assumes: the rates of the middle one
+    are mu = 3^(power epsilon) and lambda = 1, and no larger lambda is possible.
+    """
     ratio = 3.0
 
     def last(power: float) -> float:
-        return float(brentq(lambda e: 2 * ratio ** (power * e) / (2 * ratio) - 1, 0.1, 10))
+        return float(brentq(lambda e: ratio ** (power * e) + 1 - 2 * ratio, 0.1, 10))
 
     return Erratum(
         "003, Proposition 4.1",
         "Proposition 4.1: a step of 1/U_s is small enough",
         (
-            number("the largest epsilon, rates as in (31)", last(0.5), ".0f"),
-            number("the largest epsilon, rates as in its proof", last(1.0), ".0f"),
+            number("the largest epsilon, rates as in (31)", last(0.5)),
+            number("the largest epsilon, rates as in its proof", last(1.0)),
         ),
-        ("3",),
+        ("3", "1", "2", "6"),
     )
 
 
