@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from cli._calling import call, write_sample
 from discreet.audit.lower_bound import SUBJECTS
 from discreet.audit.lower_bound.planted import PLANTED
+from discreet.domain import InputError
 
 HONEST = "no audit can show that something is safe"
 
@@ -72,6 +74,10 @@ def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch)
         (("laplace", "--search", -1), "number of steps from 0 on"),
         (("--release", "a.discreet"), "say --release and --canaries"),
         (("--canaries", "key", "all"), "leave names, --planted and --list out"),
+        (("--release", "a", "--canaries", "key", "--runs", 99), "leave --runs, --search and"),
+        (("--release", "a", "--canaries", "key", "--search", 9), "leave --runs, --search and"),
+        (("--release", "a", "--canaries", "key", "--seed", 0), "leave --runs, --search and"),
+        (("--release", "a", "--canaries", "absent"), "absent: cannot be read: No such file"),
     ],
 )
 def test_what_cannot_be_audited_is_one_line(told: tuple[object, ...], complaint: str) -> None:
@@ -90,9 +96,68 @@ def test_from_planting_canaries_to_auditing_a_release(tmp_path: Path) -> None:
     fitted = call("fit", mixed, *reading, "--epsilon", 1, "-o", made)
     assert fitted.code == 0, fitted.err
     found = call("audit", "--release", made, "--canaries", key, "--json").json()
+    assert found["planted"] is False
+    assert found["release_sha256"] == hashlib.sha256(made.read_bytes()).hexdigest()
+    assert "without these canaries looks the same" in found["note"]
     (one,) = found["findings"]
+    assert one["most"] > 1
     assert one["subject"] == "release" and one["distinguisher"] == "one run"
     assert one["claimed_epsilon"] == pytest.approx(1.0, rel=1e-6) and not one["violated"]
     assert (
         "is no key of canaries" in call("audit", "--release", made, "--canaries", path).complaint()
     )
+    table = call("audit", "--release", made, "--canaries", key).out
+    assert one["seen"] in table and "without these canaries looks the same" in table
+
+
+def test_too_few_runs_to_refute_anything_are_told() -> None:
+    told = ("audit", "laplace/vector", "gaussian/vector", "--runs", 40, "--confidence", 0.9999)
+    said = call(*told)
+    assert said.code == 0 and said.out.count("  too few runs to refute\n") == 2
+    found = call(*told, "--json").json()
+    assert all(0 < one["most"] < one["claimed_epsilon"] for one in found["findings"])
+    assert found["planted"] is False and "release_sha256" not in found
+
+
+@pytest.mark.parametrize(
+    ("output", "key"),
+    [
+        ("ratings.csv", "key.json"), ("link.csv", "key.json"), ("items.csv", "key.json"),
+        ("mixed.csv", "ratings.csv"), ("mixed.csv", "items.csv"), ("mixed.csv", "mixed.csv"),
+        ("mixed.csv", "./sub/../mixed.csv"), ("mixed.csv", "notes.txt"),
+    ],
+)  # fmt: skip
+def test_planting_writes_over_nothing(tmp_path: Path, output: str, key: str) -> None:
+    path, *reading = write_sample(tmp_path)
+    (tmp_path / "link.csv").symlink_to(path)
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    before = {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
+    told = ("--count", 60, "-o", tmp_path / output, "--key", f"{tmp_path}/{key}")
+    said = call("plant-canaries", path, *reading, *told).complaint()
+    assert "choose another name" in said
+    assert {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()} == before
+
+
+def test_planting_writes_over_no_file_of_a_folder_of_ratings(tmp_path: Path) -> None:
+    path, *_ = write_sample(tmp_path)
+    told = ("-o", path, "--key", tmp_path / "key.json", "--scale", "1..5")
+    said = call("plant-canaries", tmp_path, *told).complaint()
+    assert "is a file of the ratings" in said and not (tmp_path / "key.json").exists()
+
+
+def test_a_key_is_there_before_the_ratings_and_an_old_one_may_be_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, *reading = write_sample(tmp_path)
+    mixed, key = tmp_path / "mixed.csv", tmp_path / "key.json"
+    told = ("plant-canaries", path, *reading, "--count", 60, "-o", mixed, "--key", key)
+
+    def fail(*_: object) -> None:
+        raise InputError("no room")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("discreet.ratings.write_ratings", fail)
+        assert "no room" in call(*told).complaint()
+    assert key.exists() and not mixed.exists()
+    assert call(*told).code == 0 and mixed.exists()

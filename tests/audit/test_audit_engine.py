@@ -72,6 +72,44 @@ def test_infinite_scores_and_such_as_are_no_numbers_are_borne() -> None:
     assert found.refuted > 1.5
 
 
+@pytest.mark.parametrize("is_row", [False, True])
+@pytest.mark.parametrize("chances", [(0.9, 0.1), (0.1, 0.9)])
+def test_what_is_no_number_is_an_outcome_of_its_own(
+    is_row: bool, chances: tuple[float, float]
+) -> None:
+    """A mechanism that fails for one person's data only tells them apart by that."""
+
+    class Failing(Coin):
+        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
+            said = np.where(super().draw(world, runs, randomness) != 0, np.nan, 0.0)
+            noise = randomness.words(runs) / 2.0**64
+            return np.column_stack([noise, said]) if is_row else said
+
+    found = audit(Failing(chances), confidence=0.99, seed=1)
+    assert found.refuted > 1.5 and found.how == ("learnt" if is_row else "analytic")
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((900,), (300,)), ((300,), (300,)), ((900, 2), (900, 3)), ((900, 0), (900, 0)), ((), ())],
+)
+def test_worlds_with_other_runs_than_asked_for_are_refused(shapes: tuple[tuple[int]]) -> None:
+    class Short(Coin):
+        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
+            return np.ones(shapes[world])
+
+    with pytest.raises(InputError, match="each of 900 runs has a score, or a row"):
+        audit(Short((0.5, 0.5)), runs=900)
+
+
+def test_what_so_many_runs_can_prove_is_told() -> None:
+    """Even where every run of one world shows what none of the other does."""
+    sure = audit(Coin((1.0, 0.0)), runs=400, confidence=0.99, seed=1)
+    assert sure.refuted == sure.most and 3 < sure.most < 4 and sure.can_refute
+    few = audit(Coin((1.0, 0.0)), runs=40, confidence=1 - 1e-4, seed=1)
+    assert few.refuted == few.most < 1 and not few.can_refute
+
+
 def test_two_outputs_with_the_same_noise_are_seen_through() -> None:
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(2, 2000)) * 1e6
@@ -190,8 +228,11 @@ def test_a_table_may_search_for_worse_neighbours_first() -> None:
 
 
 def test_a_finding_as_plain_data() -> None:
-    found = Finding("x", Claim(0.0), 0.5, 0.9, 10, "analytic", "seen")
+    found = Finding("x", Claim(0.0), 0.5, 0.9, 10, "analytic", "seen", 2.0)
     assert found.is_violated and found.as_json()["reached"] is None
-    curve = Finding("x", Claim.gaussian(1.0), 0.5, 0.9, 10, "analytic", "seen").as_json()
+    assert found.can_refute and found.as_json()["most"] == 2.0
+    small = Finding("x", Claim.gaussian(1.0), 0.5, 0.9, 10, "analytic", "seen", 0.9)
+    curve = small.as_json()
     assert curve["audited_mu"] == 0.5 and curve["violated"] is False
+    assert not small.can_refute and 0 < curve["most"] < curve["claimed_epsilon"]
     assert 0 < curve["audited_epsilon"] < curve["claimed_epsilon"]

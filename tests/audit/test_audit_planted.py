@@ -9,13 +9,18 @@ import pytest
 
 from discreet.audit.lower_bound import Neighbours, StatisticSubject, audit
 from discreet.audit.lower_bound._mechanisms import CHOOSERS, selection
-from discreet.audit.lower_bound._pipelines import spent
+from discreet.audit.lower_bound._pipelines import PipelineSubject, spent
 from discreet.audit.lower_bound.planted import PLANTED
 from discreet.audit.lower_bound.planted._statistics import movements, root_weights
+from discreet.measure import Noise
 from discreet.privacy.mechanisms import Moves
 
 CONFIDENCE = 1 - 1e-4
-RUNS = {"thin-noise/pipeline/gaussian": 400, "thin-noise/pipeline/laplace": 400}
+RUNS = {
+    "thin-noise/pipeline/gaussian": 400,
+    "thin-noise/pipeline/laplace": 400,
+    "thin-noise/whole-fit/gaussian": 200,
+}
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -35,6 +40,9 @@ def test_every_bug_that_was_asked_for_is_planted() -> None:
         "paper-003",
     }  # fmt: skip
     assert {"paper-000/theorem-3", "paper-000/theorem-4"} <= PLANTED.keys()
+    for noise in Noise:
+        whole = PLANTED[f"thin-noise/whole-fit/{noise}"]()
+        assert type(whole) is PipelineSubject and whole.settings["taste_share"] > 0
 
 
 @pytest.mark.parametrize("kind", CHOOSERS)

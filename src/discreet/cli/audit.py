@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 _HONEST = (
     "An audited epsilon above the claimed one proves a violation, at the confidence stated. One "
     "below it proves nothing: no audit can show that something is safe."
+)
+_ABSENT = (
+    "A release that was fitted without these canaries looks the same as one whose noise hides them."
 )
 _FOUND = 1
 """The exit code where a claim was refuted, or a planted bug was not."""
@@ -62,6 +67,7 @@ def audit(
     """Prove a lower bound on epsilon by telling neighbours apart, beside the claimed one."""
     if release is not None or canaries is not None:
         _refuse_both(names, planted, list_subjects)
+        _refuse_repeats(runs, search, seed)
         findings = [_audit_release(release, canaries, confidence)]
     else:
         from discreet.audit.lower_bound import SUBJECTS
@@ -76,9 +82,10 @@ def audit(
         told = {"runs": runs, "confidence": confidence, "search": search, "seed": seed}
         findings = _audit_subjects(names or ["all"], among, told)
     if json:
-        _console.write_json(_as_json(findings, confidence, planted))
+        _console.write_json(_as_json(findings, confidence, planted, release))
     else:
         _show(findings, confidence, planted)
+        _show_counts(findings, planted, release)
     if any(each.is_violated is not planted for each in findings):
         raise typer.Exit(_FOUND)
 
@@ -86,6 +93,13 @@ def audit(
 def _refuse_both(names: list[str] | None, planted: bool, listed: bool) -> None:
     if names or planted or listed:
         raise InputError("--release audits one release; leave names, --planted and --list out")
+
+
+def _refuse_repeats(runs: int | None, search: int, seed: int | None) -> None:
+    if runs is not None or search or seed is not None:
+        raise InputError(
+            "--release audits a fit that was made once; leave --runs, --search and --seed out"
+        )
 
 
 def _audit_release(release: Path | None, canaries: Path | None, confidence: float) -> Finding:
@@ -116,14 +130,26 @@ def _show_subjects(subjects: dict[str, str], json: bool) -> None:
         _console.say(f"{name:<{width}}  {about}")
 
 
-def _as_json(findings: list[Finding], confidence: float, planted: bool) -> dict[str, Any]:
-    return {
-        "note": _HONEST,
+def _as_json(
+    findings: list[Finding], confidence: float, planted: bool, release: Path | None
+) -> dict[str, Any]:
+    about: dict[str, Any] = {"note": _HONEST, "planted": planted}
+    if release is not None:
+        about = {
+            "note": f"{_HONEST} {_ABSENT}",
+            "planted": planted,
+            "release_sha256": _sha256(release),
+        }
+    return about | {
         "confidence": confidence,
-        "planted": planted,
         "violated": sum(each.is_violated for each in findings),
         "findings": [each.as_json() for each in findings],
     }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _show(findings: list[Finding], confidence: float, planted: bool) -> None:
@@ -143,16 +169,23 @@ def _show(findings: list[Finding], confidence: float, planted: bool) -> None:
         "Gaussian noise claims a curve: audited is the largest that was refuted, told at the same\n"
         f"delta, and 'of it' compares the two mu.\n{_HONEST}"
     )
-    if not planted:
-        for each in findings:
-            if each.is_violated:
-                _console.say(f"\n{each.subject}: {each.seen}.")
+
+
+def _show_counts(findings: list[Finding], planted: bool, release: Path | None) -> None:
+    """What was counted: of every violation, and of one run always."""
+    for each in findings:
+        if each.how == "one run" or (each.is_violated and not planted):
+            _console.say(f"\n{each.subject}: {each.seen}.")
+        if release is not None and not each.is_violated:
+            _console.say(_ABSENT)
 
 
 def _verdict(finding: Finding, planted: bool) -> str:
     if planted:
         return "caught" if finding.is_violated else "MISSED"
-    return "VIOLATED" if finding.is_violated else "not refuted"
+    if finding.is_violated:
+        return "VIOLATED"
+    return "not refuted" if finding.can_refute else "too few runs to refute"
 
 
 _Count = Annotated[int, typer.Option(help="How many canaries; about half of them will be in.")]
@@ -180,13 +213,46 @@ def plant_canaries(
     from discreet.privacy import SystemRandomness
     from discreet.ratings import write_ratings
 
+    _refuse_overwriting(ratings, catalog, output, key)
     _outputs.check_writable(output)
     _outputs.check_writable(key)
     data = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
     mixed, coins = insert_canaries(data, count, SystemRandomness())
-    write_ratings(mixed, output)
     coins.save(key)
+    write_ratings(mixed, output)
     _console.note(
         f"{output} has {int(coins.included.sum()):,} of {count:,} canaries in it; fit it with the "
         f"same --catalog, then: discreet audit --release FILE --canaries {key}"
     )
+
+
+def _refuse_overwriting(ratings: str, catalog: str | None, output: Path, key: Path) -> None:
+    """Nothing that was given to be read is written over, nor the ratings by their key.
+
+    Raises:
+        InputError: Two of the files are one, or another kind of file is where the key should go.
+    """
+    from discreet.audit.lower_bound import Canaries
+
+    named = {"the ratings": Path(ratings), "--output": output, "--key": key}
+    if catalog is not None:
+        named["--catalog"] = Path(catalog)
+    for (one, path), (other, again) in combinations(named.items(), 2):
+        if _is_same(path, again):
+            raise InputError(f"{one} and {other} are the same file; choose another name", path=path)
+    for path in (output, key):
+        if path.exists() and Path(ratings).resolve() in path.resolve().parents:
+            raise InputError("is a file of the ratings; choose another name", path=path)
+    if key.is_file():
+        try:
+            Canaries.load(key)
+        except InputError:
+            message = "exists and is no key of canaries; choose another name"
+            raise InputError(message, path=key) from None
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two names lead to one file, by links too."""
+    if path.exists() and other.exists():
+        return path.samefile(other)
+    return path.resolve() == other.resolve()

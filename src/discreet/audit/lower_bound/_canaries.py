@@ -72,7 +72,7 @@ class Canaries:
         """Read a key.
 
         Raises:
-            InputError: It is none.
+            InputError: It cannot be read, or is none.
         """
         try:
             content: Any = json.loads(Path(path).read_text("utf-8"))
@@ -82,7 +82,10 @@ class Canaries:
             known = all(isinstance(item, str) for item in items)
             if not known or len(items) != len(coins) or not set(coins) <= {0, 1}:
                 raise ValueError
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            reason = error.strerror or error
+            raise InputError(f"cannot be read: {reason}", path=Path(path)) from error
+        except (KeyError, RecursionError, TypeError, ValueError) as error:
             raise InputError("is no key of canaries", path=Path(path)) from error
         return cls(tuple(items), np.array(coins, np.bool_))
 
@@ -215,7 +218,7 @@ class OneRunSubject(Subject):
     @property
     def about(self) -> str:  # type: ignore[override]
         """Which neighbours."""
-        return f"a whole fit, once, with canaries in it{thinner(self.factor)}"
+        return f"a fit up to item effects, once, with canaries in it{thinner(self.factor)}"
 
     @property
     def claim(self) -> Claim:

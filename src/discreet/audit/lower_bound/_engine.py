@@ -41,6 +41,7 @@ class Finding:
         runs: Of each world, those that were tested; of one run, the guesses.
         how: Which distinguisher.
         seen: What was counted, in words.
+        most: The largest size that so many runs can refute, whatever comes out.
     """
 
     subject: str
@@ -50,6 +51,7 @@ class Finding:
     runs: int
     how: str
     seen: str
+    most: float
 
     @property
     def epsilon(self) -> float:
@@ -62,6 +64,11 @@ class Finding:
         return self.claim.is_broken_by(self.refuted)
 
     @property
+    def can_refute(self) -> bool:
+        """Whether so many runs can refute the claim at all."""
+        return self.claim.is_broken_by(self.most)
+
+    @property
     def reached(self) -> float:
         """The lower bound as a part of what was claimed; infinite where nothing was admitted."""
         if self.claim.size == 0:
@@ -69,7 +76,7 @@ class Finding:
         return self.refuted / self.claim.size
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data; an infinite share is null."""
+        """Plain data; an infinite share is null, and `most` is told as an epsilon."""
         return {
             "subject": self.subject,
             "claimed_epsilon": self.claim.epsilon,
@@ -82,6 +89,7 @@ class Finding:
             "runs": self.runs,
             "distinguisher": self.how,
             "seen": self.seen,
+            "most": self.claim.told(self.most),
             "violated": self.is_violated,
         }
 
@@ -117,19 +125,35 @@ class PairSubject(Subject):
         """Independent runs in world 0 or 1.
 
         A vector has one score for each, high where world 0 is more likely: an analytic
-        distinguisher. A matrix has a row of numbers for each, from which a score is learnt.
+        distinguisher. A matrix has a row of numbers for each, from which a score is learnt. What
+        is no number (NaN) is an outcome like any other.
         """
 
     def audit(self, runs: int, confidence: float, randomness: Randomness) -> Finding:
-        outputs = [_clean(self.draw(world, runs, randomness)) for world in (FIRST, SECOND)]
+        outputs = self._drawn(runs, randomness)
         is_learnt = outputs[0].ndim == 2
         share = _TRAINING_OF_SCORES if is_learnt else _TRAINING_OF_THRESHOLDS
         cut = round(runs * share)
         if is_learnt:
+            outputs = _features(outputs, cut)
             score = learn(*(each[:cut] for each in outputs)).score
             outputs = [score(each) for each in outputs]
+        else:
+            outputs = _scores(outputs, cut)
         return self._test([e[:cut] for e in outputs], [e[cut:] for e in outputs], confidence,
                           "learnt" if is_learnt else "analytic")  # fmt: skip
+
+    def _drawn(self, runs: int, randomness: Randomness) -> list[_Floats]:
+        """Both worlds, alike: with fewer runs in one of them its rates would be wrong."""
+        worlds = (FIRST, SECOND)
+        outputs = [np.asarray(self.draw(world, runs, randomness), np.float64) for world in worlds]
+        first, second = (each.shape for each in outputs)
+        if first != second or len(first) not in (1, 2) or first[0] != runs or 0 in first:
+            raise InputError(
+                f"'{self.name}' drew arrays of shape {first} and {second}; each of {runs:,} runs "
+                "has a score, or a row of numbers, in both worlds alike"
+            )
+        return outputs
 
     def _test(
         self, trained: list[_Floats], tested: list[_Floats], confidence: float, how: str
@@ -147,12 +171,26 @@ class PairSubject(Subject):
                 best = found
                 worlds = "first, second" if is_high else "second, first"
                 seen = f"an event came up {likely:,} and {rare:,} times in {tries:,} ({worlds})"
-        return Finding(self.name, self.claim, best, confidence, tries, how, seen)
+        most = float(self.claim.refuted(at_least(tries, tries, miss), at_most(0, tries, miss)))
+        return Finding(self.name, self.claim, best, confidence, tries, how, seen, most)
 
 
-def _clean(outputs: _Floats) -> _Floats:
-    """Infinite scores are as good as large ones; what is no number says nothing."""
-    return np.nan_to_num(np.asarray(outputs, np.float64), nan=0.0, posinf=_FAR, neginf=-_FAR)
+def _clean(outputs: _Floats, missing: float) -> _Floats:
+    """Infinite numbers are as good as large ones; `missing` stands for what is no number."""
+    return np.nan_to_num(outputs, nan=missing, posinf=_FAR, neginf=-_FAR)
+
+
+def _scores(outputs: list[_Floats], cut: int) -> list[_Floats]:
+    """What is no number is the surest sign of the world that had more of it in training."""
+    first, second = (np.count_nonzero(np.isnan(each[:cut])) for each in outputs)
+    missing = 2 * _FAR if first > second else -2 * _FAR
+    return [_clean(each, missing) for each in outputs]
+
+
+def _features(outputs: list[_Floats], cut: int) -> list[_Floats]:
+    """Numbers to learn from: a column says where another one, in training, was no number."""
+    blank = np.any([np.isnan(each[:cut]).any(axis=0) for each in outputs], axis=0)
+    return [np.column_stack([_clean(each, 0.0), np.isnan(each[:, blank])]) for each in outputs]
 
 
 def audit(

@@ -96,13 +96,21 @@ def audit_guesses(
         raise InputError(f"one run needs 20 canaries or more, and a score for each, not {coins}")
     order = np.argsort(scores, kind="stable")
     best, counted = 0.0, Guessed(coins, coins, 0)
-    for part in PARTS:
-        half = max(1, round(part * coins / 2))
+    for half in _halves(coins):
         low, high = order[:half], order[coins - half :]
         right = int(np.count_nonzero(~included[low]) + np.count_nonzero(included[high]))
         guessed = Guessed(coins, 2 * half, right)
         found = refuted_size(claim, guessed, (1 - confidence) / len(PARTS))
         if found > best or not counted.right:
             best, counted = max(found, best), guessed
+    most = max(
+        refuted_size(claim, Guessed(coins, 2 * half, 2 * half), (1 - confidence) / len(PARTS))
+        for half in _halves(coins)
+    )
     seen = f"{counted.right:,} of {counted.guesses:,} guesses about {coins:,} canaries were right"
-    return Finding(name, claim, best, confidence, counted.guesses, "one run", seen)
+    return Finding(name, claim, best, confidence, counted.guesses, "one run", seen, most)
+
+
+def _halves(coins: int) -> list[int]:
+    """How many are guessed to be in, and as many to be out."""
+    return [max(1, round(part * coins / 2)) for part in PARTS]

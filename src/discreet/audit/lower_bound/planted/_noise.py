@@ -20,7 +20,7 @@ from discreet.audit.lower_bound._mechanisms import (
     selection,
 )
 from discreet.audit.lower_bound._noisy import RUNS, NoisySubject, release
-from discreet.audit.lower_bound._pipelines import EffectsSubject
+from discreet.audit.lower_bound._pipelines import EffectsSubject, PipelineSubject
 from discreet.measure import Method, Noise
 from discreet.privacy import Event, Randomness, SeededRandomness, Unit
 from discreet.privacy.accounting import Totals
@@ -31,7 +31,9 @@ _Floats = npt.NDArray[np.float64]
 
 
 FACTORS = {Noise.GAUSSIAN: 2.0, Noise.LAPLACE: 6.0}
-"""By how much a whole fit's noise is too small: what is spread over many numbers is hard to see."""
+"""By how much a fit's noise is too small: what is spread over many numbers is hard to see."""
+WHOLE = {Noise.GAUSSIAN: (Method.COVARIANCE, 3.0), Noise.LAPLACE: (Method.SLOPE_ONE, 20.0)}
+"""The same of whole fits, tastes and all, and of which method."""
 
 
 def noise_bugs() -> Iterator[tuple[str, Callable[[], Subject]]]:
@@ -41,6 +43,9 @@ def noise_bugs() -> Iterator[tuple[str, Callable[[], Subject]]]:
         name = f"thin-noise/pipeline/{noise}"
         told = (name, Method.COVARIANCE, Unit.USER, noise)
         yield name, partial(EffectsSubject, *told, factor=FACTORS[noise], runs=1000)
+        name, (method, factor) = f"thin-noise/whole-fit/{noise}", WHOLE[noise]
+        whole = (name, method, Unit.USER, noise)
+        yield name, partial(PipelineSubject, *whole, factor=factor, runs=400)
         name = f"thin-noise/one-run/{noise}"
         yield name, partial(OneRunSubject, name, Unit.USER, noise, factor=16.0)
     name = "half-noise/randomized-response"
