@@ -240,6 +240,7 @@ class Said:
     """What a slot says: the same, whoever sends it."""
 
     slot: int
+    scope: str = "an epoch"
     stop: int = 1
     mark: bytes = b"mark"
 
