@@ -251,6 +251,20 @@ def test_whatever_spark_reads(session: Any, stars: Ratings, tmp_path: Path, kind
         np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(local))
 
 
+def test_files_that_order_their_columns_differently_make_no_more_people(
+    session: Any, tmp_path: Path
+) -> None:
+    """By the first file's header alone, an item of the second would be taken for a person."""
+    folder = tmp_path / "parts.csv"
+    folder.mkdir()
+    (folder / "p1.csv").write_text("user,item,rating\n1,7,3\n9,7,4\n")
+    (folder / "p2.csv").write_text("item,user,rating\n7,9,5\n8,9,2\n")
+    catalog = Catalog(["7", "8", "9"])
+    told = {"scale": (1, 5), "catalog": catalog}
+    with pytest.raises(InputError), cluster.read(cluster.open_table(session, folder), **told) as on:
+        on.survey()
+
+
 def test_the_ledger_is_charged_before_a_task_reads_the_table(
     session: Any, stars: Ratings, tmp_path: Path
 ) -> None:

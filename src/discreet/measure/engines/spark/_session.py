@@ -111,7 +111,11 @@ def open_table(spark: Session, source: str | os.PathLike[str], *, header: bool =
         if path.startswith(_NAMED):
             return spark.table(path.removeprefix(_NAMED))
         if (separator := _separator(path)) is not None:
-            return spark.read.csv(path, header=header, sep=separator, quote='"', escape='"')
+            # Each file's own header counts: by the first one's alone, a folder whose files order
+            # their columns differently would make several people of one.
+            return spark.read.csv(
+                path, header=header, sep=separator, quote='"', escape='"', enforceSchema=False
+            )
         return spark.read.orc(path) if path.endswith(".orc") else spark.read.parquet(path)
     except spark_errors() as error:
         kind = condition_of(error)
