@@ -320,12 +320,19 @@ def test_who_waits_may_stop_waiting(session: Any, stars: Ratings) -> None:
         assert found.survey().ratings == len(stars)
 
 
-def test_failures_of_spark_show_no_cells(session: Any, stars: Ratings) -> None:
+def test_failures_of_spark_show_no_cells(
+    session: Any, stars: Ratings, capfd: pytest.CaptureFixture[str]
+) -> None:
     table = frame_of(session, stars).selectExpr("user", "item", "raise_error('secret') rating")
     table = table.selectExpr("user", "item", "cast(rating as double) rating")
     with pytest.raises(InputError, match="Spark failed") as said:
         cluster.read(table, scale=stars.scale, catalog=stars.catalog).survey()
     assert "secret" not in str(said.value)
+    table = frame_of(session, stars).selectExpr("user", "item", "concat('secret', rating) rating")
+    table = table.selectExpr("user", "item", "cast(rating as double) rating")
+    with pytest.raises(InputError, match="Spark failed"):
+        cluster.read(table, scale=stars.scale, catalog=stars.catalog).survey()
+    assert "secret" not in "".join(capfd.readouterr())
 
 
 def test_the_command_line_measures_on_spark(session: Any, stars: Ratings, tmp_path: Path) -> None:

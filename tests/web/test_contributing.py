@@ -92,7 +92,7 @@ def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
             ["Alien Ants", "1", "1"], ["Quiet Tea", "5", "5"], ["Quiet Rain", "4", "4"],
         ]  # fmt: skip
         assert "no more: your true ratings" in page.locator("#contribute").inner_text()
-        assert page.get_by_label("Never tell more in all than epsilon").count() == 0
+        assert page.get_by_label("Never tell more than epsilon").count() == 0
         send(page)
         secret = capability(page)
         first = talk.ask("GET", "/v1/report", secret=secret).json()
@@ -211,13 +211,13 @@ def test_a_limit_and_a_new_epoch(visit: Visit, tmp_path: Path) -> None:
         wait_ready(page)
         page.get_by_role("button", name="Look at the new terms").click()
         page.get_by_text("1 report drawn: epsilon 2 for each rating, 400 for all").wait_for()
-        page.get_by_label("Never tell more in all than epsilon").fill("3")
-        page.get_by_label("Never tell more in all than epsilon").blur()
+        page.get_by_label("Never tell more than epsilon").fill("3")
+        page.get_by_label("Never tell more than epsilon").blur()
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_text("past your limit of 3").wait_for()
         assert len(page.evaluate(KEPT, "memory local-reports")["events"]) == 1
-        page.get_by_label("Never tell more in all than epsilon").fill("4")
-        page.get_by_label("Never tell more in all than epsilon").blur()
+        page.get_by_label("Never tell more than epsilon").fill("4")
+        page.get_by_label("Never tell more than epsilon").blur()
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_role("button", name="Send this").wait_for()
         assert len(page.evaluate(KEPT, "memory local-reports")["events"]) == 2
@@ -229,7 +229,7 @@ def test_hash_bits_that_cost_an_epsilon_are_within_the_limit(visit: Visit, tmp_p
         rate(page, "Quiet Tea", "5 of 5")
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_text("That costs epsilon 2, for one rating and for all alike").wait_for()
-        limit = page.get_by_label("Never tell more in all than epsilon")
+        limit = page.get_by_label("Never tell more than epsilon")
         limit.fill("1")
         limit.blur()
         page.get_by_role("button", name="Show what would be sent").click()

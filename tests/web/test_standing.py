@@ -179,7 +179,7 @@ def test_what_is_no_limit_is_neither_kept_nor_drawn_beside(visit: Visit, tmp_pat
 
 def set_limit(page: Any, text: str) -> None:
     """As a person types it."""
-    field = page.get_by_label("Never tell more in all than epsilon")
+    field = page.get_by_label("Never tell more than epsilon")
     field.focus()
     page.keyboard.press("Control+A")
     page.keyboard.press("Delete")

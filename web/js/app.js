@@ -5,8 +5,11 @@ import { loadCatalog, loadRelease } from "./page/load.js";
 import { showGuarantee, showKept, showTraffic } from "./page/privacy.js";
 import { makePredictor, ownRatings, predictorChoices } from "./predict.js";
 import { contains, nearest } from "./scale.js";
-import { askJson, note, watch, watchLoading } from "./service.js";
+import { ask, askJson, note, watch, watchLoading } from "./service.js";
 import * as store from "./store.js";
+
+/** What is kept of contributions. */
+const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
 
 const MOST_SHOWN = 10;
 
@@ -159,15 +162,28 @@ async function take(file) {
 }
 
 async function forget() {
+  const [sent, ...told] = await Promise.all(KEPT.map(store.read));
+  const also = [sent?.capability && "forget-sent", (sent || told.some(Boolean)) && "forget-told"].filter(Boolean);
+  if (!(await sure(["forget", "forget-own", ...also].map((id) => words(id)).join(" ")))) return;
+  // Nobody sends meanwhile, in this tab or another: without its capability it could not be withdrawn.
+  await store.alone(async () => {
+    try {
+      await withdrawAll();
+    } catch (error) {
+      if (!(await sure(`${error.message} ${words("forget-lost")}`))) return;
+    }
+    await store.forget();
+    showForgotten();
+  });
+}
+
+async function withdrawAll() {
   const { capability } = (await store.read("contribution")) ?? {};
-  if (!(await sure(`${words("forget")} ${words(capability ? "forget-sent" : "forget-own")}`))) return;
-  try {
-    if (capability) await home.withdraw();
-  } catch (error) {
-    if (!(await sure(`${error.message} ${words("forget-lost")}`))) return;
-  }
-  await store.forget();
-  showForgotten();
+  if (!capability) return;
+  await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: capability }).catch((error) => {
+    // The service has nothing of it any more.
+    if (error.status !== 401) throw error;
+  });
 }
 
 async function sure(question) {
@@ -191,8 +207,7 @@ async function workOffline() {
 
 /** What is kept of contributions; if all was forgotten meanwhile, there is nothing to tell. */
 async function tellKept() {
-  const names = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
-  await Promise.all(names.map(store.read)).then(showKept, () => {});
+  await Promise.all(KEPT.map(store.read)).then(showKept, () => {});
 }
 
 /** If the service collects, or has something of the person's already. */

@@ -93,15 +93,16 @@ async function showCollection(kind, numbers) {
     return say("collection-about", "");
   }
   const terms = await maybe("GET", "v1/collection", { why: "the terms" });
-  const rough = (count) => (count < ROUND ? `fewer than ${ROUND}` : `${(count - (count % ROUND)).toLocaleString("en")} or a few more`);
   const { protocol, epoch, scale, bits } = terms ?? {};
   const epsilon = terms?.epsilon_thousandths ? { "Epsilon a rating": terms.epsilon_thousandths / 1000 } : {};
   pairs(by("collection"), {
-    Collects: protocol ?? kind, Round: epoch, ...(scale ? { Scale: scale } : {}), ...epsilon, ...(bits ? { "Hash bits": bits } : {}),
-    Enrolled: rough(numbers.enrolled), Reports: rough(numbers.reports), "Of this round's terms": rough(numbers.reports_of_collection),
+    Collects: protocol ?? kind, Epoch: epoch, ...(scale ? { Scale: scale } : {}), ...epsilon, ...(bits ? { "Hash bits": bits } : {}),
+    Enrolled: rough(numbers.enrolled), Reports: rough(numbers.reports), "Of this epoch's terms": rough(numbers.reports_of_collection),
   });
   say("collection-about", `Counts are rounded down to tens, so that one person who comes or goes is seldom seen in them; the exact ones tell who took part to whoever sees them before and after.`);
 }
+
+const rough = (count) => (count < ROUND ? `fewer than ${ROUND}` : `${(count - (count % ROUND)).toLocaleString("en")} or a few more`);
 
 function showBuild(build) {
   by("building").hidden = !build;
@@ -109,7 +110,7 @@ function showBuild(build) {
   const { state, reason, seconds, reports } = build;
   pairs(by("build"), {
     "Last build": state, ...(reason ? { Reason: reason } : {}), ...(seconds === undefined ? {} : { Took: `${seconds} s` }),
-    ...(reports === undefined ? {} : { "Made of": counted(reports, "report") }),
+    ...(reports === undefined ? {} : { "Made of": rough(reports) }),
   });
   by("rebuild").disabled = state === "running";
 }

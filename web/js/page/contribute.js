@@ -4,7 +4,7 @@
  */
 import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
-import { brief, by, counted, el, fill, say, words } from "./dom.js";
+import { atMost, brief, by, counted, el, fill, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
 
 const MOST_TRUE = 100;
@@ -15,7 +15,7 @@ const PROTOCOLS = {
   "local-reports": {
     load: () => import("../local_reports.js").then((m) => ({ ...m, Client: m.LocalClient, readSent: m.readReport })),
     before: ({ cost, spent, collection: { epsilon, epoch, items } }) => [
-      cost ? words("cost", brief(cost, 3), brief(cost * items, 3), brief(Math.exp(epsilon), 1)) : words("drawn"),
+      cost ? words("cost", ...[cost, cost * items, Math.exp(epsilon)].map((bound) => atMost(bound))) : words("drawn"),
       words("epoch", epoch),
       ...(spent.reports ? spent.sentences() : []),
     ],
@@ -35,12 +35,12 @@ const PROTOCOLS = {
   },
 };
 
-const toldSoFar = ({ hashEpsilon }) => (hashEpsilon ? [`Epsilon told so far: ${brief(hashEpsilon, 3)}.`] : []);
+const toldSoFar = ({ hashEpsilon }) => (hashEpsilon ? [`Epsilon told so far: ${atMost(hashEpsilon)}.`] : []);
 
 /** Open clusters: what the hash tells, and what that costs. */
 function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths: isCovered } }) {
   const covered = cost ? "cost" : "drawn";
-  return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), brief(cost, 3));
+  return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), atMost(cost));
 }
 
 let home, record, current;
@@ -52,7 +52,6 @@ let last = Promise.resolve();
  */
 export async function setUpContributing(page, collects, kept) {
   [home, record] = [page, kept];
-  home.withdraw = withdraw;
   const kind = record?.kind ?? { local: "local-reports", open: "open-clusters" }[collects];
   if (!PROTOCOLS[kind]) return;
   by("contribute").hidden = false;
@@ -106,7 +105,7 @@ async function prepare() {
 }
 
 /** Where there is something to pay: how much epsilon all of it together may cost. */
-function limitField({ cost }) {
+function limitField({ cost, spent }) {
   if (!(cost > 0)) return [];
   const input = el("input", { type: "text", id: "limit", inputMode: "decimal", autocomplete: "off", size: 6 });
   read("limit").then((limit) => (input.value = limit ?? ""));
@@ -115,7 +114,7 @@ function limitField({ cost }) {
     await write("limit", limit);
     say("contribute-said", limit === undefined ? "There is no limit now." : `Your limit is epsilon ${limit} now.`);
   }));
-  return [el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more in all than epsilon"), input, "(empty: no limit)")];
+  return [el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, `Never tell more than epsilon, ${spent ? "for each rating by all reports" : "by all answers about the hash"},`), input, "(empty: no limit)")];
 }
 
 /** Nothing is kept or drawn beside a limit that is none. */
@@ -186,6 +185,8 @@ async function show(message, buttons) {
 /** Send it, in place of what was sent before; how far it came is kept before each step. */
 async function send(message) {
   await alone(async () => {
+    const { drawn } = await current.make((await read(current.memory)) ?? {});
+    if (drawn && JSON.stringify(drawn) !== JSON.stringify(message)) throw new Error(words("stale"));
     record = (await read("contribution")) ?? {};
     if (!record.capability) {
       const { capability } = await askJson("POST", "v1/enrolments", { why: "a random name for what you send" });

@@ -34,5 +34,12 @@ export const words = (id, ...values) => by("words").content.getElementById(id).t
 export const counted = (count, one, many = `${one}s`) =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 
+/** What bounds something, rounded up. @param {number} bound @param {number} [digits] */
+export function atMost(bound, digits = 4) {
+  const near = Number(bound.toPrecision(digits));
+  const last = 10 ** (Math.floor(Math.log10(bound)) + 1 - digits);
+  return String(near >= bound ? near : Number((near + last).toPrecision(digits)));
+}
+
 /** @param {number} number with so many decimals at most */
 export const brief = (number, decimals = 2) => String(Number(number.toFixed(decimals)));

@@ -1,7 +1,7 @@
 /** The privacy panel: what the release promises, what has left this page, and what is kept. */
-import { brief, by, counted, el, fill, say, words } from "./dom.js";
+import { atMost, brief, by, counted, el, fill, say, words } from "./dom.js";
 
-const MOST_SHOWN = 2000;
+const MOST_SHOWN = 200_000;
 
 /** @param {number} delta @returns {string} what follows an epsilon */
 export const atDelta = (delta) => (delta ? `, delta ${delta < 1e-3 ? delta.toExponential() : delta}` : "");
@@ -9,7 +9,7 @@ export const atDelta = (delta) => (delta ? `, delta ${delta < 1e-3 ? delta.toExp
 /** @param {any} guarantee @returns {string} a heading for it */
 export function promiseOf({ epsilon, delta, unit, not_private: none }) {
   if (none.length) return "No promise";
-  return `epsilon ${Number(epsilon.toPrecision(4))}${atDelta(delta)}, per ${unit === "user" ? "person" : "rating"}`;
+  return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${unit === "user" ? "person" : "rating"}`;
 }
 
 /** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */

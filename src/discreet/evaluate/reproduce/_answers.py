@@ -11,7 +11,7 @@ from discreet.audit import Over, RiskUtility, risk_utility
 from discreet.domain import InputError
 from discreet.evaluate.reproduce import _curves
 from discreet.evaluate.reproduce._found import Claim, Found
-from discreet.evaluate.reproduce._study import Study
+from discreet.evaluate.reproduce._study import Study, of_people
 from discreet.measure.outputs import OutputFunction, OutputMethod, OutputPlan, Sensitivity
 from discreet.privacy import SeededRandomness
 
@@ -155,10 +155,13 @@ def _attack(study: Study, at: list[float]) -> Curves:
         raise InputError(f"nobody in {study.name} has {RATINGS} ratings, which the attacks need")
     both = [(whose, over) for whose in Sensitivity for over in Over]
     curves = {}
+    # Lists of so many need as many unrated items, which the paper's people had.
+    rated = np.diff(study.ratings.starts)
+    ratings = of_people(study.ratings, rated <= len(study.ratings.catalog) - TOP)
     for whose, over in study.each("attacks", both):
         epsilons = [epsilon / _stretch(study, whose) for epsilon in at]
         curves[whose, over] = risk_utility(
-            study.ratings, OutputMethod.SLOPE_ONE, epsilons, attacks=study.effort.attacks, top=TOP,
+            ratings, OutputMethod.SLOPE_ONE, epsilons, attacks=study.effort.attacks, top=TOP,
             minimum_raters=RATERS, minimum_ratings=RATINGS, sensitivity=whose, over=over,
             randomness=SeededRandomness("paper 003"),
         )  # fmt: skip

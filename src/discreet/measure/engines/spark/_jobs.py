@@ -12,6 +12,7 @@ from discreet.measure._everybody import Tell
 from discreet.measure.engines.spark._session import Session, condition_of
 
 _WAKE_SECONDS = 0.1
+_TALKATIVE = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 Result = TypeVar("Result")
 
@@ -28,6 +29,7 @@ def run_job(spark: Session, name: str, action: Callable[[], Result], tell: Tell 
     Raises:
         InputError: Spark failed. Its own message may quote private cells, so it is not repeated.
     """
+    _silence()
     context, group = spark.sparkContext, f"discreet-{uuid.uuid4()}"
     outcome: list[Result | BaseException] = []
 
@@ -54,6 +56,13 @@ def run_job(spark: Session, name: str, action: Callable[[], Result], tell: Tell 
     if tell is not None:
         tell(1, 1)
     return outcome[0]
+
+
+def _silence() -> None:
+    """Keep what Spark says of a failure, cells included, off the driver's standard error."""
+    logger = import_module("pyspark.logger").PySparkLogger
+    for name in _TALKATIVE:
+        logger.getLogger(name).disabled = True
 
 
 def _tasks(context: Any, group: str) -> tuple[int, int]:

@@ -49,6 +49,10 @@ class Shape:
         code = np.float32 if self.scale.step is None else np.uint8
         for batch in batches:
             for row in range(batch.num_rows):
+                reason = batch["error"][row].as_py()
+                if reason is not None:
+                    # Nothing is dropped in silence: it was read again, and is not what it was.
+                    raise InputError(f"the table changed while it was measured: {reason}")
                 if not batch["users"][row].as_py():
                     continue
                 # Copied: kernels are compiled for arrays that may be written to.

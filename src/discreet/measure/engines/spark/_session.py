@@ -45,7 +45,11 @@ def start_session(master: str | None = None, config: dict[str, str] | None = Non
     if master is not None:
         builder = builder.master(master)
     try:
-        return builder.getOrCreate()
+        found = builder.getOrCreate()
+        # Its own log quotes cells where a task fails on one; a session of somebody else's stays as
+        # it is.
+        found.sparkContext.setLogLevel("OFF")
+        return found
     except Exception as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"Spark does not start: {reason}") from error
