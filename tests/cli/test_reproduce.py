@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cli._calling import call
 from discreet.domain import InputError
 from discreet.evaluate import reproduce as room
 from discreet.evaluate.reproduce import Effort, Size
+from discreet.ratings import find_shape, make_ratings
 
 NAMES = (
     "mm-fig1", "mm-fig2", "chow-table1", "chow-fig2", "chow-fig3", "chow-closed", "park-fig1a",
@@ -50,6 +52,32 @@ def test_one_figure_is_told_and_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
+def test_several_figures_on_a_file_that_does_not_tell_its_scale(tmp_path: Path) -> None:
+    ratings = make_ratings(find_shape("netflix").scaled(ratings=2_000), seed=2)
+    users = np.repeat(np.arange(ratings.user_count), np.diff(ratings.starts))
+    rows = zip(users, ratings.items, ratings.values(), strict=True)
+    lines = [f"{user},{item},{value:g}" for user, item, value in rows]
+    file = tmp_path / "own.csv"
+    file.write_text("\n".join(["who,what,liked", *lines, "1,2,9"]) + "\n", encoding="utf-8")
+    told = (
+        "--data",
+        file,
+        "--catalog",
+        "from-data",
+        "--columns",
+        "user=who,item=what,rating=liked",
+    )
+    wanted = ("chow-fig2", "chow-table1", "chow-fig2", "-o", tmp_path / "made")
+    assert "scale" in call("reproduce", *wanted, *told).complaint()
+    read = (*told, "--scale", "1..5", "--on-bad-rows", "skip")
+    said = call("reproduce", *wanted, *read, "--json")
+    assert said.code == 0
+    assert "1 bad rows were skipped" in said.err
+    assert list(said.json()["written"]) == ["chow-fig2", "chow-table1"]
+    assert "Made on own.csv: 2,000 ratings" in said.json()["data"]
+
+
+@pytest.mark.usefixtures("tiny")
 def test_all_goes_on_where_one_cannot_be_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,11 +99,12 @@ def test_all_goes_on_where_one_cannot_be_made(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ((), "say which figure, or all"),
+        ((), "say which figures, or all"),
         (("mm-fig9", "-o", "x"), "'mm-fig9' is no figure; there are mm-fig1"),
         (("mm-fig1",), "say where the files go: -o FOLDER"),
         (("mm-fig1", "-o", "x", "--size", "huge"), "--size is small or full, not 'huge'"),
         (("mm-fig1", "-o", "x", "--data", "nowhere"), "nowhere: is not there"),
+        (("mm-fig1", "-o", "x", "--scale", "1..5"), "--layout are for --data FILE"),
     ],
 )
 def test_what_is_missing_is_a_line(arguments: tuple[str, ...], complaint: str) -> None:

@@ -17,7 +17,7 @@ from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._settings import Cleaning, CovarianceSettings
 from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Receipt, Unit
-from discreet.privacy.accounting import FilterAccountant, gaussian_epsilon
+from discreet.privacy.accounting import FilterAccountant
 from discreet.ratings import Ratings
 from discreet.release import Release
 from measure._neighbours import SCALES, Person, ratings_of, spying
@@ -343,12 +343,3 @@ def test_the_whole_budget_is_spent_where_counts_tell_much(
     assert ("item covariance" in labels) == (rank > 0)
     assert release.guarantee.epsilon <= 4.0
     assert release.guarantee.epsilon == pytest.approx(4.0, rel=1e-6)
-
-
-def test_theta_is_another_way_to_say_the_budget() -> None:
-    ratings = ratings_of(people_of(5, "five stars"), ITEMS, SCALES["five stars"])
-    release = fit(ratings, protect=Unit.RATING, theta=0.3, taste_share=0.4)
-    mu = 0.3 * math.hypot(0.02, 0.19, 0.79)
-    assert release.guarantee.epsilon == pytest.approx(gaussian_epsilon(mu, 1e-6), rel=1e-6)
-    with pytest.raises(InputError, match="not both"):
-        fit(ratings, protect=Unit.RATING, theta=0.3, epsilon=1.0)

@@ -60,6 +60,7 @@ def test_the_guarantee_is_the_one_asked_for_and_never_more(
 
 def test_theta_says_the_same_budget(split: Split) -> None:
     release = fit(split.train, protect="rating", theta=0.15, delta=1e-6)
+    assert mu_of_theta(0.15) == pytest.approx(0.15 * math.hypot(0.02, 0.19, 0.79))
     expected = gaussian_epsilon(mu_of_theta(0.15), 1e-6)
     assert release.guarantee.epsilon == pytest.approx(expected, rel=1e-6)
     with pytest.raises(InputError, match="not both"):

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from discreet.cli import _console, _inputs
+from discreet.cli._inputs import BadRows
 from discreet.cli._progress import stages
 from discreet.domain import InputError
 
 _ALL = "all"
 
-_Name = Annotated[str | None, typer.Argument(metavar="ID", help="Which one, or all; see --list.")]
+_Names = Annotated[
+    list[str] | None, typer.Argument(metavar="ID...", help="Which ones, or all; see --list.")
+]
 _List = Annotated[bool, typer.Option("--list", help="List what can be made, and make nothing.")]
 _Data = Annotated[
     Path | None,
     typer.Option(
-        help="The folder of a data set, or one that holds ml-100k, ml-1m. "
+        help="A file of ratings, the folder of a data set, or one that holds ml-100k, ml-1m. "
         "[default: ratings made up in the Netflix Prize's shape]"
     ),
 ]
@@ -30,16 +33,21 @@ _Output = Annotated[
 
 
 def reproduce(
-    figure: _Name = None,
+    figures: _Names = None,
     listing: _List = False,
     data: _Data = None,
     size: _Size = "small",
     output: _Output = None,
+    scale: _inputs.ScaleText = None,
+    catalog: _inputs.CatalogName = None,
+    columns: _inputs.ColumnsText = None,
+    layout: _inputs.LayoutName = "auto",
+    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     json: _inputs.Json = False,
 ) -> None:
-    """Make a table or figure of the papers again, and compare. For the curator's eyes only.
+    """Make tables and figures of the papers again, and compare. For the curator's eyes only.
 
-    Exit code 1: of all, some cannot be made on these ratings.
+    Exit code 1: of several, some cannot be made on these ratings.
     """
     if listing:
         _list(json)
@@ -47,16 +55,21 @@ def reproduce(
     # Imported where it is used: `discreet --help` stays quick.
     from discreet.evaluate.reproduce import REPRODUCTIONS, Size, find_reproduction
 
-    if figure is None:
-        raise InputError("say which figure, or all; discreet reproduce --list tells them")
+    if not figures:
+        raise InputError("say which figures, or all; discreet reproduce --list tells them")
     if size not in list(Size):
         raise InputError(f"--size is {' or '.join(Size)}, not '{size}'")
     if output is None:
         raise InputError("say where the files go: -o FOLDER")
-    names = list(REPRODUCTIONS) if figure == _ALL else [find_reproduction(figure).name]
-    told, written, refused = _make(names, data, size, output)
+    if data is None and not (scale is catalog is columns is None and layout == "auto"):
+        raise InputError("--scale, --catalog, --columns and --layout are for --data FILE")
+    chosen = list(REPRODUCTIONS) if _ALL in figures else list(dict.fromkeys(figures))
+    names = [find_reproduction(name).name for name in chosen]
+    told: dict[str, Any] = {"scale": scale, "catalog": catalog, "layout": layout}
+    told |= {"columns": _inputs.parse_columns(columns), "on_bad_rows": on_bad_rows.value}
+    sentence, written, refused = _make(names, output, data, size, told)
     if json:
-        _console.write_json({"data": told, "written": written, "refused": refused})
+        _console.write_json({"data": sentence, "written": written, "refused": refused})
     elif len(names) == 1:
         _console.say(Path(written[names[0]][-1]).read_text(encoding="utf-8").rstrip())
     if refused:
@@ -64,7 +77,7 @@ def reproduce(
 
 
 def _make(
-    names: list[str], data: Path | None, size: str, output: Path
+    names: list[str], output: Path, data: Path | None, size: str, reading: dict[str, Any]
 ) -> tuple[str, dict[str, list[str]], dict[str, str]]:
     """What they were made on, the files of each, and why some of several could not be made."""
     from discreet.evaluate.reproduce import open_study, reproduce
@@ -73,8 +86,10 @@ def _make(
     refused: dict[str, str] = {}
     with stages() as progress:
         progress("reading", 0, None)
-        study = open_study(data, size, progress=progress)
+        study = open_study(data, size, progress=progress, **reading)
         progress("reading", 1, 1)
+        if study.ratings.skipped:
+            _console.note(f"{study.ratings.skipped:,} bad rows were skipped")
         _console.note(study.sentence())
         for name in names:
             try:

@@ -160,24 +160,27 @@ def open_study(
     effort: Effort | Size | str = Size.SMALL,
     *,
     progress: Progress | None = None,
+    **reading: Any,
 ) -> Study:
     """Ratings at hand, or made up where there are none.
 
     Args:
-        data: The folder of a known data set, or one that holds some under their usual names; made
-            up in the Netflix Prize's shape if absent.
+        data: A file of ratings, the folder of a known data set, or a folder that holds some under
+            their usual names; made up in the Netflix Prize's shape if absent.
         effort: How much work is worth while.
         progress: Called with a stage's name, how much of it is done and how much there is.
+        reading: How to read a file that does not tell by itself, as `read_ratings` takes it:
+            `scale`, `catalog`, `columns`, `layout`, `on_bad_rows`.
 
     Raises:
-        InputError: The folder holds nothing that can be read.
+        InputError: There is nothing that can be read.
     """
     effort = effort if isinstance(effort, Effort) else EFFORTS[Size(effort)]
     if data is None:
         ratings = make_ratings(find_shape(SHAPE).scaled(ratings=effort.ratings), seed=1)
         return Study("made up, Netflix shape", ratings, effort, made_up=True, progress=progress)
     folder = _find(data, effort)
-    ratings = read_ratings(folder)
+    ratings = read_ratings(folder, **reading)
     if ratings.scale.presence:
         raise InputError("the papers' figures need ratings, and there is presence alone", path=data)
     fewer = _at_most(ratings, effort.most_ratings)
@@ -189,8 +192,8 @@ def _find(data: Path, effort: Effort) -> Path:
     """The data set that is meant by a folder."""
     if not data.exists():
         raise InputError(
-            "is not there; give the folder of a data set, such as ml-1m, or leave --data out for "
-            "made-up ratings",
+            "is not there; give a file of ratings or the folder of a data set, such as ml-1m, or "
+            "leave --data out for made-up ratings",
             path=data,
         )
     known = ["ml-100k", "ml-1m", "ml-latest-small"]
