@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from discreet.cli import _console
+from discreet.cli._popularity import popularity_for
 from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:
@@ -201,8 +202,9 @@ class OpenPart:
         self.collection = Collection.from_json(service.collection(), service.catalog())
         if limit is not None and self.collection.hash_event is None:
             raise InputError("--limit bounds an epsilon, and this collection has none")
-        self._client = OpenClient(self.collection, state or _NOWHERE, limit=limit)
-        self._obfuscator = Obfuscator(self.collection)
+        known = popularity_for(service, self.collection)
+        self._client = OpenClient(self.collection, state or _NOWHERE, limit=limit, **known)
+        self._obfuscator = Obfuscator(self.collection, **known)
         self._state = StateFile(state or _NOWHERE, PROTOCOL)
 
     @property
@@ -241,7 +243,7 @@ class OpenPart:
             again = spell_again(before)
             said = [f"{again[:1].upper()}{again[1:]} would be sent again: about {size}."]
         else:
-            said = [self._anew(len(own), standing.fakes)]
+            said = [self._anew(len(own), *self._obfuscator.foresee(len(own), state))]
         said += [*spell_waiting(self._obfuscator.waiting(own.items, state)), self._hash()]
         if before:
             said += ["Something was sent before: it stays as it was.", *standing.sentences()]
@@ -269,12 +271,8 @@ class OpenPart:
             *standing,
         ]
 
-    def _anew(self, true: int, before: int) -> str:
-        """What ratings would be sent, of so many true ones, with so many fakes from before."""
-        terms = self._client.terms
-        sent = true - -(-true * terms.suppress_percent // 100)
-        fakes = max(terms.fakes_for(sent), self._least - sent, before)
-        fakes = min(fakes, len(self.collection.catalog) - sent)
+    def _anew(self, true: int, sent: int, fakes: int) -> str:
+        """What ratings would be sent, of so many true ones."""
         size = _console.spell_size(self._size(sent + fakes))
         ratings = spell_ratings(true, "true")
         part = ratings if sent == true else f"About {sent:,} of your {ratings}"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.cli import _console
+from discreet.cli._popularity import popularity_for
 from discreet.cli._progress import bar
 from discreet.cli._taking_part import OTHER_TERMS, SEEN, spell_again, spell_waiting
 from discreet.domain import InputError, OwnRatings
@@ -34,7 +35,8 @@ class ClosedPart:
         if self._announced.ratings is None:
             raise InputError(f"{service.server} announces no terms for ratings")
         self.collection = self._announced.ratings
-        self._obfuscator = Obfuscator(self.collection)
+        self._known = popularity_for(service, self.collection)
+        self._obfuscator = Obfuscator(self.collection, **self._known)
 
     @property
     def is_within_limit(self) -> bool:
@@ -101,7 +103,7 @@ class ClosedPart:
         directory = Directory.from_bytes(self._service.directory())
         self._check_admitted(client, directory)
         with bar("Tags") as told:
-            made = client.report(self._announced, directory, own, progress=told)
+            made = client.report(self._announced, directory, own, progress=told, **self._known)
         known = StateFile(self._state, PROTOCOL).read()
         waiting = spell_waiting(self._obfuscator.waiting(own.items, known))
         return made.as_json(), [*waiting, *client.standing(self._announced).sentences()]
