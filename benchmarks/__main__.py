@@ -9,4 +9,5 @@ from pathlib import Path
 if __name__ == "__main__":
     for script in sorted(Path(__file__).parent.glob("[a-z]*.py")):
         print(f"== {script.stem}", flush=True)
-        subprocess.run([sys.executable, str(script), *sys.argv[1:]], check=True)
+        named = ["-m", f"benchmarks.{script.stem}"]
+        subprocess.run([sys.executable, *named, *sys.argv[1:]], check=True)

@@ -11,24 +11,20 @@ computed, input and result included, before scipy runs.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import resource
 import sys
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from benchmarks._cost import forget_peak, peak_bytes, timed
 from scipy import sparse
 
 from discreet.measure.engines.local import CoMoments, co_moments
 from discreet.ratings.synthetic import SHAPES, find_shape, make_ratings
 
 _SCIPY_UP_TO = 10_000_000
-Result = TypeVar("Result")
 
 
 class Table(NamedTuple):
@@ -50,28 +46,6 @@ def make_table(shape: str, ratings: int) -> Table:
     values = rng.integers(-16384, 16385, len(items), dtype=np.int16)
     votes = np.rint(2**14 / np.maximum(np.diff(starts), 1) ** 0.25).astype(np.int16)
     return Table(starts, items, values, votes, size)
-
-
-def timed(work: Callable[[], Result]) -> tuple[float, float, Result]:
-    """Seconds on the clock, of processor time over all threads, and the result."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return time.perf_counter() - wall, time.process_time() - cpu, result
-
-
-def forget_peak() -> None:
-    """Count peak memory from now on, where the system can (Linux)."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_bytes() -> int:
-    """Peak memory of this process since `forget_peak`, or since it began."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def scipy_products(table: Table) -> list[sparse.csr_matrix]:

@@ -14,17 +14,13 @@ and their weights, one for the cosine.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import resource
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
+from benchmarks._cost import forget_peak, peak_bytes, timed
 from scipy import sparse
 
 from discreet.domain import Scale
@@ -41,30 +37,7 @@ from discreet.ratings.synthetic import SHAPES, find_shape, make_ratings
 
 Statistic = DifferencePairs | CosinePairs
 Moments = DifferenceMoments | CosineMoments
-Result = TypeVar("Result")
 _SCIPY_UP_TO = 20_000_000
-
-
-def timed(work: Callable[[], Result]) -> tuple[float, float, Result]:
-    """Seconds on the clock, of processor time over all threads, and the result."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return time.perf_counter() - wall, time.process_time() - cpu, result
-
-
-def forget_peak() -> None:
-    """Count peak memory from now on, where the system can (Linux)."""
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_bytes() -> int:
-    """Peak memory of this process since `forget_peak`, or since it began."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
-    except (OSError, StopIteration):
-        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def made_up(shape: str, ratings: int, items: int | None) -> Ratings:

@@ -17,9 +17,9 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from benchmarks._cost import Cost, cheapest
 
 from discreet.domain import Catalog, OwnRatings, Scale
 from discreet.predict import People, Predictor
@@ -30,22 +30,10 @@ _OWN = 165
 _TARGETS = 20
 
 
-class Cost(NamedTuple):
-    """Seconds on the clock, and seconds of processor time over all threads."""
-
-    wall: float
-    cpu: float
-
-
 def cost(work: Callable[[], object], repeats: int) -> Cost:
     """The cheapest of several runs after one that compiles."""
     work()
-    runs = []
-    for _ in range(repeats):
-        wall, cpu = time.perf_counter(), time.process_time()
-        work()
-        runs.append(Cost(time.perf_counter() - wall, time.process_time() - cpu))
-    return Cost(min(run.wall for run in runs), min(run.cpu for run in runs))
+    return cheapest(work, repeats)
 
 
 def popularity(items: int) -> np.ndarray:

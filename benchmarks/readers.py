@@ -13,14 +13,13 @@ import argparse
 import resource
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
+from benchmarks._cost import cheapest
 
 from discreet.domain import Catalog
 from discreet.ratings.readers import read_ratings
@@ -29,14 +28,6 @@ _ITEMS = 17_770
 _RATINGS_A_USER = 200
 _CATALOG = Catalog(str(item) for item in range(1, _ITEMS + 1))
 _SCALE = (0.5, 5, 0.5)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Seconds of one run."""
-
-    wall: float
-    cpu: float
 
 
 def make(rows: int, shuffled: bool) -> pl.DataFrame:
@@ -52,16 +43,6 @@ def make(rows: int, shuffled: bool) -> pl.DataFrame:
     )
 
 
-def best(read: Callable[[], object], runs: int) -> Timing:
-    timings = []
-    for _ in range(runs):
-        wall, cpu = time.perf_counter(), time.process_time()
-        result = read()
-        timings.append(Timing(time.perf_counter() - wall, time.process_time() - cpu))
-        del result
-    return min(timings, key=lambda timing: timing.wall)
-
-
 def ours(path: Path) -> Callable[[], object]:
     return lambda: read_ratings(path, scale=_SCALE, catalog=_CATALOG, layout="table")
 
@@ -73,9 +54,9 @@ def plain_readers(path: Path) -> dict[str, Callable[[], object]]:
 
 
 def report(label: str, path: Path, rows: int, runs: int) -> None:
-    timings = {name: best(read, runs) for name, read in plain_readers(path).items()}
+    timings = {name: cheapest(read, runs) for name, read in plain_readers(path).items()}
     plain = timings["polars"]
-    timings["discreet"] = best(ours(path), runs)
+    timings["discreet"] = cheapest(ours(path), runs)
     for name, timing in timings.items():
         print(
             f"{label:<30} {name:<9} {rows / timing.wall / 1e6:8.1f} {timing.wall:8.2f} "

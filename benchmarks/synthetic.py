@@ -13,33 +13,15 @@ import argparse
 import json
 import resource
 import sys
-import time
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numba
 import numpy as np
+from benchmarks._cost import cheapest
 
 from discreet.ratings.synthetic import SHAPES, Shape, find_shape, make_ratings
 
 _BLOCK = 1 << 20
-
-
-class Cost(NamedTuple):
-    """Seconds on the clock, and seconds of processor time over all threads."""
-
-    wall: float
-    cpu: float
-
-
-def cost(work: Callable[[], object], repeats: int) -> Cost:
-    """The cheapest of several runs."""
-    runs = []
-    for _ in range(repeats):
-        wall, cpu = time.perf_counter(), time.process_time()
-        work()
-        runs.append(Cost(time.perf_counter() - wall, time.process_time() - cpu))
-    return min(runs)
 
 
 def draw_triples(shape: Shape) -> int:
@@ -63,8 +45,8 @@ def _draw_values(rng: np.random.Generator, shape: Shape, size: int) -> int:
 
 def measure(shape: Shape, repeats: int) -> dict[str, float]:
     """One line of the table."""
-    made = cost(lambda: make_ratings(shape), repeats)
-    bare = cost(lambda: draw_triples(shape), repeats)
+    made = cheapest(lambda: make_ratings(shape), repeats)
+    bare = cheapest(lambda: draw_triples(shape), repeats)
     return {
         "ratings": shape.ratings,
         "users": shape.users,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-import json
 import shlex
 import socket
 import subprocess
@@ -13,36 +12,16 @@ import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
 
+from cli._calling import Outcome
 from discreet import cli
 from discreet.ratings.download import data_sets
 from discreet.ratings.synthetic import SHAPES
-
-
-@dataclass(frozen=True)
-class Outcome:
-    code: int
-    out: str
-    err: str
-
-    def json(self) -> dict[str, Any]:
-        assert self.code == 0, self.err
-        parsed: dict[str, Any] = json.loads(self.out)
-        return parsed
-
-    def complaint(self) -> str:
-        """What went wrong: one line on standard error, nothing else, exit code 2."""
-        assert (self.code, self.out) == (2, "")
-        assert self.err.startswith("discreet: ") and self.err.count("\n") == 1
-        return self.err
-
 
 Run = Callable[..., Outcome]
 

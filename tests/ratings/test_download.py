@@ -7,7 +7,6 @@ import http.client
 import io
 import socket
 import urllib.request
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,40 +19,13 @@ from discreet.domain.errors import DownloadError
 from discreet.ratings.download import DataSet, Fetched, fetch
 from discreet.ratings.download._transfer import SafeRedirects
 from loopback import Site, serving
+from ratings._toy import described, zipped
 
 Get = Callable[..., Fetched]
 
 RATINGS = np.random.default_rng(0).bytes(700_000)
-
-
-def make_archive() -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("toy-set/ratings.dat", RATINGS)
-        archive.writestr("toy-set/movies.dat", b"1::Alien::Horror\n")
-    return buffer.getvalue()
-
-
-ARCHIVE = make_archive()
-
-
-def described() -> DataSet:
-    return DataSet(
-        name="toy",
-        title="Toy",
-        address="https://127.0.0.1:9/never-asked",
-        ratings=1,
-        users=1,
-        items=1,
-        scale="1..5",
-        files=("ratings.dat", "movies.dat"),
-        terms="None.",
-        size=len(ARCHIVE),
-        checksums=(
-            f"md5:{hashlib.md5(ARCHIVE).hexdigest()}",
-            f"sha256:{hashlib.sha256(ARCHIVE).hexdigest()}",
-        ),
-    )
+ARCHIVE = zipped({"toy-set/ratings.dat": RATINGS, "toy-set/movies.dat": b"1::Alien::Horror\n"})
+TOY = described(ARCHIVE)
 
 
 @pytest.fixture
@@ -75,7 +47,7 @@ def get(base: str, tmp_path: Path) -> Get:
 
     def get(data_set: DataSet | None = None, path: str = "/toy.zip", **options: Any) -> Fetched:
         options = {"address": base + path, "pause": 0, "timeout": 5, **options}
-        return fetch(data_set or described(), tmp_path, **options)
+        return fetch(data_set or TOY, tmp_path, **options)
 
     return get
 
@@ -102,7 +74,7 @@ def test_a_second_call_asks_nobody(get: Get, site: Site) -> None:
 
 
 def test_the_folder_is_made(get: Get, base: str, tmp_path: Path) -> None:
-    fetch(described(), tmp_path / "a" / "b", address=f"{base}/toy.zip")
+    fetch(TOY, tmp_path / "a" / "b", address=f"{base}/toy.zip")
     check_whole(tmp_path / "a" / "b")
 
 
@@ -196,9 +168,8 @@ def test_wrong_bytes_are_thrown_away(get: Get, site: Site, tmp_path: Path) -> No
 
 
 def test_every_checksum_counts(get: Get, tmp_path: Path) -> None:
-    toy = described()
     with pytest.raises(DownloadError, match="SHA256"):
-        get(replace(toy, checksums=(toy.checksums[0], "sha256:" + "0" * 64)))
+        get(replace(TOY, checksums=(TOY.checksums[0], "sha256:" + "0" * 64)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,18 +191,18 @@ def test_a_short_file_of_unannounced_length_is_thrown_away(
 
 
 def test_without_a_checksum_nothing_is_called_verified(get: Get) -> None:
-    fetched = get(replace(described(), checksums=(), size=None))
+    fetched = get(replace(TOY, checksums=(), size=None))
     assert not fetched.verified
     assert fetched.sha256 == hashlib.sha256(ARCHIVE).hexdigest()
 
 
 def test_without_a_checksum_an_old_part_is_not_built_upon(get: Get, tmp_path: Path) -> None:
     (tmp_path / "toy.zip.part").write_bytes(b"x" * 1000)
-    get(replace(described(), checksums=(), size=None))
+    get(replace(TOY, checksums=(), size=None))
     check_whole(tmp_path)
 
 
-CHANGING = replace(described(), checksums=(), size=None, changes=True)
+CHANGING = replace(TOY, checksums=(), size=None, changes=True)
 MD5 = hashlib.md5(ARCHIVE).hexdigest()
 
 
@@ -294,20 +265,20 @@ def test_no_network_is_said_plainly(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(DownloadError, match=r"cannot be reached \(.*refused\); check") as caught:
-        fetch(described(), tmp_path, address=f"http://127.0.0.1:{port}/toy.zip")
+        fetch(TOY, tmp_path, address=f"http://127.0.0.1:{port}/toy.zip")
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "toy.zip", "http://", "http://["])
 def test_other_addresses_are_refused(address: str, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="must begin with http"):
-        fetch(described(), tmp_path, address=address)
+        fetch(TOY, tmp_path, address=address)
 
 
 def test_a_password_in_an_address_is_not_repeated(base: str, tmp_path: Path) -> None:
     address = base.replace("//", "//me:secret@") + "/gone.zip"
     with pytest.raises(DownloadError) as caught:
-        fetch(described(), tmp_path, address=address)
+        fetch(TOY, tmp_path, address=address)
     assert "secret" not in str(caught.value)
 
 
@@ -333,7 +304,7 @@ def test_a_full_disk_is_said_plainly(get: Get, tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_said_plainly(base: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DownloadError, match="cannot be made: Not a directory"):
-        fetch(described(), tmp_path / "file" / "sub", address=f"{base}/toy.zip")
+        fetch(TOY, tmp_path / "file" / "sub", address=f"{base}/toy.zip")
 
 
 def test_a_folder_with_something_else_in_it_is_not_touched(

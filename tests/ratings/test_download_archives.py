@@ -14,42 +14,20 @@ import pytest
 
 from discreet.domain import InputError, Scale
 from discreet.domain.errors import DownloadError
-from discreet.ratings.download import DataSet, Fetched, data_sets, fetch, find_data_set
+from discreet.ratings.download import Fetched, data_sets, fetch, find_data_set
 from loopback import Site, serving
+from ratings._toy import described, zipped
 
 RATINGS = hashlib.sha512(b"").digest() * 2000
-
-
-def zipped(entries: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in entries.items():
-            archive.writestr(name, content)
-    return buffer.getvalue()
-
-
 ARCHIVE = zipped({"toy-set/ratings.dat": RATINGS, "toy-set/movies.dat": b"1::Alien::Horror\n"})
 
 
 def get(archive: bytes, folder: Path) -> Fetched:
     """Fetch a set whose published archive is this one."""
-    toy = DataSet(
-        name="toy",
-        title="Toy",
-        address="https://127.0.0.1:9/never-asked",
-        ratings=1,
-        users=1,
-        items=1,
-        scale="1..5",
-        files=("ratings.dat", "movies.dat"),
-        terms="None.",
-        size=len(archive),
-        checksums=(f"sha256:{hashlib.sha256(archive).hexdigest()}",),
-    )
     site = Site()
     site.files["/toy.zip"] = archive
     with serving(site) as base:
-        return fetch(toy, folder, address=f"{base}/toy.zip")
+        return fetch(described(archive), folder, address=f"{base}/toy.zip")
 
 
 def link(name: str) -> bytes:

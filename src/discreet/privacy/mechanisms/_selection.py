@@ -22,6 +22,7 @@ MAX_ITEMS = 1 << 20
 MAX_CHOSEN = 1 << 10
 _LARGEST_SCORE = 1 << 52
 _LARGEST_TABLE = 1 << 27
+_WORDS_AT_ONCE = 1 << 22
 
 # The parallel kernels share numba's threads, not all of whose backends bear two callers.
 _one_at_a_time = threading.Lock()
@@ -73,9 +74,16 @@ class Selection(abc.ABC):
 
     @abc.abstractmethod
     def _choose(
-        self, scores: npt.NDArray[np.int64], randomness: Randomness
-    ) -> npt.NDArray[np.int64]:
-        """One choice for each row of scores."""
+        self,
+        scores: npt.NDArray[np.int64],
+        words: npt.NDArray[np.uint64],
+        chosen: npt.NDArray[np.int64],
+        randomness: Randomness,
+    ) -> None:
+        """Fill `chosen`, k items for each row of scores, by a random word for each score.
+
+        Rows for which the words do not decide draw more.
+        """
 
     def event(self, unit: Unit, label: str, rows: int = 1) -> PureEvent:
         """The privacy map: epsilon for every row of scores, each a choice of its own."""
@@ -101,8 +109,21 @@ class Selection(abc.ABC):
         self._check(rows)
         exact = np.ascontiguousarray(rows, dtype=np.int64)
         with _one_at_a_time:
-            chosen = self._choose(exact, receipt.redeem(event))
+            chosen = self._choose_all(exact, receipt.redeem(event))
         return chosen.reshape(*np.shape(scores)[:-1], self.k)
+
+    def _choose_all(
+        self, scores: npt.NDArray[np.int64], randomness: Randomness
+    ) -> npt.NDArray[np.int64]:
+        """One choice for each row of scores, as many rows at once as there is room for."""
+        rows, items = scores.shape
+        chosen = np.empty((rows, self.k), dtype=np.int64)
+        block = max(1, _WORDS_AT_ONCE // items)
+        for start in range(0, rows, block):
+            part = scores[start : start + block]
+            words = randomness.words(part.size).reshape(part.shape)
+            self._choose(part, words, chosen[start : start + block], randomness)
+        return chosen
 
     def _check(self, rows: npt.NDArray[Any]) -> None:
         items = rows.shape[1]

@@ -9,8 +9,6 @@ from discreet.privacy.mechanisms._selection import Moves, Selection
 from discreet.privacy.mechanisms.gumbel_top_k import _exact, _kernels
 from discreet.privacy.noise import Randomness
 
-_WORDS_AT_ONCE = 1 << 22
-
 
 class GumbelTopK(Selection):
     """Peeling: the first item with probability proportional to its weight, then the next one.
@@ -26,19 +24,14 @@ class GumbelTopK(Selection):
         return (1 if self.moves is Moves.ONE else 2) * self.k * self.sensitivity
 
     def _choose(
-        self, scores: npt.NDArray[np.int64], randomness: Randomness
-    ) -> npt.NDArray[np.int64]:
-        rows, items = scores.shape
-        chosen = np.empty((rows, self.k), dtype=np.int64)
-        block = max(1, _WORDS_AT_ONCE // items)
-        for start in range(0, rows, block):
-            part = scores[start : start + block]
-            words = randomness.words(part.size).reshape(part.shape)
-            sure = _kernels.top_k(
-                part, words, self.epsilon / self.divisor, chosen[start : start + block]
+        self,
+        scores: npt.NDArray[np.int64],
+        words: npt.NDArray[np.uint64],
+        chosen: npt.NDArray[np.int64],
+        randomness: Randomness,
+    ) -> None:
+        sure = _kernels.top_k(scores, words, self.epsilon / self.divisor, chosen)
+        for row in np.flatnonzero(~sure):
+            chosen[row] = _exact.top_k(
+                scores[row], words[row], self.epsilon, self.divisor, self.k, randomness
             )
-            for row in np.flatnonzero(~sure):
-                chosen[start + row] = _exact.top_k(
-                    part[row], words[row], self.epsilon, self.divisor, self.k, randomness
-                )
-        return chosen

@@ -9,8 +9,6 @@ from discreet.privacy.mechanisms._selection import Moves, Selection
 from discreet.privacy.mechanisms.k_subset import _exact, _kernels
 from discreet.privacy.noise import Randomness
 
-_WORDS_AT_ONCE = 1 << 22
-
 
 class KSubset(Selection):
     """A set of k items with probability proportional to the product of their weights.
@@ -26,20 +24,15 @@ class KSubset(Selection):
         return self.sensitivity * (1 if self.moves is Moves.ONE else 2 * self.k)
 
     def _choose(
-        self, scores: npt.NDArray[np.int64], randomness: Randomness
-    ) -> npt.NDArray[np.int64]:
-        rows, items = scores.shape
-        chosen = np.empty((rows, self.k), dtype=np.int64)
-        block = max(1, _WORDS_AT_ONCE // items)
-        for start in range(0, rows, block):
-            part = scores[start : start + block]
-            words = randomness.words(part.size).reshape(part.shape)
-            stuck = _kernels.choose(
-                part, words, self.epsilon / self.divisor, chosen[start : start + block]
+        self,
+        scores: npt.NDArray[np.int64],
+        words: npt.NDArray[np.uint64],
+        chosen: npt.NDArray[np.int64],
+        randomness: Randomness,
+    ) -> None:
+        stuck = _kernels.choose(scores, words, self.epsilon / self.divisor, chosen)
+        for row in np.flatnonzero(stuck[:, 0] >= 0):
+            item, wanted = (int(x) for x in stuck[row])
+            chosen[row, :wanted] = _exact.choose(
+                scores[row], words[row], self.epsilon, self.divisor, item, wanted, randomness
             )
-            for row in np.flatnonzero(stuck[:, 0] >= 0):
-                item, wanted = (int(x) for x in stuck[row])
-                chosen[start + row, :wanted] = _exact.choose(
-                    part[row], words[row], self.epsilon, self.divisor, item, wanted, randomness
-                )
-        return chosen
