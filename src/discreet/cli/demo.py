@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _BUDGETS = (0.5, 1.0, 4.0)
 _EPSILON, _LIMIT, _DELTA = 1.0, 3.0, 1e-6
+_POPULARITY = 1.0
+"""In lists: expected ratings alone would bring up what few people know."""
 _POPULATION = "members of the demo site"
 _RELEASE, _PICTURE, _LEDGER = "films.discreet", "budgets.png", "members.ledger"
 _MODELS = ("private", "non-private", "popularity", "item-mean", "user-mean")
@@ -138,6 +140,7 @@ def _try_budgets(private: Ratings) -> list[Row]:
             draws=1,
             models=_MODELS,
             seed=1,
+            popularity=_POPULARITY,
             progress=progress,
         )
 
@@ -148,6 +151,10 @@ def _show_rows(rows: list[Row]) -> None:
         epsilon = "" if row.epsilon is None else f"{row.epsilon:g}"
         table.add_row(row.model, epsilon, f"{row.rmse:.3f}", f"{row.ndcg_at_10:.3f}")
     _console.out.print(table)
+    _console.say(
+        "\nRMSE, of expected ratings: less is better. NDCG@10, of lists: more is better; in lists"
+        f"\nbeing popular counts too (evaluate and recommend have --popularity {_POPULARITY:g})."
+    )
 
 
 def _fresh_ledger(path: Path) -> Ledger:
@@ -186,8 +193,8 @@ def _recommend(path: Path) -> None:
     for title, stars in own.items():
         told.add_row(title, f"{stars:g}")
     _console.out.print(told)
-    table = _table("discreet recommends", "expected")
-    entries = release.predictor().recommend(own, 10, explain=True)
+    table = _table("discreet recommends, by expected stars and popularity", "expected")
+    entries = release.predictor(popularity=_POPULARITY).recommend(own, 10, explain=True)
     for entry in entries:
         table.add_row(entry.title, f"{entry.score:.2f}")
     _console.out.print("", table)
