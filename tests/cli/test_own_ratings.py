@@ -97,6 +97,15 @@ def test_ratings_of_several_people_are_nobodys_own(
         _own_ratings.read(tmp_path / "all.csv", None, presence=presence)
 
 
+def test_columns_of_numbers_alone_are_not_guessed_at(tmp_path: Path) -> None:
+    """12,31,5 may be a user, an item and a rating, or an item, a rating and a time."""
+    (tmp_path / "mine.csv").write_text("12,31,5\n12,40,4\n")
+    with pytest.raises(InputError, match=r"line 1: has 3 columns of numbers.*title,rating,time"):
+        _own_ratings.read(tmp_path / "mine.csv", None)
+    (tmp_path / "mine.csv").write_text("12,5\n40,4\n")
+    assert _own_ratings.read(tmp_path / "mine.csv", None) == {"12": 5.0, "40": 4.0}
+
+
 @pytest.mark.parametrize(
     "first",
     ["colour,size", "title,weight", "Good, the Bad and the Ugly, The,4", "Alien,five"],

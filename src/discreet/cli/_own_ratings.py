@@ -35,6 +35,7 @@ _ITEM_NAMES = (
 )  # fmt: skip
 _RATING_NAMES = ("rating", "ratings", "stars", "score", "value")
 _USER_NAMES = ("user", "user_id", "userid", "username", "user_name")
+_ITEM_AND_RATING = 2
 _MOST_SHOWN = 10
 _MOST_HINTS = 3
 _MOST_MEANT = 2
@@ -183,6 +184,13 @@ def _columns(first: list[str], path: Path) -> tuple[int, int, bool]:
         raise InputError(
             "has neither a rating in the second column nor a header like title,rating (also id, "
             'item, movie or name; stars, score or value); titles with commas go in "quotes"',
+            path=path,
+            line=1,
+        )
+    if len(first) > _ITEM_AND_RATING and _number(first[0]) is not None:
+        raise InputError(
+            f"has {len(first)} columns of numbers, and nothing says which is which; put a header like "
+            "title,rating,time before it",
             path=path,
             line=1,
         )
