@@ -189,8 +189,8 @@ def _columns(first: list[str], path: Path) -> tuple[int, int, bool]:
         )
     if len(first) > _ITEM_AND_RATING and _number(first[0]) is not None:
         raise InputError(
-            f"has {len(first)} columns of numbers, and nothing says which is which; put a header like "
-            "title,rating,time before it",
+            f"has {len(first)} columns of numbers, and nothing says which is which; put a header "
+            "like title,rating,time before it",
             path=path,
             line=1,
         )
