@@ -39,7 +39,7 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
     temporary = Path(name)
     try:
         yield temporary
-        _flush(temporary)
+        flush(temporary)
         temporary.chmod(0o600 if private else _permissions(target))
         temporary.replace(target)
     except OSError as error:
@@ -50,7 +50,7 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
         temporary.unlink(missing_ok=True)
     # The file is in place; a folder that cannot be opened or flushed does not undo that.
     with contextlib.suppress(OSError):
-        _flush(target.parent)
+        flush(target.parent)
 
 
 def _destination(given: Path) -> Path:
@@ -76,7 +76,8 @@ def _permissions(target: Path) -> int:
     return 0o666 & ~mask
 
 
-def _flush(path: Path) -> None:
+def flush(path: Path) -> None:
+    """Have what was written to a file, or into a folder, on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

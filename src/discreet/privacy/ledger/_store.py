@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from discreet.domain.errors import LedgerError
+from discreet.domain.files import flush
 from discreet.privacy.ledger._entries import Row, Title
 
 FORMAT = 1
@@ -64,9 +65,9 @@ def create(path: Path, title: Title) -> None:
         temporary.touch(exist_ok=False)
         with explained(path):
             _build(temporary, title)
-        _flush(temporary)
+        flush(temporary)
         _appear(temporary, path)
-        _flush(path.parent)
+        flush(path.parent)
     except OSError as error:
         raise _unmade(path, error) from error
     finally:
@@ -264,14 +265,6 @@ def _appear(temporary: Path, path: Path) -> None:
         except OSError:
             path.unlink()
             raise
-
-
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _unmade(path: Path, error: OSError) -> LedgerError:
