@@ -44,6 +44,8 @@ def test_one_figure_is_told_and_written(tmp_path: Path) -> None:
     assert said.code == 0
     assert said.out.startswith("# chow-fig2: diversity of c-values")
     assert "made-up ratings of the Netflix Prize's shape: 2,000 ratings" in said.err
+    more = call("reproduce", "chow-fig2", "-o", tmp_path / "made", "--ratings", "3000")
+    assert "made-up ratings of the Netflix Prize's shape: 3,000 ratings" in more.err
     assert {path.suffix for path in (tmp_path / "made").iterdir()} == {".svg", ".csv", ".md"}
     told = call("reproduce", "chow-fig2", "-o", tmp_path / "made", "--json").json()
     assert [Path(path).name for path in told["written"]["chow-fig2"]] == [
@@ -104,6 +106,7 @@ def test_all_goes_on_where_one_cannot_be_made(
         (("mm-fig1",), "say where the files go: -o FOLDER"),
         (("mm-fig1", "-o", "x", "--size", "huge"), "--size is small or full, not 'huge'"),
         (("mm-fig1", "-o", "x", "--data", "nowhere"), "nowhere: is not there"),
+        (("mm-fig1", "-o", "x", "--data", "x", "--ratings", "9000"), "--ratings is for made-up"),
         (("mm-fig1", "-o", "x", "--scale", "1..5"), "--layout are for --data FILE"),
     ],
 )

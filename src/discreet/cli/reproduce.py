@@ -27,6 +27,10 @@ _Data = Annotated[
     ),
 ]
 _Size = Annotated[str, typer.Option(help="small takes minutes for all of them, full longer.")]
+_Ratings = Annotated[
+    int | None,
+    typer.Option(help="How many to make up. [default: as --size says]", min=1_000, max=100_480_507),
+]
 _Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="The folder for pictures, tables and texts.")
 ]
@@ -36,6 +40,7 @@ def reproduce(
     figures: _Names = None,
     listing: _List = False,
     data: _Data = None,
+    ratings: _Ratings = None,
     size: _Size = "small",
     output: _Output = None,
     scale: _inputs.ScaleText = None,
@@ -52,21 +57,19 @@ def reproduce(
     if listing:
         _list(json)
         return
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.evaluate.reproduce import REPRODUCTIONS, Size, find_reproduction
-
-    if not figures:
-        raise InputError("say which figures, or all; discreet reproduce --list tells them")
-    if size not in list(Size):
-        raise InputError(f"--size is {' or '.join(Size)}, not '{size}'")
+    names = _chosen(figures, size)
     if output is None:
         raise InputError("say where the files go: -o FOLDER")
+    if data is not None and ratings is not None:
+        raise InputError("--ratings is for made-up ones: without --data")
     if data is None and not (scale is catalog is columns is None and layout == "auto"):
         raise InputError("--scale, --catalog, --columns and --layout are for --data FILE")
-    chosen = list(REPRODUCTIONS) if _ALL in figures else list(dict.fromkeys(figures))
-    names = [find_reproduction(name).name for name in chosen]
-    told: dict[str, Any] = {"scale": scale, "catalog": catalog, "layout": layout}
-    told |= {"columns": _inputs.parse_columns(columns), "on_bad_rows": on_bad_rows.value}
+    told: dict[str, Any] = {"made_up": ratings, "scale": scale, "catalog": catalog}
+    told |= {
+        "layout": layout,
+        "columns": _inputs.parse_columns(columns),
+        "on_bad_rows": on_bad_rows.value,
+    }
     sentence, written, refused = _make(names, output, data, size, told)
     if json:
         _console.write_json({"data": sentence, "written": written, "refused": refused})
@@ -76,8 +79,21 @@ def reproduce(
         raise typer.Exit(1)
 
 
+def _chosen(figures: list[str] | None, size: str) -> list[str]:
+    """The names that are meant, each once."""
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.evaluate.reproduce import REPRODUCTIONS, Size, find_reproduction
+
+    if not figures:
+        raise InputError("say which figures, or all; discreet reproduce --list tells them")
+    if size not in list(Size):
+        raise InputError(f"--size is {' or '.join(Size)}, not '{size}'")
+    chosen = list(REPRODUCTIONS) if _ALL in figures else list(dict.fromkeys(figures))
+    return [find_reproduction(name).name for name in chosen]
+
+
 def _make(
-    names: list[str], output: Path, data: Path | None, size: str, reading: dict[str, Any]
+    names: list[str], output: Path, data: Path | None, size: str, told: dict[str, Any]
 ) -> tuple[str, dict[str, list[str]], dict[str, str]]:
     """What they were made on, the files of each, and why some of several could not be made."""
     from discreet.evaluate.reproduce import open_study, reproduce
@@ -86,7 +102,7 @@ def _make(
     refused: dict[str, str] = {}
     with stages() as progress:
         progress("reading", 0, None)
-        study = open_study(data, size, progress=progress, **reading)
+        study = open_study(data, size, progress=progress, **told)
         progress("reading", 1, 1)
         if study.ratings.skipped:
             _console.note(f"{study.ratings.skipped:,} bad rows were skipped")

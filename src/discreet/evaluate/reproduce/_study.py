@@ -159,6 +159,7 @@ def open_study(
     data: Path | None,
     effort: Effort | Size | str = Size.SMALL,
     *,
+    made_up: int | None = None,
     progress: Progress | None = None,
     **reading: Any,
 ) -> Study:
@@ -168,6 +169,7 @@ def open_study(
         data: A file of ratings, the folder of a known data set, or a folder that holds some under
             their usual names; made up in the Netflix Prize's shape if absent.
         effort: How much work is worth while.
+        made_up: How many ratings to make up, unless `effort` is to say it.
         progress: Called with a stage's name, how much of it is done and how much there is.
         reading: How to read a file that does not tell by itself, as `read_ratings` takes it:
             `scale`, `catalog`, `columns`, `layout`, `on_bad_rows`.
@@ -177,7 +179,8 @@ def open_study(
     """
     effort = effort if isinstance(effort, Effort) else EFFORTS[Size(effort)]
     if data is None:
-        ratings = make_ratings(find_shape(SHAPE).scaled(ratings=effort.ratings), seed=1)
+        shape = find_shape(SHAPE).scaled(ratings=made_up or effort.ratings)
+        ratings = make_ratings(shape, seed=1)
         return Study("made up, Netflix shape", ratings, effort, made_up=True, progress=progress)
     folder = _find(data, effort)
     ratings = read_ratings(folder, **reading)
