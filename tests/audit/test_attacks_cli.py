@@ -12,6 +12,7 @@ from cli._calling import call
 from discreet.audit import attacks
 from discreet.audit.attacks import ATTACKS, AttackResult
 from discreet.audit.attacks._result import judge
+from discreet.audit.attacks.errata import all_errata
 from discreet.ratings import find_shape, make_ratings, write_ratings
 
 
@@ -70,9 +71,22 @@ def test_an_attack_that_passes_its_bound_is_told(monkeypatch: pytest.MonkeyPatch
 def test_the_errata_print_what_is_claimed_and_found() -> None:
     said = call("attack", "errata")
     assert said.code == 0
-    assert "  found in L1: 6.76\n" in said.out
+    assert "  found in L1 = 6.76\n" in said.out
+    lines = said.out.splitlines()
+    assert lines[0].startswith("000       McSherry and Mironov: Differentially Private Recommender")
+    assert [line.split()[0] for line in lines[:5]] == ["000", "003", "002", "004", "practice"]
+    claims = [line for line in lines if line.startswith("  ") and not line.startswith("    ")]
+    assert len(claims) == len(set(claims)) == len(all_errata())
+    assert not [line for line in claims if "000" in line or "Theorem 4: Theorem 4" in line]
+    assert said.out.count("\nMcSherry and Mironov\n") == 1
     told = json.loads(call("attack", "errata", "--json").out)
     assert {each["name"][:3] for each in told} == {"000", "002", "003", "004", "pra"}
+    assert told[0]["paper"].startswith("McSherry and Mironov: ")
+
+
+def test_several_attacks_are_made_in_the_order_they_are_named() -> None:
+    said = call("attack", "sybils", "quotient", "sybils", "--json")
+    assert [attack["name"] for attack in said.json()["attacks"]] == ["sybils", "quotient"]
 
 
 @pytest.mark.parametrize(
@@ -80,9 +94,12 @@ def test_the_errata_print_what_is_claimed_and_found() -> None:
     [
         ((), "say which attack, or all; discreet attack --list tells them"),
         (("linkages",), "'linkages' is no attack; there are linear-ideal"),
+        (("sybils", "linkages"), "'linkages' is no attack; there are linear-ideal"),
+        (("all", "linkages"), "'linkages' is no attack; there are linear-ideal"),
+        (("errata", "sybils"), "errata are no attack on ratings; ask for them by themselves"),
         (("linkage", "--data", "missing.csv"), "missing.csv"),
     ],
-    ids=["none", "unknown", "no file"],
+    ids=["none", "unknown", "one unknown", "unknown beside all", "errata and more", "no file"],
 )
 def test_one_line_says_what_would_be_right(arguments: tuple[str, ...], words: str) -> None:
     assert words in call("attack", *arguments).complaint()

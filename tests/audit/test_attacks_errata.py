@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.audit.attacks._quotient import group_prime
-from discreet.audit.attacks.errata import Erratum, all_errata
-from discreet.audit.attacks.errata._erratum import exponential, percent, ratings_of
+from discreet.audit._neighbours import ratings_of
+from discreet.audit._tags import large_group
+from discreet.audit.attacks.errata import PAPERS, Erratum, all_errata
+from discreet.audit.attacks.errata._erratum import exponential, no_less_than, percent
 from discreet.domain import InputError
 from discreet.domain.cluster_hash import ClusterHash
 from discreet.evaluate._birth_death import BirthDeathChain, Exponent, proposed_step
@@ -85,7 +86,7 @@ def test_every_number_of_the_page_is_computed_or_names_its_command(
             "claimed: differences that are read",
             "found, of 28 pairs of eight people",
         ),
-        ("practice, adaptive totals", "promised delta", "reached delta"),
+        ("practice, adaptive totals", "promised delta", "reached delta, at least"),
         (
             "practice, discrete Gaussian",
             "delta by the formula",
@@ -175,7 +176,7 @@ def test_our_component_bound_is_possible(errata: dict[str, Erratum]) -> None:
 
 
 def test_the_group_is_a_safe_prime() -> None:
-    prime = group_prime()
+    prime = large_group().prime
     assert prime.bit_length() == 2048
     for odd in (prime, (prime - 1) // 2):
         assert pow(2, odd - 1, odd) == 1
@@ -183,5 +184,24 @@ def test_the_group_is_a_safe_prime() -> None:
 
 def test_numbers_are_printed_as_on_the_page() -> None:
     assert exponential("x", 2.758e-6).text == "2.8e-6"
+    assert no_less_than("x", 2.758e-6).text == "2.7e-6"
+    assert no_less_than("x", 2.7e-6).text == "2.7e-6"
     assert exponential("x", 1e-6, 0).text == "1e-6"
     assert percent("x", 0.000625, ".2f").text == "0.06 %"
+
+
+def test_the_page_names_every_paper_with_its_short_name(errata: dict[str, Erratum]) -> None:
+    text = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert {erratum.paper for erratum in errata.values()} == set(PAPERS.values())
+    for short, paper in PAPERS.items():
+        assert f"## {paper.authors}" in text
+        if short != "practice":
+            assert f"| `{short}` | {paper.authors} | {paper.title} |" in text
+
+
+def test_the_ledger_s_pages_have_the_same_delta(errata: dict[str, Erratum]) -> None:
+    """What adaptive steps reach is told in three places."""
+    (_, reached) = errata["practice, adaptive totals"].numbers
+    root = PAGE.parents[1]
+    for place in ("docs/ledger.md", "docs/errata.md", "src/discreet/privacy/ledger/PROOF.md"):
+        assert reached.text in (root / place).read_text(encoding="utf-8"), place

@@ -7,9 +7,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.audit._tags import BITS, Group, large_group, our_tags
 from discreet.audit.attacks import AttackResult, most_with_prior, most_without_record
 from discreet.audit.attacks._data import (
     MOST_PEOPLE,
@@ -23,7 +25,7 @@ from discreet.audit.attacks._data import (
     table,
 )
 from discreet.audit.attacks._membership import _Scene as MembershipScene
-from discreet.audit.attacks._quotient import paper_tags, read_differences
+from discreet.audit.attacks._quotient import secret_keys
 from discreet.audit.attacks._result import judge, twice
 from discreet.audit.attacks._uploads import upload_tables
 from discreet.domain import InputError
@@ -189,9 +191,20 @@ def test_uploads_hold_every_true_rating_and_so_many_fakes(percent: int) -> None:
     assert np.array_equal((codes >= 0).sum(axis=1), true.sum(axis=1) * (100 + percent) // 100)
 
 
-def test_the_quotient_reads_the_papers_tags() -> None:
-    values = np.array([0, 255, 17, 17])
-    tags = paper_tags(values, 3)
+@pytest.mark.parametrize("group", [large_group(), Group(2**62 - 10_565)])
+def test_the_quotient_reads_the_papers_tags(group: Group) -> None:
+    values = [0, (1 << BITS) - 1, 17, 17]
+    tags = group.tags(values, secret_keys(4, 3))
     for u, v in product(range(4), range(4)):
         if u != v:
-            assert read_differences(tags, np.array([u]), np.array([v])) == [values[u] - values[v]]
+            assert group.differences(tags, [(u, v)]) == [values[u] - values[v]]
+
+
+def test_our_tags_are_alike_where_values_are_and_no_quotient_tells_more() -> None:
+    values = [3, 3, 9]
+    tags = our_tags(values, [X25519PrivateKey.generate() for _ in values])
+    assert np.array_equal(tags[0, 1], tags[1, 0])
+    assert not np.array_equal(tags[0, 2], tags[2, 0])
+    assert not tags[[0, 1, 2], [0, 1, 2]].any()  # nothing about oneself
+    numbers = [[int.from_bytes(tag.tobytes(), "little") for tag in row] for row in tags]
+    assert large_group().differences(numbers, [(0, 1), (0, 2), (2, 1)]) == [0, None, None]

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.audit._neighbours import ratings_of
 from discreet.audit.lower_bound import Canaries, audit_release, insert_canaries, score_release
-from discreet.audit.lower_bound._neighbours import ratings_of
 from discreet.domain import PRESENCE, InputError
 from discreet.measure import Method, fit
 from discreet.privacy import Guarantee, PureEvent, SeededRandomness, Unit
@@ -50,6 +50,20 @@ def test_each_canary_that_is_in_is_a_user_with_one_rating(
     assert [mixed.catalog.ids[i] for i in added.items] == told
     assert not set(added.items) & set(ratings.items), "on items that nobody else has rated"
     assert np.array_equal(mixed.items[: len(ratings)], ratings.items)
+
+
+def test_times_and_names_are_kept_and_canaries_have_their_own(ratings: Ratings) -> None:
+    times = np.arange(len(ratings), dtype=np.uint32)
+    texts = np.array(["canary-1", *(f"x{n}" for n in range(1, ratings.user_count))])
+    for users in (np.arange(ratings.user_count)[::-1] * 3, texts):
+        named = dataclasses.replace(ratings, times=times, users=users)
+        mixed, _ = insert_canaries(named, COUNT, SeededRandomness(5))
+        assert mixed.times is not None and mixed.users is not None
+        assert np.array_equal(mixed.times[: len(times)], times)
+        assert np.all(mixed.times[len(times) :] == times[-1])
+        assert mixed.users[: len(users)].tolist() == users.tolist()
+        new = mixed.users[len(users) :].tolist()
+        assert len(set(new)) == len(new) > 60 and not set(new) & set(users.tolist())
 
 
 def test_a_key_comes_back_and_is_for_its_owner_alone(

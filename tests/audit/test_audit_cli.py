@@ -6,12 +6,16 @@ import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli._calling import call, write_sample
 from discreet.audit.lower_bound import SUBJECTS
 from discreet.audit.lower_bound.planted import PLANTED
 from discreet.domain import InputError
+from discreet.report import make_report, read_audit
+from release._making import make_release, spent
+from report._reading import see
 
 HONEST = "no audit can show that something is safe"
 
@@ -36,6 +40,23 @@ def test_a_table_has_claimed_and_audited_side_by_side() -> None:
     assert all(line[-2:] == ["not", "refuted"] for line in lines[1:5])
     assert all(0 < float(line[3]) < float(line[1]) for line in lines[1:5])
     assert HONEST in said.out and "each at 0.9875" in said.out
+
+
+def test_the_table_and_a_report_round_alike(tmp_path: Path) -> None:
+    """What is claimed up, what was proved down: 1.9579 is not 1.958."""
+    told = ("audit", "laplace", "gaussian/vector", "--runs", 3000, "--seed", 2)
+    lines = {line.split()[0]: line.split() for line in call(*told).out.splitlines()[1:5]}
+    plain = call(*told, "--json")
+    (tmp_path / "a.json").write_text(plain.out)
+    make_release(np.zeros((3, 1)), guarantee=spent()).save(tmp_path / "m.discreet")
+    audits = read_audit(tmp_path / "a.json")
+    seen = see(make_report(tmp_path / "m.discreet", audits=audits))
+    for one in plain.json()["findings"]:
+        line, row = lines[one["subject"]], seen.row(one["subject"])
+        assert line[1:2] == row[1:2] and line[3] == row[2] and float(line[2]) == float(row[4])
+        assert float(line[3]) <= one["audited_epsilon"] <= float(line[3]) * 1.001
+        assert float(line[1]) >= one["claimed_epsilon"] * (1 - 1e-8)
+        assert float(line[4]) <= 100 * one["reached"]
 
 
 def test_json_says_the_same() -> None:
@@ -68,7 +89,11 @@ def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch)
     ("told", "complaint"),
     [
         ((), "say what to audit: a name from --list, or all"),
-        (("nothing",), "there is no subject 'nothing'"),
+        (("nothing",), "no subject 'nothing'; discreet audit --list has them all"),
+        (("half-noise",), "no subject 'half-noise'; that is a bug planted on purpose: say --plant"),
+        (("--planted", "gaussian"), "no planted bug 'gaussian'; that is no bug but the real thing"),
+        (("--planted", "x"), "no planted bug 'x'; discreet audit --planted --list has them all"),
+        (("laplace", "nothing"), "there is no subject 'nothing'"),
         (("laplace", "--runs", 3), "an audit makes from 40"),
         (("laplace", "--confidence", 2), "confidence is from 0.5 to below 1"),
         (("laplace", "--search", -1), "number of steps from 0 on"),
@@ -127,14 +152,18 @@ def test_too_few_runs_to_refute_anything_are_told() -> None:
         ("mixed.csv", "./sub/../mixed.csv"), ("mixed.csv", "notes.txt"),
     ],
 )  # fmt: skip
-def test_planting_writes_over_nothing(tmp_path: Path, output: str, key: str) -> None:
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_planting_writes_over_nothing(
+    tmp_path: Path, output: str, key: str, overwrite: bool
+) -> None:
     path, *reading = write_sample(tmp_path)
     (tmp_path / "link.csv").symlink_to(path)
     (tmp_path / "sub").mkdir()
     (tmp_path / "notes.txt").write_text("mine")
     before = {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
     told = ("--count", 60, "-o", tmp_path / output, "--key", f"{tmp_path}/{key}")
-    said = call("plant-canaries", path, *reading, *told).complaint()
+    flags = ["--overwrite"] if overwrite else []
+    said = call("plant-canaries", path, *reading, *told, *flags).complaint()
     assert "choose another name" in said
     assert {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()} == before
 
@@ -146,7 +175,7 @@ def test_planting_writes_over_no_file_of_a_folder_of_ratings(tmp_path: Path) -> 
     assert "is a file of the ratings" in said and not (tmp_path / "key.json").exists()
 
 
-def test_a_key_is_there_before_the_ratings_and_an_old_one_may_be_replaced(
+def test_a_key_is_there_before_the_ratings_and_an_old_one_stays_unless_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, *reading = write_sample(tmp_path)
@@ -160,4 +189,41 @@ def test_a_key_is_there_before_the_ratings_and_an_old_one_may_be_replaced(
         patched.setattr("discreet.ratings.write_ratings", fail)
         assert "no room" in call(*told).complaint()
     assert key.exists() and not mixed.exists()
-    assert call(*told).code == 0 and mixed.exists()
+    before = key.read_bytes()
+    assert "key.json: exists; choose another name, or say --overwrite" in call(*told).complaint()
+    assert key.read_bytes() == before and not mixed.exists()
+    assert call(*told, "--overwrite").code == 0 and mixed.exists()
+    first = mixed.read_bytes()
+    key.unlink()
+    assert "mixed.csv: exists; choose another name, or" in call(*told).complaint()
+    assert mixed.read_bytes() == first and not key.exists()
+
+
+def test_planted_ratings_keep_what_there_was(tmp_path: Path) -> None:
+    """Names and times of everybody, row by row; canaries come after them."""
+    path, *reading = write_sample(tmp_path)
+    rows = [line.split(",") for line in Path(path).read_text().splitlines()]
+    assert rows[0] == ["user", "item", "rating", "time"]
+    named = [rows[0], *(["u" + user, *rest] for user, *rest in rows[1:])]
+    named.insert(1, ["canary-0", *rows[1][1:]])  # a name that is taken
+    Path(path).write_text("".join(",".join(row) + "\n" for row in named))
+    mixed = tmp_path / "mixed.csv"
+    told = ("--count", 60, "-o", mixed, "--key", tmp_path / "key.json")
+    assert call("plant-canaries", path, *reading, *told).code == 0
+    made = [line.split(",") for line in mixed.read_text().splitlines()]
+    inside = sum(json.loads((tmp_path / "key.json").read_text())["included"])
+    assert sorted(made[: len(named)]) == sorted(named) and len(made) == len(named) + inside
+    canaries, latest = made[len(named) :], max(int(row[3]) for row in named[1:])
+    users = {row[0] for row in canaries}
+    assert len(users) == inside and not users & {row[0] for row in named}
+    assert all(row[2:] == ["5", str(latest)] for row in canaries)
+
+
+def test_a_catalogue_from_data_is_refused_with_the_reason(tmp_path: Path) -> None:
+    path, *_ = write_sample(tmp_path)
+    told = ("--scale", "1..5", "-o", tmp_path / "m.csv", "--key", tmp_path / "k.json")
+    said = call("plant-canaries", path, "--catalog", "from-data", *told).complaint()
+    assert "from-data reads off the private ratings" in said and "--catalog a file" in said
+    wrong = ("--scale", "from-data", "--catalog", tmp_path / "items.csv", *told[2:])
+    assert "'from-data' is not a scale" in call("plant-canaries", path, *wrong).complaint()
+    assert not (tmp_path / "k.json").exists() and not (tmp_path / "m.csv").exists()

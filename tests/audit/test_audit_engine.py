@@ -110,6 +110,27 @@ def test_what_so_many_runs_can_prove_is_told() -> None:
     assert few.refuted == few.most < 1 and not few.can_refute
 
 
+@pytest.mark.parametrize(
+    ("name", "runs"),
+    [("laplace/step-1", 400), ("gaussian/vector", 200), ("k-subset/moves-one", 1000),
+     ("ledger/mixed", 4000)],
+)  # fmt: skip
+@pytest.mark.parametrize("seed", range(3))
+def test_a_lower_confidence_never_proves_less(name: str, runs: int, seed: int) -> None:
+    """The same events are counted, whatever the confidence is."""
+    levels = (1 - 1e-6, 1 - 1e-4, 0.999, 0.99, 0.95, 0.8, 0.5)
+    told = [audit(SUBJECTS[name](), runs=runs, confidence=c, seed=seed) for c in levels]
+    found = [each.refuted for each in told]
+    assert found == sorted(found) and found[-1] > 0
+    assert len({each.most for each in told}) == len(levels)
+
+
+def test_few_runs_have_a_threshold_too() -> None:
+    """At which nothing is refuted at the strictest level that thresholds are compared at."""
+    found = audit(Coin((1.0, 0.0)), runs=40, confidence=0.9, seed=1)
+    assert found.refuted == found.most > 1
+
+
 def test_two_outputs_with_the_same_noise_are_seen_through() -> None:
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(2, 2000)) * 1e6
@@ -141,7 +162,7 @@ def test_a_threshold_is_where_most_is_refuted(is_high: bool) -> None:
     first, second = rng.random(4000), rng.random(4000)
     first[:400] = 2.0 if is_high else 0.5
     second[:400] = 0.5 if is_high else -1.0
-    test = choose_test(Claim(1.0), [first, second], 0.01, is_high=is_high)
+    test = choose_test(Claim(1.0), [first, second], is_high=is_high)
     assert 400 <= test.hits(first if is_high else second) < 410
     assert test.hits(second if is_high else first) < 10
 

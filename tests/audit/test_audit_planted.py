@@ -39,7 +39,9 @@ def test_every_bug_that_was_asked_for_is_planted() -> None:
         "forgetful-ledger", "dropped-candidates", "memoised-answers", "paper-000", "paper-002",
         "paper-003",
     }  # fmt: skip
-    assert {"paper-000/theorem-3", "paper-000/theorem-4"} <= PLANTED.keys()
+    theorems = {"paper-000/theorem-3", "paper-000/theorem-4", "paper-002/quotient"}
+    assert theorems <= PLANTED.keys()
+    assert {f"paper-003/{what}" for what in ("slope-one", "cosine", "sets")} <= PLANTED.keys()
     for noise in Noise:
         whole = PLANTED[f"thin-noise/whole-fit/{noise}"]()
         assert type(whole) is PipelineSubject and whole.settings["taste_share"] > 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discreet.audit._bands import at_least, at_most
 from discreet.audit.lower_bound import SUBJECTS, StatisticSubject, audit
-from discreet.audit.lower_bound._intervals import at_least, at_most
 from discreet.measure import Method, Noise
 from discreet.privacy import Unit
 

@@ -41,7 +41,14 @@ def test_a_page_with_ledger_and_audits(release: Path, tmp_path: Path) -> None:
     seen = see(page.read_text(encoding="utf-8"))
     assert "The ledger of 'customers': 0 charges" in seen.text
     assert seen.row("a")[1:3] == seen.row("b")[1:3] == ["1", "0.5"]
-    assert call("report", release, "-o", page).code == 0  # over an earlier report
+    before = page.read_bytes()
+    assert (
+        "exists; choose another name, or say --overwrite"
+        in call("report", release, "-o", page).complaint()
+    )
+    assert page.read_bytes() == before
+    assert call("report", release, "-o", page, "--overwrite").code == 0
+    assert page.read_bytes() != before
 
 
 def test_audits_that_are_not_of_this_release_are_refused(release: Path, tmp_path: Path) -> None:
@@ -64,12 +71,14 @@ def test_it_is_called_report_html(
     assert (
         see((tmp_path / "report.html").read_text(encoding="utf-8")).row("file")[1] == "m.discreet"
     )
+    assert "report.html: exists" in call("report", release.name).complaint()
 
 
 def test_nothing_else_is_overwritten(release: Path, tmp_path: Path) -> None:
     other = tmp_path / "index.html"
     other.write_text("mine")
     assert "is no report" in call("report", release, "-o", other).complaint()
+    assert "is no report" in call("report", release, "-o", other, "--overwrite").complaint()
     assert other.read_text() == "mine"
     assert "a report is an .html file" in call("report", release, "-o", release).complaint()
 

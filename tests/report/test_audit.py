@@ -33,7 +33,19 @@ def written(folder: Path, content: Any) -> Path:
 )
 def test_one_finding_a_list_or_an_object_with_a_list(tmp_path: Path, content: Any) -> None:
     (found,) = read_audit(written(tmp_path, content))
-    assert found == AuditFinding("item counts", 1.0, 0.8, 0.95, 0.0, 1000, False)
+    note = "x" if "note" in content else ""
+    assert found == AuditFinding("item counts", 1.0, 0.8, 0.95, 0.0, 1000, False, note=note)
+
+
+def test_what_was_counted_and_could_have_been_shown_is_read(tmp_path: Path) -> None:
+    told = {"most": 4.5, "seen": "9 of 10 guesses were right"}
+    (found,) = read_audit(written(tmp_path, {"note": "n", "findings": [FINDING | told]}))
+    assert (found.most, found.seen, found.note) == (4.5, told["seen"], "n")
+    assert found.can_refute
+    (few,) = read_audit(written(tmp_path, FINDING | {"most": 1.0}))
+    assert not few.can_refute
+    (untold,) = read_audit(written(tmp_path, FINDING | {"most": None}))
+    assert untold.most is None and untold.can_refute
 
 
 def test_a_refuted_claim_is_one_whoever_says_so(tmp_path: Path) -> None:
@@ -62,6 +74,9 @@ def test_a_refuted_claim_is_one_whoever_says_so(tmp_path: Path) -> None:
         FINDING | {"runs": -1},
         FINDING | {"subject": ""},
         FINDING | {"delta": True},
+        FINDING | {"most": "much"},
+        FINDING | {"seen": 7},
+        {"note": 7, "findings": [FINDING]},
         '[{"subject": "x", "claimed_epsilon": NaN}]',
     ],
 )

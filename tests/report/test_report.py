@@ -10,47 +10,34 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.evaluate._clusters import simulated_uploads
 from discreet.evaluate._completion import send_reports
 from discreet.evaluate._judge import people_of
 from discreet.measure import fit, fit_paper
-from discreet.privacy import GaussianEvent, Guarantee, PureEvent, SeededRandomness, Unit
-from discreet.privacy.accounting import calibrate_gaussian
+from discreet.privacy import Guarantee, PureEvent, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.protocols.local_reports import messages as local
 from discreet.protocols.local_reports.server import build as build_local
-from discreet.protocols.open_clusters.messages import Collection
-from discreet.protocols.open_clusters.server import build
-from discreet.ratings import Ratings, find_shape, make_ratings
+from discreet.ratings import Ratings
 from discreet.release import Release
 from discreet.report import AuditFinding, is_report, make_report
-from release._making import make_release, spent, unprotected
-from report._reading import Seen, see
+from discreet.report._html import table
+from release._making import make_release, spent
+from report._pages import gaussian, open_clusters, report
+from report._reading import see
 
 PATENT = "8,619,984"
 ABOUT = ("the public", "the operator", "another user", "somebody with side information")
-
-
-@pytest.fixture(scope="module")
-def ratings() -> Ratings:
-    return make_ratings(replace(find_shape("ml-100k").scaled(ratings=2_000), items=120), seed=1)
 
 
 def presence(ratings: Ratings) -> Ratings:
     scale = Scale.parse("presence")
     codes = scale.encode(np.full(len(ratings), scale.hi))
     return replace(ratings, scale=scale, codes=codes)
-
-
-def open_clusters(ratings: Ratings, **told: Any) -> Release:
-    collection = Collection(ratings.catalog, ratings.scale, bits=1, **told)
-    return build(collection, simulated_uploads(ratings, collection))
 
 
 def local_reports(ratings: Ratings) -> Release:
@@ -76,11 +63,6 @@ KINDS: dict[str, Callable[[Ratings], Release]] = {
     "closed clusters": lambda r: replace(open_clusters(r), method="closed-clusters"),
     "local reports": local_reports,
 }
-
-
-def report(release: Release, folder: Path, **told: Any) -> Seen:
-    release.save(folder / "films.discreet")
-    return see(make_report(folder / "films.discreet", **told))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -135,12 +117,6 @@ def test_what_was_published_can_be_checked(ratings: Ratings, tmp_path: Path) -> 
     assert "page made on 2030-01-02 03:04 UTC" in seen.text
 
 
-def gaussian(unit: Unit, epsilon: float) -> Guarantee:
-    sigma = calibrate_gaussian(1.0, epsilon, 1e-6)
-    event = GaussianEvent(unit=unit, label="sums", sensitivity=1.0, sigma=sigma)
-    return Guarantee(unit, (event,), 1e-6, ("one account is one person",))
-
-
 def test_odds_per_rating_per_user_and_for_a_change(tmp_path: Path) -> None:
     seen = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
     assert seen.row("a person with all their ratings")[1:] == [
@@ -182,85 +158,6 @@ def test_everything_that_is_shown_is_escaped(tmp_path: Path) -> None:
     assert "read off the private ratings" in seen.text
 
 
-def test_the_ledger_s_totals_are_shown(tmp_path: Path) -> None:
-    promise = gaussian(Unit.USER, 1.0)
-    ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.USER, 3.0, 1e-6)])
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
-    assert "The ledger of 'customers': 0 charges" in seen.text
-    assert "it was not charged here" in seen.text
-    ledger.charge(promise.events, "films of March")
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
-    assert "1 charge since" in seen.text and "it was not charged here" not in seen.text
-    assert seen.row("user")[1:4] == ["1", "3", "1e-06"]
-    assert 2 < float(seen.row("user")[4]) < 3
-    assert seen.row("rating")[2] == "none"
-    assert seen.row("1")[2] == "films of March"
-    assert len(ledger.history()) == 1  # reading charges nothing
-
-
-def test_audits_stand_beside_the_claim(tmp_path: Path) -> None:
-    audits = [
-        AuditFinding("whole fit", 1.0, 0.41239, 0.95, 1e-6, 2000, False),
-        AuditFinding("halved noise", 1.0, math.inf, 0.99, 0.0, 10, True),
-        AuditFinding("fakes", None, 2.0, 0.95, 0.0, 10, False),
-    ]
-    seen = report(make_release(np.zeros((3, 1)), guarantee=spent()), tmp_path, audits=audits)
-    assert seen.row("whole fit")[1:] == [
-        "1", "0.4123", "1e-06", "95 %", "2,000", "not refuted",
-    ]  # fmt: skip
-    assert seen.row("halved noise")[2] == "above every number"
-    assert seen.row("halved noise")[-1] == "CLAIM REFUTED"
-    assert seen.row("fakes")[1] == "none"
-    assert "No audit was attached" not in seen.text
-
-
-def test_an_audit_of_another_release_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "films.discreet"
-    make_release(np.zeros((3, 1)), guarantee=spent()).save(path)
-    sha = hashlib.sha256(path.read_bytes()).hexdigest()
-    own = AuditFinding("release", spent().epsilon, 0.1, 0.95, 1e-6, 100, False)
-    for same in (own, replace(own, release_sha256=sha)):
-        assert see(make_report(path, audits=[same])).row("release")[-1] == "not refuted"
-    part = replace(own, subject="pipeline/refined", claimed_epsilon=1.0)
-    assert see(make_report(path, audits=[part])).row("pipeline/refined")[1] == "1"
-    for other in (
-        replace(own, release_sha256=sha[::-1]),
-        replace(part, release_sha256=sha[::-1]),
-        replace(own, claimed_epsilon=own.claimed_epsilon and own.claimed_epsilon * 1.01),
-        replace(own, claimed_epsilon=None),
-        replace(own, delta=1e-5),
-        replace(own, delta=0.0),
-    ):
-        with pytest.raises(InputError, match="this is not the release that was audited"):
-            make_report(path, audits=[own, other])
-    make_release(np.zeros((3, 1)), guarantee=unprotected()).save(path)
-    with pytest.raises(InputError, match="which claims epsilon"):
-        make_report(path, audits=[own])
-
-
-def test_a_pure_claim_is_told_at_delta_0(tmp_path: Path) -> None:
-    event = PureEvent(unit=Unit.RATING, label="x", epsilon=0.7, mechanism="coin")
-    promise = Guarantee(Unit.RATING, (event,), 1e-6)
-    finding = AuditFinding("release", 0.7, 0.1, 0.95, 0.0, 100, False)
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, audits=[finding])
-    assert seen.row("release")[1] == "0.7"
-
-
-def test_what_is_left_is_rounded_down_and_costs_up(tmp_path: Path) -> None:
-    events = (
-        PureEvent(unit=Unit.RATING, label="pure", epsilon=0.123401, mechanism="coin"),
-        GaussianEvent(unit=Unit.RATING, label="sums", sensitivity=1.0, sigma=9.87659),
-    )
-    ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.RATING, 1.0, 0.0)])
-    ledger.charge(events[:1], "pure")  # leaves 0.876599
-    promise = Guarantee(Unit.RATING, events, 1e-6)
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
-    assert seen.row("pure")[2] == "epsilon 0.1235"
-    assert seen.row("sums")[2] == "9.876"
-    assert seen.row("rating")[1] == "0.1235"
-    assert seen.row("rating")[5] == "0.8765"
-
-
 def test_odds_without_bound_are_not_counted_in_times(tmp_path: Path) -> None:
     event = PureEvent(unit=Unit.RATING, label="x", epsilon=800.0, mechanism="coin")
     promise = Guarantee(Unit.RATING, (event,), 0.0)
@@ -279,3 +176,14 @@ def test_what_is_no_release_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m").write_text(json.dumps({}))
     with pytest.raises(InputError, match="not a release file"):
         make_report(tmp_path / "m")
+
+
+def test_numbers_are_never_broken_and_digests_are() -> None:
+    digest = "0123456789abcdef" * 4
+    cells = table(
+        ("what", "is"), [("delta", "1e-06"), ("sha", digest), ("who", "all of the people")]
+    )
+    assert '<td class="short">1e-06</td>' in cells
+    assert f'<td class="long">{digest}</td>' in cells
+    assert "<td>all of the people</td>" in cells
+    assert cells.startswith('<div class="wide"><table>') and "<thead>" in cells

@@ -1,4 +1,4 @@
-"""Confidence bands for what many independent attacks came to."""
+"""What a probability is, from how often it came up: bounds of one side, and bands for attacks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,36 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta, norm
+from scipy.special import betaincinv
+from scipy.stats import norm
 
+_Floats = npt.NDArray[np.float64]
 Band = tuple[float, float]
 
 CONFIDENCE = 0.95
 
 
+def at_least(hits: npt.ArrayLike, tries: int, miss: float) -> _Floats:
+    """What the probability is at least, wrong with probability at most `miss`.
+
+    Clopper and Pearson's: the largest p under which so many hits or more have a chance of at most
+    `miss`.
+    """
+    k = np.asarray(hits, np.float64)
+    found = betaincinv(np.maximum(k, 1), tries - np.maximum(k, 1) + 1, miss)
+    return np.where(k > 0, found, 0.0)
+
+
+def at_most(hits: npt.ArrayLike, tries: int, miss: float) -> _Floats:
+    """What the probability is at most, wrong with probability at most `miss`."""
+    return 1.0 - at_least(tries - np.asarray(hits, np.float64), tries, miss)
+
+
 def success_band(successes: npt.NDArray[np.bool_], confidence: float = CONFIDENCE) -> Band:
-    """Clopper and Pearson's band for the chance of success."""
+    """Clopper and Pearson's band for the chance of success: both sides."""
     tries, won = len(successes), int(successes.sum())
-    tail = (1 - confidence) / 2
-    low = beta.ppf(tail, won, tries - won + 1) if won else 0.0
-    high = beta.ppf(1 - tail, won + 1, tries - won) if won < tries else 1.0
-    return float(low), float(high)
+    miss = (1 - confidence) / 2
+    return float(at_least(won, tries, miss)), float(at_most(won, tries, miss))
 
 
 def excess_band(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> Band:

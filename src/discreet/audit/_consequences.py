@@ -129,12 +129,7 @@ def consequences(
         InputError: Something that was told, or these ratings, cannot be used.
     """
     budgets = _budgets(epsilons)
-    if protect not in list(Unit):
-        raise InputError(f"protect is one of {', '.join(Unit)}, not '{protect}'")
-    presence = ratings.scale.presence
-    names = list(dict.fromkeys(methods_for(presence) if methods is None else methods))
-    if not names:
-        raise InputError("there is nothing to compare: name at least one method")
+    names = _names(ratings.scale.presence, methods, protect)
     bench = Bench(ratings, attacks=attacks, draws=draws, seed=seed)
     told = {"protect": protect, "delta": delta}
     subjects = {name: subject_of(bench, name, told) for name in names}
@@ -148,6 +143,15 @@ def consequences(
                 progress("attacks", len(found), len(names) * len(budgets))
             found.append(_measure(bench, name, subject, most, epsilon))
     return found
+
+
+def _names(presence: bool, methods: Iterable[str] | None, protect: str) -> list[str]:
+    if protect not in list(Unit):
+        raise InputError(f"protect is one of {', '.join(Unit)}, not '{protect}'")
+    names = list(dict.fromkeys(methods_for(presence) if methods is None else methods))
+    if not names:
+        raise InputError("there is nothing to compare: name at least one method")
+    return names
 
 
 def _budgets(epsilons: Iterable[float]) -> list[float]:

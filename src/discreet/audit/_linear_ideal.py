@@ -113,10 +113,8 @@ def risk_utility(
     choices = np.random.default_rng(source.words(4))
     make = slope_one_scenes if function.method is OutputMethod.SLOPE_ONE else cosine_scenes
     scenes = make(ratings, function, attacks, choices, Over(over))
-    if not 1 <= top <= int((~scenes.own).sum(axis=1).min()):
-        raise InputError(f"somebody has fewer than {top} unrated items; ask for a shorter list")
     exact = _exact(ratings, function, scenes)
-    wanted = _marked(exact, scenes.own, top)
+    wanted = _best(exact, scenes, top)
     return [
         _judged(each, *noised_answers(exact, function, each, source), wanted, function, scenes)
         for each in epsilons
@@ -151,6 +149,13 @@ def noised_answers(
     event = mechanism.event(sensitivity, Unit.RATING, "attacked answers")
     noisy = mechanism.release(exact, event, Receipt([event], source))
     return noisy, math.sqrt(2) * mechanism.scale / function.grid
+
+
+def _best(exact: _Ints, scenes: Scenes, top: int) -> npt.NDArray[np.bool_]:
+    """Everybody's list without noise, marked."""
+    if not 1 <= top <= int((~scenes.own).sum(axis=1).min()):
+        raise InputError(f"somebody has fewer than {top} unrated items; ask for a shorter list")
+    return _marked(exact, scenes.own, top)
 
 
 def _judged(

@@ -7,23 +7,20 @@ c_s(v) - c_s(v'). So it compares how likely each would have made what it sees.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._likelihood import likelihood_ratio
 from discreet.audit._victims import Victims
-from discreet.measure import Noise, Spoken, Transcript
+from discreet.measure import Transcript
 
-_Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 
 def attack_release(transcript: Transcript, victims: Victims) -> _Floats:
     """For each victim and each possible secret, how likely the outputs are: its logarithm.
 
-    But for something that is the same for all secrets. Noise is taken for continuous: it is on a
-    grid so fine that nobody would notice.
+    But for something that is the same for all secrets.
 
     Args:
         transcript: Of a fit of the victims' ratings.
@@ -39,22 +36,9 @@ def _likelihoods(transcript: Transcript, victims: Victims, row: int) -> _Floats:
     true = transcript.contribution(versions[int(victims.secrets[row])])
     found = np.zeros(len(versions))
     for option, own in enumerate(versions):
-        if option == victims.secrets[row]:
-            continue
-        parts = zip(transcript.spoken, transcript.contribution(own), true, strict=True)
-        for spoken, would, was in parts:
-            # Where a secret makes no difference, nothing is learnt.
-            touched = np.flatnonzero(would != was)
-            noise = spoken.noisy.ravel()[touched] - spoken.exact.ravel()[touched]
-            moved = would.ravel()[touched] - was.ravel()[touched]
-            found[option] += _log_density(noise, moved, spoken, transcript.budget.noise)
+        if option != victims.secrets[row]:
+            moved = zip(transcript.contribution(own), true, strict=True)
+            parts = [would - was for would, was in moved]
+            # As if what the secret makes a difference by were a person of its own.
+            found[option] = likelihood_ratio(transcript, parts, is_there=False)
     return found
-
-
-def _log_density(noise: _Ints, moved: _Ints, spoken: Spoken, kind: Noise) -> float:
-    """Of the noise that a secret would have needed, less that of the noise that there was."""
-    if kind is Noise.GAUSSIAN:
-        shift = moved / spoken.spread
-        return float((shift * (noise / spoken.spread - shift / 2)).sum())
-    scale = spoken.spread / math.sqrt(2)
-    return float(((np.abs(noise) - np.abs(noise - moved)) / scale).sum())

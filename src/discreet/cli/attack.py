@@ -29,10 +29,10 @@ _ON_PASSED = (
 )
 _ON_DATA = "For the curator's eyes only: these figures were read off private ratings."
 
-_Name = Annotated[
-    str | None,
+_Names = Annotated[
+    list[str] | None,
     typer.Argument(
-        metavar="NAME", help="An attack, all of them, or errata: claims that fail. See --list."
+        metavar="NAMES", help="Attacks, all of them, or errata: claims that fail. See --list."
     ),
 ]
 _List = Annotated[bool, typer.Option("--list", help="List the attacks, and attack nothing.")]
@@ -43,7 +43,7 @@ _Seed = Annotated[int, typer.Option(help="Of victims, noise and made-up ratings.
 
 
 def attack(
-    name: _Name = None,
+    names: _Names = None,
     listing: _List = False,
     data: _Data = None,
     seed: _Seed = 0,
@@ -58,16 +58,16 @@ def attack(
     if listing:
         _list(json)
         return
-    if name is None:
+    if not names:
         raise InputError("say which attack, or all; discreet attack --list tells them")
-    if name == _ERRATA:
+    if names == [_ERRATA]:
         _show_errata(json)
         return
-    _check(name)
+    _check(names)
     ratings = None
     if data is not None:
         ratings = _inputs.read(data, scale, catalog, columns, layout, on_bad_rows)
-    results = _run(name, ratings, seed)
+    results = _run(names, ratings, seed)
     note = _ON_MADE_UP if data is None else _ON_DATA
     if json:
         _console.write_json({"note": note, "attacks": [each.as_json() for each in results]})
@@ -77,21 +77,24 @@ def attack(
         raise typer.Exit(_PASSED)
 
 
-def _check(name: str) -> None:
+def _check(names: list[str]) -> None:
     """Before anything is read."""
     from discreet.audit.attacks import ATTACKS
 
-    if name not in (*ATTACKS, "all"):
-        known = ", ".join(ATTACKS)
-        raise InputError(f"'{name}' is no attack; there are {known}, all and {_ERRATA}")
+    if _ERRATA in names:
+        raise InputError(f"{_ERRATA} are no attack on ratings; ask for them by themselves")
+    for name in names:
+        if name not in (*ATTACKS, "all"):
+            known = ", ".join(ATTACKS)
+            raise InputError(f"'{name}' is no attack; there are {known}, all and {_ERRATA}")
 
 
-def _run(name: str, ratings: Ratings | None, seed: int) -> list[AttackResult]:
+def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackResult]:
     from discreet.audit.attacks import run_attacks
 
     with stages() as progress:
         return run_attacks(
-            [name],
+            names,
             ratings,
             seed=seed,
             progress=lambda _, done, total: progress("attacking", done, total),
@@ -168,14 +171,17 @@ def _rate(value: float, band: tuple[float, float]) -> str:
 
 
 def _show_errata(as_json: bool) -> None:
-    from discreet.audit.attacks.errata import all_errata
+    from discreet.audit.attacks.errata import PAPERS, all_errata
 
     found = all_errata()
     if as_json:
         _console.write_json([each.as_json() for each in found])
         return
-    for each in found:
-        _console.say(f"{each.name}: {each.claim}")
-        for number in each.numbers:
-            _console.say(f"  {number.what}: {number.text}")
-        _console.say("")
+    for short, paper in PAPERS.items():
+        _console.say(f"{short:<8}  {paper}")
+    for paper in PAPERS.values():
+        _console.say(f"\n{paper.authors}")
+        for each in (one for one in found if one.paper == paper):
+            _console.say(f"\n  {each.claim}")
+            for number in each.numbers:
+                _console.say(f"    {number.what} = {number.text}")

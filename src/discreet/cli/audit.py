@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import math
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +11,12 @@ import typer
 
 from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._inputs import BadRows
+from discreet.cli._overwriting import Overwrite, check_new
 from discreet.cli._progress import stages
 from discreet.domain import InputError
 
 if TYPE_CHECKING:
-    from discreet.audit.lower_bound import Finding
+    from discreet.audit.lower_bound import Finding, Makers
 
 # The rooms that do the work are imported where they are used: `discreet --help` stays quick.
 
@@ -70,15 +71,13 @@ def audit(
         _refuse_repeats(runs, search, seed)
         findings = [_audit_release(release, canaries, confidence)]
     else:
-        from discreet.audit.lower_bound import SUBJECTS
-        from discreet.audit.lower_bound.planted import PLANTED
-
-        among = PLANTED if planted else SUBJECTS
+        among = _subjects(planted)
         if list_subjects:
             _show_subjects({name: make().about for name, make in among.items()}, json)
             return
         if not names and not planted:
             raise InputError("say what to audit: a name from --list, or all")
+        _check_names(names or [], planted)
         told = {"runs": runs, "confidence": confidence, "search": search, "seed": seed}
         findings = _audit_subjects(names or ["all"], among, told)
     if json:
@@ -114,7 +113,36 @@ def _audit_release(release: Path | None, canaries: Path | None, confidence: floa
     return audit_release(load(release, verify=True), key, confidence=confidence)
 
 
-def _audit_subjects(names: list[str], among: Any, told: dict[str, Any]) -> list[Finding]:
+def _subjects(planted: bool) -> Makers:
+    from discreet.audit.lower_bound import SUBJECTS
+    from discreet.audit.lower_bound.planted import PLANTED
+
+    return PLANTED if planted else SUBJECTS
+
+
+def _check_names(names: list[str], planted: bool) -> None:
+    """Before anything is run.
+
+    Raises:
+        InputError: Nothing is called so, and where it would be found.
+    """
+    from discreet.audit.lower_bound import matching
+
+    for name in names:
+        if matching(name, _subjects(planted)):
+            continue
+        kind, listing = ("planted bug", "--planted --list") if planted else ("subject", "--list")
+        where = f"discreet audit {listing} has them all"
+        if matching(name, _subjects(not planted)):
+            where = (
+                "that is no bug but the real thing: leave --planted out, or see --planted --list"
+                if planted
+                else "that is a bug planted on purpose: say --planted"
+            )
+        raise InputError(f"there is no {kind} '{name}'; {where}")
+
+
+def _audit_subjects(names: list[str], among: Makers, told: dict[str, Any]) -> list[Finding]:
     from discreet.audit.lower_bound import audit_all
 
     with stages() as progress:
@@ -135,11 +163,9 @@ def _as_json(
 ) -> dict[str, Any]:
     about: dict[str, Any] = {"note": _HONEST, "planted": planted}
     if release is not None:
-        about = {
-            "note": f"{_HONEST} {_ABSENT}",
-            "planted": planted,
-            "release_sha256": _sha256(release),
-        }
+        from discreet.report import sha256_of
+
+        about |= {"note": f"{_HONEST} {_ABSENT}", "release_sha256": sha256_of(release)}
     return about | {
         "confidence": confidence,
         "violated": sum(each.is_violated for each in findings),
@@ -147,25 +173,24 @@ def _as_json(
     }
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _show(findings: list[Finding], confidence: float, planted: bool) -> None:
+    """Claims rounded up and what was proved down, as on the page of a report."""
+    from discreet.report import number_down, number_up
+
     width = max(len("subject"), *(len(each.subject) for each in findings))
     _console.say(
         f"{'subject':<{width}}  {'claimed':>8}  {'delta':>6}  {'audited':>8}  {'of it':>6}  verdict"
     )
     for each in findings:
-        share = "" if each.claim.size == 0 else f"{100 * each.reached:.0f} %"
+        share = "" if each.claim.size == 0 else f"{math.floor(100 * each.reached)} %"
+        claimed, delta = number_up(each.claim.epsilon), number_up(each.claim.delta, 2)
         _console.say(
-            f"{each.subject:<{width}}  {each.claim.epsilon:>8.4g}  {each.claim.delta:>6.2g}  "
-            f"{each.epsilon:>8.4g}  {share:>6}  {_verdict(each, planted)}"
+            f"{each.subject:<{width}}  {claimed:>8}  {delta:>6}  "
+            f"{number_down(each.epsilon):>8}  {share:>6}  {_verdict(each, planted)}"
         )
     _console.say(
-        f"\nEpsilons; at confidence {confidence:g} for all rows together, each at "
-        f"{findings[0].confidence:.6g}.\n"
+        f"\nEpsilons, claimed rounded up and audited down; at confidence {confidence:g} for all\n"
+        f"rows together, each at {findings[0].confidence:.6g}.\n"
         "Gaussian noise claims a curve: audited is the largest that was refuted, told at the same\n"
         f"delta, and 'of it' compares the two mu.\n{_HONEST}"
     )
@@ -188,6 +213,11 @@ def _verdict(finding: Finding, planted: bool) -> str:
     return "not refuted" if finding.can_refute else "too few runs to refute"
 
 
+_FROM_DATA = "from-data"
+_ON_FROM_DATA = (
+    "canaries rate items of a public list that hardly anybody has rated, and from-data reads off "
+    "the private ratings what somebody has rated; give --catalog a file with columns id and title"
+)
 _Count = Annotated[int, typer.Option(help="How many canaries; about half of them will be in.")]
 _Output = Annotated[
     Path, typer.Option("--output", "-o", help="Where the ratings go: a .csv or .parquet file.")
@@ -207,13 +237,22 @@ def plant_canaries(
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     implicit: _inputs.Implicit = False,
+    overwrite: Overwrite = False,
 ) -> None:
-    """Put made-up users among ratings by coins, so that one fit of them can be audited."""
+    """Put made-up users among ratings by coins, so that one fit of them can be audited.
+
+    The file has everybody's ratings, person by person, with their times if there are any, and the
+    made-up users after them.
+    """
     from discreet.audit.lower_bound import insert_canaries
     from discreet.privacy import SystemRandomness
     from discreet.ratings import write_ratings
 
+    if catalog == _FROM_DATA:
+        raise InputError(_ON_FROM_DATA)
     _refuse_overwriting(ratings, catalog, output, key)
+    for path in (output, key):
+        check_new(path, overwrite)
     _outputs.check_writable(output)
     _outputs.check_writable(key)
     data = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli import _console
+from discreet.cli._overwriting import Overwrite, check_new
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
 
@@ -27,6 +28,7 @@ def report(
     output: _Output = Path("report.html"),
     ledger: _LedgerFile = None,
     audit: _Audits = None,
+    overwrite: Overwrite = False,
 ) -> None:
     """Write one page about a release: what it promises, what not, what was spent, who can do what.
 
@@ -36,7 +38,7 @@ def report(
     from discreet.privacy.ledger import Ledger
     from discreet.report import make_report, read_audit
 
-    _check_output(output)
+    _check_output(output, overwrite)
     audits = [finding for path in audit or [] for finding in read_audit(path)]
     page = make_report(
         release, ledger=None if ledger is None else Ledger.open(ledger), audits=audits
@@ -46,11 +48,12 @@ def report(
     _console.say(f"{output}: print it to PDF from any browser")
 
 
-def _check_output(output: Path) -> None:
-    """Refuse to write over anything but an earlier report."""
+def _check_output(output: Path, overwrite: bool) -> None:
+    """Refuse to write over anything but an earlier report, and over that without being told."""
     from discreet.report import is_report
 
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError("a report is an .html file", path=output)
     if output.is_file() and not is_report(output):
         raise InputError("exists and is no report; choose another name", path=output)
+    check_new(output, overwrite)

@@ -3,9 +3,19 @@
 Made from public things alone: the release, the ledger's totals, an audit's findings.
 """
 
-from discreet.report._audit import AuditFinding, read_audit
+from discreet.report._audit import AuditFinding, read_audit, sha256_of
 from discreet.report._html import is_report
-from discreet.report._odds import best_guess, odds_factor
+from discreet.report._odds import best_guess, number_down, number_up, odds_factor
 from discreet.report._page import make_report
 
-__all__ = ["AuditFinding", "best_guess", "is_report", "make_report", "odds_factor", "read_audit"]
+__all__ = [
+    "AuditFinding",
+    "best_guess",
+    "is_report",
+    "make_report",
+    "number_down",
+    "number_up",
+    "odds_factor",
+    "read_audit",
+    "sha256_of",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from dataclasses import dataclass
@@ -27,6 +28,9 @@ class AuditFinding:
         runs: How many were made.
         violated: Whether the promise was refuted.
         release_sha256: Of the file that was audited; None if none was, or it is not known.
+        most: The largest epsilon that so many runs can show; None if it is not told.
+        seen: What was counted, in words; empty if it is not told.
+        note: What the audit says of all its findings; empty if nothing.
     """
 
     subject: str
@@ -37,6 +41,22 @@ class AuditFinding:
     runs: int
     violated: bool
     release_sha256: str | None = None
+    most: float | None = None
+    seen: str = ""
+    note: str = ""
+
+    @property
+    def can_refute(self) -> bool:
+        """Whether so many runs could have refuted the claim; they could if it is not told."""
+        if self.most is None or self.claimed_epsilon is None:
+            return True
+        return self.most > self.claimed_epsilon * (1 + _ROUNDING)
+
+
+def sha256_of(path: Path) -> str:
+    """Of a whole file, as lower-case hexadecimals."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_audit(path: Path) -> list[AuditFinding]:
@@ -61,8 +81,8 @@ def read_audit(path: Path) -> list[AuditFinding]:
             path=path,
         )
     try:
-        sha = _sha256(found)
-        findings = [_finding(one, sha) for one in _list(found)]
+        sha, note = _sha256(found), _note(found)
+        findings = [_finding(one, sha, note) for one in _list(found)]
     except (KeyError, OverflowError, TypeError, ValueError):
         findings = []
     if not findings:
@@ -96,7 +116,11 @@ def _is_list(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(o, dict) and "subject" in o for o in value)
 
 
-def _finding(plain: dict[str, Any], sha: str | None) -> AuditFinding:
+def _note(plain: Any) -> str:
+    return _text(plain.get("note")) if isinstance(plain, dict) else ""
+
+
+def _finding(plain: dict[str, Any], sha: str | None, note: str) -> AuditFinding:
     claimed = plain["claimed_epsilon"]
     audited = plain["audited_epsilon"]
     known = math.inf if audited is None else _number(audited)
@@ -111,6 +135,9 @@ def _finding(plain: dict[str, Any], sha: str | None) -> AuditFinding:
         runs=int(_number(plain["runs"])),
         violated=beyond or plain.get("violated") is True,
         release_sha256=_sha256(plain) or sha,
+        most=None if plain.get("most") is None else _number(plain["most"]),
+        seen=_text(plain.get("seen")),
+        note=_text(plain.get("note")) or note,
     )
 
 
@@ -118,6 +145,12 @@ def _name(value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise TypeError("a subject has a name")
     return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str | None):
+        raise TypeError("what is noted is a text")
+    return value or ""
 
 
 def _number(value: Any) -> float:

@@ -17,17 +17,20 @@ h1 { font-size: 1.6rem; margin: 0 0 .2rem; } h2 { font-size: 1.15rem; margin: 2r
   border-bottom: 1px solid #bbb; }
 table { border-collapse: collapse; width: 100%; margin: .6rem 0; }
 th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
-  border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }
-th { font-weight: 600; } td:first-child { min-width: 9rem; }
+  border-bottom: 1px solid #ddd; }
+th { font-weight: 600; } tbody th { font-weight: 500; } thead th { vertical-align: bottom; }
+.short { white-space: nowrap; } .long { overflow-wrap: anywhere; } .wide { overflow-x: auto; }
 .verdict { border: 2px solid #1b6e3c; border-radius: 4px; padding: .6rem .9rem; margin: 1rem 0; }
 .verdict.no { border-color: #b00020; } .verdict p { margin: .2rem 0; }
 .verdict p:first-child { font-weight: 700; font-size: 1.1rem; }
 .small { color: #555; font-size: .85rem; }
 @page { size: A4; margin: 18mm; }
-@media print { body { font-size: 10.5pt; max-width: none; padding: 0; }
-  h2 { break-after: avoid; } tr, .verdict { break-inside: avoid; } }
+@media print { body { font-size: 10pt; max-width: none; padding: 0; }
+  table { font-size: 9pt; } .wide { overflow-x: visible; } thead { display: table-header-group; }
+  h2, thead { break-after: avoid; } tr, li, p, .verdict { break-inside: avoid; } }
 """
 
+_SHORT, _LONG = 12, 30
 MARK = "<!doctype html>\n<!-- a report by discreet -->\n"
 """How a page begins."""
 
@@ -51,11 +54,22 @@ def bullets(said: Iterable[str]) -> Html:
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
     """A table; without heads the first column is the rows' names."""
     head = "".join(f'<th scope="col">{text(one)}</th>' for one in heads)
-    lines = [f"<thead><tr>{head}</tr></thead>\n" if head else ""]
+    top = f"<thead><tr>{head}</tr></thead>\n" if head else ""
+    lines = []
     for first, *rest in rows:
-        cells = "".join(f"<td>{text(one)}</td>" for one in rest)
-        lines.append(f'<tr><th scope="row">{text(first)}</th>{cells}</tr>\n')
-    return Html(f"<table>\n{''.join(lines)}</table>\n")
+        cells = "".join(f"<td{_kind(_width(one))}>{text(one)}</td>" for one in rest)
+        name = f'<th scope="row"{_kind(_width(first))}>{text(first)}</th>'
+        lines.append(f"<tr>{name}{cells}</tr>\n")
+    body = f"<tbody>\n{''.join(lines)}</tbody>"
+    return Html(f'<div class="wide"><table>\n{top}{body}</table></div>\n')
+
+
+def _width(cell: object) -> str:
+    """Numbers are never broken, and what has no place to break is broken anywhere."""
+    words = str(cell).split(" ")
+    if len(str(cell)) <= _SHORT:
+        return "short"
+    return "long" if max(map(len, words)) > _LONG else ""
 
 
 def box(said: Sequence[str], good: bool) -> Html:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
-import hashlib
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from discreet import __version__
-from discreet.domain import CatalogOrigin, InputError
+from discreet.domain import CatalogOrigin
 from discreet.privacy import Guarantee, Unit
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release, load
 from discreet.report import _html
-from discreet.report._audit import AuditFinding
+from discreet.report._audit import AuditFinding, sha256_of
+from discreet.report._audited import audited, check_audits
 from discreet.report._html import Html
 from discreet.report._odds import (
     after,
     best_guess,
-    number_down,
     number_up,
     odds_factor,
     one_in,
@@ -68,9 +66,6 @@ _NO_LIMITS = (
     "Anybody who took part, alone or with others: nothing bounds what can be found out about them.",
     *_ALWAYS,
 )
-_THE_RELEASE = "release"
-"""The subject of an audit of one release by its canaries; others are parts of the program."""
-_ROUNDING = 1e-6
 _PRIORS = (0.001, 0.01, 0.1, 0.5)
 
 
@@ -93,31 +88,37 @@ def make_report(
         InputError: The file is no release, or an audit is of another one.
     """
     release = load(path, verify=True)
-    _check_audits(path, release.guarantee, audits)
+    sha256 = sha256_of(path)
+    check_audits(path, sha256, release.guarantee, audits)
     made = made or datetime.datetime.now(datetime.UTC)
     under = f"{path.name}, page made on {made:%Y-%m-%d %H:%M} UTC by discreet {__version__}"
     return _html.page(
         "Privacy report of a release",
         under,
-        _verdict(release.guarantee),
-        _html.section("What was published", *_published(path, release)),
+        _verdict(release.guarantee, audits),
+        _html.section("What was published", *_published(path, sha256, release)),
         _html.section("What it promises", *_promises(release)),
         _html.section("What it does not promise", *_not_promised(release)),
         _html.section("What was spent and what is left", *spending(release, ledger)),
-        _html.section("Audited beside claimed", *_audited(release.guarantee, audits)),
+        _html.section("Audited beside claimed", *audited(release.guarantee, audits)),
         _html.section("Who can do what with it", _who(release)),
         _html.section("Notes", _html.bullets(_notes(path))),
     )
 
 
-def _verdict(guarantee: Guarantee) -> Html:
+def _verdict(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> Html:
     lines = str(guarantee).splitlines()
     if guarantee.is_private:
+        refuted = [one.subject for one in audits if one.violated]
+        if refuted:
+            claimed = f"It claims: {lines[0]}"
+            by = f"An audit refuted what this rests on: {', '.join(refuted)}. See below."
+            return _html.box(["Not to be relied on: a claim is false", by, claimed], good=False)
         return _html.box([f"Differentially private: {lines[0]}", lines[1]], good=True)
     return _html.box(["Not private: there is no guarantee", *lines[1:]], good=False)
 
 
-def _published(path: Path, release: Release) -> list[Html]:
+def _published(path: Path, sha256: str, release: Release) -> list[Html]:
     found = path.stat()
     date = datetime.datetime.fromtimestamp(found.st_mtime, datetime.UTC)
     catalog = release.catalog
@@ -126,7 +127,7 @@ def _published(path: Path, release: Release) -> list[Html]:
         ("file", path.name),
         ("date of the file", f"{date:%Y-%m-%d %H:%M:%S} UTC"),
         ("size", f"{found.st_size:,} bytes"),
-        ("SHA-256 of the file", _sha256(path)),
+        ("SHA-256 of the file", sha256),
         ("method", _METHODS.get(release.method, release.method)),
         ("made", made_by(release).value),
         ("items", f"{len(catalog):,}; the catalogue is {_ORIGINS[catalog.origin]}"),
@@ -138,11 +139,6 @@ def _published(path: Path, release: Release) -> list[Html]:
         for name, array in release.arrays.items()
     ]
     return [_html.table((), facts), _html.table(("array", "numbers", "how many"), arrays)]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _promises(release: Release) -> list[Html]:
@@ -217,68 +213,6 @@ def _not_promised(release: Release) -> list[Html]:
         )
     said += [f"The promise fails if it is not true that {clause}." for clause in guarantee.assumes]
     return [_html.bullets([*said, *(_LIMITS if guarantee.is_private else _NO_LIMITS)])]
-
-
-def _check_audits(path: Path, guarantee: Guarantee, audits: Sequence[AuditFinding]) -> None:
-    """Refuse an audit of another release: by its digest, without one by what it claims."""
-    for one in audits:
-        if one.release_sha256 is not None:
-            if one.release_sha256 != _sha256(path):
-                raise InputError(
-                    f"this is not the release that was audited, whose SHA-256 is "
-                    f"{one.release_sha256}",
-                    path=path,
-                )
-        elif one.subject == _THE_RELEASE and not _claims_the_same(one, guarantee):
-            claimed = "nothing" if one.claimed_epsilon is None else f"{one.claimed_epsilon:g}"
-            raise InputError(
-                f"this is not the release that was audited, which claims epsilon {claimed} at "
-                f"delta {one.delta:g}",
-                path=path,
-            )
-
-
-def _claims_the_same(one: AuditFinding, guarantee: Guarantee) -> bool:
-    if not guarantee.is_private or one.claimed_epsilon is None:
-        return False
-    own = guarantee.delta if one.delta else 0.0  # a pure claim is told at delta 0
-    try:
-        told = dataclasses.replace(guarantee, delta=own).epsilon
-    except InputError:  # Gaussian noise has no epsilon at delta 0
-        return False
-    return all(
-        math.isclose(a, b, rel_tol=_ROUNDING)
-        for a, b in ((one.claimed_epsilon, told), (one.delta, own))
-    )
-
-
-def _audited(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> list[Html]:
-    if not audits:
-        return [
-            _html.paragraph(
-                "No audit was attached. discreet audit --json writes one: attacks that give a "
-                "lower bound on epsilon, to be held against what is claimed."
-            )
-        ]
-    rows = [_audit_row(one) for one in audits]
-    heads = ("subject", "claimed epsilon", "audited, at least", "delta", "confidence", "runs", "")
-    claimed = number_up(guarantee.epsilon) if guarantee.is_private else "none"
-    said = (
-        f"This release claims epsilon {claimed}. An audited epsilon is what attacks have shown "
-        "for sure; it is never above the true one, but for a chance of 1 less the confidence. "
-        "Below the claim it proves nothing; above it the claim is false. The subject release is "
-        "this file; any other is a part of the program, on data made for the test."
-    )
-    return [_html.paragraph(said), _html.table(heads, rows)]
-
-
-def _audit_row(one: AuditFinding) -> tuple[str, ...]:
-    claimed = "none" if one.claimed_epsilon is None else number_up(one.claimed_epsilon)
-    return (
-        one.subject, claimed, number_down(one.audited_epsilon), number_up(one.delta),
-        f"{100 * one.confidence:g} %", f"{one.runs:,}",
-        "CLAIM REFUTED" if one.violated else "not refuted",
-    )  # fmt: skip
 
 
 def _who(release: Release) -> Html:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 
-from discreet.domain import InputError
 from discreet.privacy import Event, Guarantee, Unit
-from discreet.privacy.ledger import Ledger
+from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.ledger import Entry, Ledger
 from discreet.release import Release
 from discreet.report import _html
 from discreet.report._html import Html
 from discreet.report._odds import number_down, number_up
 
 _SHOWN_CHARGES = 20
+_ROUNDING = 1e-6
+_COSTS = FilterAccountant()
 
 
 def spending(release: Release, ledger: Ledger | None) -> list[Html]:
@@ -52,23 +54,56 @@ def _ledger(release: Release, ledger: Ledger) -> list[Html]:
     since = f"{ledger.created:%Y-%m-%d}"
     count = f"{len(history):,} charge{'s' * (len(history) != 1)}"
     parts = [_html.paragraph(f"The ledger of '{ledger.population}': {count} since {since} (UTC).")]
-    rows = [_unit(ledger, unit) for unit in Unit]
+    totals = [_unit(ledger, unit) for unit in Unit]
     heads = ("per", "spent (epsilon)", "limit", "delta", "left: Gaussian", "or pure")
-    parts.append(_html.table(heads, rows))
-    if not _may_have_paid(release.guarantee, ledger):
-        parts.append(
-            _html.paragraph(
-                "This ledger has spent less than this release cost: it was not charged here. What "
-                "the two cost together is more than the table says."
-            )
-        )
-    last = [
-        (f"{e.number:,}", f"{e.time:%Y-%m-%d %H:%M}", e.purpose, "" if e.is_private else "seeded")
-        for e in history[-_SHOWN_CHARGES:]
-    ]
-    if last:
-        parts.append(_html.table(("charge", "time (UTC)", "purpose", ""), last))
+    parts.append(_html.table(heads, totals))
+    own = [entry.number for entry in history if _is_for(entry, release)]
+    parts.append(_html.paragraph(_paid(release.guarantee, own)))
+    shown = [e for e in history if e.number in own or e.number > len(history) - _SHOWN_CHARGES]
+    rows = [_charge(entry, is_own=entry.number in own) for entry in shown]
+    if rows:
+        parts.append(_html.table(("charge", "time (UTC)", "purpose", ""), rows))
     return parts
+
+
+def _is_for(entry: Entry, release: Release) -> bool:
+    """Whether a charge is for what a release is called and spent, as far as a ledger can tell.
+
+    A fit books one event for all of its statistics, which has the method's name.
+    """
+    guarantee = release.guarantee
+    known = {f"{release.method} release", *(event.label for event in guarantee.events)}
+    if not all(e.label in known and e.unit is guarantee.unit for e in entry.events):
+        return False
+    booked, spent = (_COSTS.totals(events) for events in (entry.events, guarantee.events))
+    return math.isclose(booked.pure, spent.pure, rel_tol=_ROUNDING) and math.isclose(
+        booked.mu_squared, spent.mu_squared, rel_tol=_ROUNDING
+    )
+
+
+def _paid(guarantee: Guarantee, own: list[int]) -> str:
+    """Which charges are for the release, in words."""
+    if not guarantee.events:
+        return "This release spent nothing that a ledger counts, so none of its charges is for it."
+    if not own:
+        return (
+            "No charge of this ledger is for this release: none is of its method and of what it "
+            "cost. It was paid for elsewhere or not at all, or the ledger is of other people. What "
+            "the two cost together is more than the table says."
+        )
+    if len(own) == 1:
+        return f"Charge {own[0]:,} is for this release: of its method, and of what it cost."
+    numbers = ", ".join(f"{number:,}" for number in own)
+    return (
+        f"Charges {numbers} are each of this release's method and of what it cost: one of them is "
+        "for it, the others for releases like it."
+    )
+
+
+def _charge(entry: Entry, *, is_own: bool) -> tuple[str, ...]:
+    marks = [*(["this release"] if is_own else []), *([] if entry.is_private else ["seeded"])]
+    time = f"{entry.time:%Y-%m-%d %H:%M}"
+    return f"{entry.number:,}", time, entry.purpose, ", ".join(marks)
 
 
 def _unit(ledger: Ledger, unit: Unit) -> tuple[str, ...]:
@@ -83,16 +118,3 @@ def _unit(ledger: Ledger, unit: Unit) -> tuple[str, ...]:
         str(unit), said, f"{own.epsilon:g}", f"{own.delta:g}", number_down(room.epsilon),
         number_down(room.pure),
     )  # fmt: skip
-
-
-def _may_have_paid(guarantee: Guarantee, ledger: Ledger) -> bool:
-    """Whether the ledger has spent at least what the release cost its own unit."""
-    if not guarantee.is_private:
-        return True
-    spent = ledger.spent(guarantee.unit)
-    if math.isinf(spent.pure) or (spent.mu_squared and guarantee.delta == 0):
-        return True
-    try:
-        return spent.epsilon(guarantee.delta) >= guarantee.epsilon * (1 - 1e-6)
-    except InputError:
-        return True

@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._likelihood import log_ratio, scale_of
 from discreet.audit.attacks._data import Floats, Ints, pick_users
 from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior
 from discreet.measure import Transcript, record_fit
@@ -105,12 +106,14 @@ class _Scene:
 
         What is seen less everybody else's part is noise and, if the suspect is in, their part.
         """
-        scores = np.zeros(len(seen.parts))
+        scores, noise = np.zeros(len(seen.parts)), seen.transcript.budget.noise
         for place, spoken in enumerate(seen.transcript.spoken):
-            noise = ((spoken.noisy - spoken.exact) / spoken.spread).ravel()
+            noisy, exact = spoken.noisy.ravel(), spoken.exact.ravel()
+            scale = scale_of(spoken, noise)
             for row, parts in enumerate(seen.parts):
-                at, own = parts[place][0], parts[place][1] / spoken.spread
-                scores[row] += float(own @ (noise[at] + own * self._is_in[row] - own / 2))
+                at, own = parts[place]
+                less = exact[at] - own * self._is_in[row]
+                scores[row] += log_ratio(noisy[at], less + own, less, noise, scale)
         return scores
 
     def _ideal_exact(self, seen: _Seen) -> Floats:

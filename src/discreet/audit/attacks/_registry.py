@@ -143,9 +143,9 @@ def run_attacks(
         InputError: There is no such attack, or it cannot be made on these ratings.
     """
     told = list(dict.fromkeys(names))
-    wanted = list(ATTACKS) if told == ["all"] else told
-    for name in wanted:
-        if name not in ATTACKS:
+    wanted = list(ATTACKS) if "all" in told else told
+    for name in told:
+        if name not in (*ATTACKS, "all"):
             raise InputError(f"'{name}' is no attack; there are {', '.join(ATTACKS)}, and all")
     if seed < 0:
         raise InputError(f"a seed is a whole number from 0 on, not {seed}")

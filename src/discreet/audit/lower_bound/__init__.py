@@ -4,6 +4,7 @@ A lower bound above the claimed epsilon proves that the claim is false, at its c
 bound below it proves nothing: an audit can find a bug, it can never show that there is none.
 """
 
+from discreet.audit._neighbours import Neighbours, search
 from discreet.audit.lower_bound._canaries import (
     Canaries,
     audit_release,
@@ -13,10 +14,15 @@ from discreet.audit.lower_bound._canaries import (
 )
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import Finding, PairSubject, Subject, audit
-from discreet.audit.lower_bound._neighbours import Neighbours, search
 from discreet.audit.lower_bound._noisy import NoisySubject, StatisticSubject
 from discreet.audit.lower_bound._one_run import Guessed, audit_guesses, chance, refuted_size
-from discreet.audit.lower_bound._registry import SUBJECTS, audit_all, find_subjects
+from discreet.audit.lower_bound._registry import (
+    SUBJECTS,
+    Makers,
+    audit_all,
+    find_subjects,
+    matching,
+)
 
 __all__ = [
     "SUBJECTS",
@@ -24,6 +30,7 @@ __all__ = [
     "Claim",
     "Finding",
     "Guessed",
+    "Makers",
     "Neighbours",
     "NoisySubject",
     "PairSubject",
@@ -36,6 +43,7 @@ __all__ = [
     "chance",
     "find_subjects",
     "insert_canaries",
+    "matching",
     "refuted_size",
     "score_release",
     "score_transcript",

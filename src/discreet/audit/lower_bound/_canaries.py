@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._likelihood import log_ratio, scale_of
+from discreet.audit._neighbours import STARS, ratings_of
 from discreet.audit.lower_bound._claims import DELTA, Claim
 from discreet.audit.lower_bound._engine import Finding, Subject
-from discreet.audit.lower_bound._neighbours import STARS, ratings_of
-from discreet.audit.lower_bound._noisy import log_ratio
 from discreet.audit.lower_bound._one_run import audit_guesses
 from discreet.audit.lower_bound._pipelines import claim_of, crowd, spent, thinner
 from discreet.domain import InputError
@@ -116,16 +116,30 @@ def insert_canaries(
 
 
 def _joined(ratings: Ratings, items: npt.NDArray[np.int32]) -> Ratings:
-    """With one more user for each of the items, who rates it as high as can be."""
+    """With one more user for each of the items, who rates it as high as can be, last of all."""
     codes = ratings.scale.encode(np.full(len(items), ratings.scale.hi))
     starts = ratings.starts[-1] + 1 + np.arange(len(items), dtype=np.int64)
-    return Ratings(
-        ratings.scale,
-        ratings.catalog,
-        np.concatenate([ratings.starts, starts]),
-        np.concatenate([ratings.items, items]),
-        np.concatenate([ratings.codes, codes.astype(ratings.codes.dtype)]),
+    times = ratings.times
+    if times is not None:
+        times = np.append(times, np.full(len(items), times.max(initial=0), times.dtype))
+    return replace(
+        ratings,
+        starts=np.concatenate([ratings.starts, starts]),
+        items=np.concatenate([ratings.items, items]),
+        codes=np.concatenate([ratings.codes, codes.astype(ratings.codes.dtype)]),
+        times=times,
+        users=None if ratings.users is None else _with_more(ratings.users, len(items)),
     )
+
+
+def _with_more(users: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.generic]:
+    """Names that nobody has yet after those of the users."""
+    if users.dtype.kind in "iu":
+        free = np.setdiff1d(np.arange(len(users) + count), users)[:count]
+        return np.concatenate([users, free.astype(users.dtype)])
+    taken, names = set(users.tolist()), (f"canary-{n}" for n in range(len(users) + count))
+    free_names = [name for name in names if name not in taken][:count]
+    return np.concatenate([users.astype(object), np.array(free_names, object)])
 
 
 def score_release(release: Release, canaries: Canaries) -> _Floats:
@@ -179,7 +193,7 @@ def score_transcript(transcript: Transcript, base: Ratings, canaries: list[Ratin
     for at, spoken in enumerate(transcript.spoken):
         added = np.array([part[at].ravel() for part in parts], np.float64)
         rest = spoken.noisy.ravel() - known[at].ravel() - added.sum(axis=0) / 2
-        scale = spoken.spread / (1.0 if noise is Noise.GAUSSIAN else np.sqrt(2))
+        scale = scale_of(spoken, noise)
         for row, part in enumerate(added):
             touched = np.flatnonzero(part)
             half = part[touched] / 2
@@ -192,7 +206,12 @@ def one_run_subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
     for unit in Unit:
         for noise in Noise:
             name = f"one-run/{unit}/{noise}"
-            yield name, partial(OneRunSubject, name, unit, noise)
+            yield name, partial(OneRunSubject, name, about_one_run(), unit, noise)
+
+
+def about_one_run(factor: float = 1.0) -> str:
+    """What is done, and by how much noise is too small if a bug is planted."""
+    return f"a fit up to item effects, once, with canaries in it{thinner(factor)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +220,7 @@ class OneRunSubject(Subject):
 
     Args:
         name: By which it is asked for.
+        about: What is done.
         unit: Whom the fit protects.
         noise: Which.
         factor: How many times too small the noise really is; 1 unless a bug is planted.
@@ -208,17 +228,13 @@ class OneRunSubject(Subject):
     """
 
     name: str
+    about: str
     unit: Unit
     noise: Noise
     factor: float = 1.0
     runs: int = 400
 
     epsilon, delta = 1.0, 1e-8
-
-    @property
-    def about(self) -> str:  # type: ignore[override]
-        """Which neighbours."""
-        return f"a fit up to item effects, once, with canaries in it{thinner(self.factor)}"
 
     @property
     def claim(self) -> Claim:

@@ -10,14 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._bands import at_least, at_most
 from discreet.audit.lower_bound._claims import Claim
-from discreet.audit.lower_bound._intervals import at_least, at_most
 
 _Floats = npt.NDArray[np.float64]
 
 _ROUNDS, _RIDGE, _STILL = 20, 1e-2, 1e-4
 _FAR, _FLAT = 30.0, 1e-12
 _THRESHOLDS = 400
+_MISSES = (1e-5, 1e-2)
+"""At which thresholds are compared: the first at which anything is refuted. Not at the confidence
+that is asked for: so a lower one counts the same events, and never proves less."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +91,7 @@ class Test:
         return int(np.count_nonzero(inside))
 
 
-def choose_test(claim: Claim, trained: list[_Floats], miss: float, *, is_high: bool) -> Test:
+def choose_test(claim: Claim, trained: list[_Floats], *, is_high: bool) -> Test:
     """The threshold that refutes most on the training runs themselves.
 
     Their own intervals keep it away from the ends, where a rate that looks small may not be.
@@ -96,7 +99,6 @@ def choose_test(claim: Claim, trained: list[_Floats], miss: float, *, is_high: b
     Args:
         claim: What is to be refuted.
         trained: Scores of the training runs, of the first world and of the second.
-        miss: The allowed chance of error of each of its two rates.
         is_high: Which event.
     """
     pooled, tries = np.unique(np.concatenate(trained)), len(trained[0])
@@ -106,8 +108,11 @@ def choose_test(claim: Claim, trained: list[_Floats], miss: float, *, is_high: b
         pooled = np.unique(pooled[np.rint(steps * (len(pooled) - 1)).astype(np.int64)])
     hits = [_hits(np.sort(each), pooled, is_high) for each in trained]
     likely, rare = hits if is_high else hits[::-1]
-    low, high = at_least(likely, tries, miss), at_most(rare, tries, miss)
-    return Test(float(pooled[np.argmax(claim.refuted(low, high))]), is_high)
+    for miss in _MISSES:
+        found = claim.refuted(at_least(likely, tries, miss), at_most(rare, tries, miss))
+        if found.max() > 0:
+            break
+    return Test(float(pooled[np.argmax(found)]), is_high)
 
 
 def _hits(ordered: _Floats, thresholds: _Floats, is_high: bool) -> _Floats:

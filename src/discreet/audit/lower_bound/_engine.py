@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._bands import at_least, at_most
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._distinguish import choose_test, learn
-from discreet.audit.lower_bound._intervals import at_least, at_most
 from discreet.domain import InputError
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness
 
@@ -162,7 +162,7 @@ class PairSubject(Subject):
         tries, miss = len(tested[0]), (1 - confidence) / 4
         best, seen = 0.0, "nothing told the two apart"
         for is_high in (True, False):
-            test = choose_test(self.claim, trained, miss, is_high=is_high)
+            test = choose_test(self.claim, trained, is_high=is_high)
             hits = [test.hits(each) for each in tested]
             likely, rare = hits if is_high else hits[::-1]
             low, high = at_least(likely, tries, miss), at_most(rare, tries, miss)

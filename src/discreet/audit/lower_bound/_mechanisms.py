@@ -13,9 +13,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._likelihood import log_ratio
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
-from discreet.audit.lower_bound._noisy import RUNS, NoisySubject, log_ratio, release
+from discreet.audit.lower_bound._noisy import RUNS, NoisySubject, release
 from discreet.domain.errors import BudgetExceeded
 from discreet.measure import Noise, private_sets
 from discreet.privacy import (
@@ -38,6 +39,8 @@ from discreet.privacy.mechanisms import (
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
+_LAPLACE = {"presence": "the largest value or none", "value": "the largest value or the smallest"}
+
 
 def mechanisms() -> Iterator[tuple[str, Callable[[], Subject]]]:
     """Names and what makes the subjects."""
@@ -46,13 +49,16 @@ def mechanisms() -> Iterator[tuple[str, Callable[[], Subject]]]:
             yield f"{noise}/step-{step}", partial(_noise, noise, step)
         yield f"{noise}/vector", partial(_vector, noise)
     yield "randomized-response", partial(ResponseSubject, "randomized-response")
-    for change in ("presence", "value"):
-        yield f"modified-laplace/{change}", partial(ModifiedLaplaceSubject, change)
+    for change, about in _LAPLACE.items():
+        name = f"modified-laplace/{change}"
+        yield name, partial(ModifiedLaplaceSubject, name, about, change)
     for kind, chooser in CHOOSERS.items():
         for moves in Moves:
             name = f"{kind}/moves-{moves}"
             yield name, partial(selection, name, chooser, moves)
-            yield f"private-sets/{name}", partial(PrivateSetsSubject, kind, moves)
+            about = f"a list of two of eight items; {moves} of the scores may move"
+            told = (f"private-sets/{name}", about, kind, moves)
+            yield told[0], partial(PrivateSetsSubject, *told)
     for spends, events in SPENDS.items():
         yield f"ledger/{spends}", partial(LedgerSubject, f"ledger/{spends}", events)
 
@@ -99,22 +105,13 @@ class ResponseSubject(PairSubject):
 class ModifiedLaplaceSubject(PairSubject):
     """A value or none; or one end of the scale or the other."""
 
+    name: str
+    about: str
     change: str
     epsilon: float = 1.0
     runs: int = RUNS
 
     reach = 4
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """By what changes."""
-        return f"modified-laplace/{self.change}"
-
-    @property
-    def about(self) -> str:  # type: ignore[override]
-        """Which neighbours."""
-        other = "none" if self.change == "presence" else "the smallest"
-        return f"the largest value or {other}"
 
     @property
     def claim(self) -> Claim:
@@ -210,21 +207,13 @@ def selection(
 class PrivateSetsSubject(PairSubject):
     """Lists for people as `private_sets` draws them, from scores that are on no grid."""
 
+    name: str
+    about: str
     kind: Literal["k-subset", "gumbel"]
     moves: Moves
     runs: int = 16_000
 
     epsilon, sensitivity = 2.0, 0.3
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """By mechanism and contract."""
-        return f"private-sets/{self.kind}/moves-{self.moves}"
-
-    @property
-    def about(self) -> str:  # type: ignore[override]
-        """Which neighbours."""
-        return f"a list of two of eight items; {self.moves} of the scores may move"
 
     @property
     def claim(self) -> Claim:
@@ -245,9 +234,8 @@ class PrivateSetsSubject(PairSubject):
         return np.asarray(marks.reshape(runs, -1), np.float64)
 
 
-_STEP = {"unit": Unit.RATING, "label": "audit", "sensitivity": 1.0}
-_PURE = GeometricEvent(**_STEP, scale=2.0)  # type: ignore[arg-type]
-_GAUSS = GaussianEvent(**_STEP, sigma=1.5)  # type: ignore[arg-type]
+_PURE = GeometricEvent(unit=Unit.RATING, label="audit", sensitivity=1.0, scale=2.0)
+_GAUSS = GaussianEvent(unit=Unit.RATING, label="audit", sensitivity=1.0, sigma=1.5)
 SPENDS: dict[str, tuple[Event, ...]] = {
     "pure": (_PURE,),
     "gaussian": (_GAUSS,),

@@ -10,11 +10,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._likelihood import log_ratio
+from discreet.audit._neighbours import Neighbours, search
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject
-from discreet.audit.lower_bound._neighbours import Neighbours, search
 from discreet.measure import Noise
-from discreet.privacy import GaussianEvent, GeometricEvent, Randomness, Receipt, Unit
+from discreet.privacy import Randomness, Receipt, Unit
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.ratings import Ratings
 
@@ -24,32 +25,22 @@ _Floats = npt.NDArray[np.float64]
 AMOUNT = 2.0
 """The mu or epsilon that a statistic is audited at: large enough for rates to differ much."""
 RUNS = 40_000
+_BOOKED = (Unit.RATING, "audit")
 _CELLS = 1 << 21
 
 
-def log_ratio(noisy: _Ints, first: _Ints, second: _Ints, noise: Noise, scale: float) -> _Floats:
-    """How much more likely rows of noisy integers are from `first` than from `second`.
-
-    The logarithm; noise is taken for continuous, which costs power only where the grid is coarse.
-    """
-    if noise is Noise.GAUSSIAN:
-        moved = (first - second) / scale
-        return np.asarray((noisy - second) / scale @ moved - moved @ moved / 2)
-    nearer = np.abs(noisy - second) - np.abs(noisy - first)
-    return np.asarray(nearer.sum(axis=-1) / scale)
+def mechanism_of(noise: Noise, scale: float) -> RoundedGaussian | TwoSidedGeometric:
+    """Of one kind of noise and its size."""
+    return RoundedGaussian(scale) if noise is Noise.GAUSSIAN else TwoSidedGeometric(scale)
 
 
 def release(
     values: _Ints, noise: Noise, scale: float, sensitivity: float, randomness: Randomness
 ) -> _Ints:
     """Integers through the real mechanism of this noise, charged for."""
-    if noise is Noise.GAUSSIAN:
-        gaussian = RoundedGaussian(scale)
-        event = gaussian.event(sensitivity, Unit.RATING, "audit")
-        return gaussian.release(values, event, Receipt([event], randomness))
-    geometric = TwoSidedGeometric(scale)
-    pure = geometric.event(sensitivity, Unit.RATING, "audit")
-    return geometric.release(values, pure, Receipt([pure], randomness))
+    mechanism = mechanism_of(noise, scale)
+    event = mechanism.event(sensitivity, *_BOOKED)
+    return mechanism.release(values, event, Receipt([event], randomness))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +78,7 @@ class NoisySubject(PairSubject):
 
     @property
     def claim(self) -> Claim:
-        told = {"unit": Unit.RATING, "label": "audit", "sensitivity": self.sensitivity}
-        if self.noise is Noise.GAUSSIAN:
-            return Claim.of([GaussianEvent(**told, sigma=self.scale)])  # type: ignore[arg-type]
-        return Claim.of([GeometricEvent(**told, scale=self.scale)])  # type: ignore[arg-type]
+        return Claim.of([mechanism_of(self.noise, self.scale).event(self.sensitivity, *_BOOKED)])
 
     @property
     def moved(self) -> float:

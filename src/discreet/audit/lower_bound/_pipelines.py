@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -11,24 +10,28 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._likelihood import likelihood_ratio
+from discreet.audit._neighbours import STARS, Neighbours, Person, ratings_of
 from discreet.audit.lower_bound._claims import DELTA, Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
-from discreet.audit.lower_bound._neighbours import STARS, Neighbours, Person, ratings_of
-from discreet.audit.lower_bound._noisy import log_ratio
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Method, Noise, Transcript, fit, record_fit
+from discreet.measure import Method, Noise, fit, record_fit
 from discreet.privacy import Randomness, Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Ratings
 from discreet.release import Release
 
-_Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 _ITEMS, _PEOPLE = 10, 40
 _EPSILON = {Noise.GAUSSIAN: 8.0, Noise.LAPLACE: 2.0}
 """So small that some hundred runs can refute it: 500 prove 3.7 without delta at the very most."""
-_TASTES: dict[str, float] = {"taste_share": 0.4, "head": 8, "rank": 2}
+_RUNS = {Noise.GAUSSIAN: 500, Noise.LAPLACE: 1500}
+_TASTES: dict[str, float] = {"taste_share": 0.4, "head": _ITEMS, "rank": 2}
+"""Every item has tastes: with fewer, what is added might fall on one that has none."""
+_RATED = {Noise.GAUSSIAN: 6, Noise.LAPLACE: 2}
+"""How many items somebody rates who is told apart best: what Laplace noise has to hide in many
+numbers is hard to see in any of them."""
 
 
 def pipelines() -> Iterator[tuple[str, Callable[[], Subject]]]:
@@ -36,20 +39,29 @@ def pipelines() -> Iterator[tuple[str, Callable[[], Subject]]]:
     for unit in Unit:
         for noise in Noise:
             name = f"pipeline/effects/{unit}/{noise}"
-            yield name, partial(EffectsSubject, name, Method.COVARIANCE, unit, noise, runs=2000)
+            told = (name, about_fit("a fit up to item effects", unit), Method.COVARIANCE)
+            yield name, partial(EffectsSubject, *told, unit, noise, runs=2000)
     for method in Method:
         for unit in Unit:
             for noise in Noise:
                 name = f"pipeline/{method}/{unit}/{noise}"
-                yield name, partial(PipelineSubject, name, method, unit, noise)
+                told = (name, about_fit("a whole fit", unit), method)
+                yield name, partial(PipelineSubject, *told, unit, noise, runs=_RUNS[noise])
     for method in (Method.REFINED, Method.COSINE):
         for unit in Unit:
             name = f"pipeline/{method}/presence/{unit}/gaussian"
-            told = (name, method, unit, Noise.GAUSSIAN, PRESENCE)
-            yield name, partial(PipelineSubject, *told)
+            told = (name, about_fit("a whole fit", unit), method)
+            yield name, partial(PipelineSubject, *told, unit, Noise.GAUSSIAN, PRESENCE)
     for unit in Unit:
         name = f"pipeline/refined/{unit}/gaussian/release"
-        yield name, partial(ReleaseSubject, name, Method.REFINED, unit, Noise.GAUSSIAN)
+        told = (name, about_fit("the release of a whole fit", unit), Method.REFINED)
+        yield name, partial(ReleaseSubject, *told, unit, Noise.GAUSSIAN)
+
+
+def about_fit(what: str, unit: Unit, factor: float = 1.0) -> str:
+    """Which neighbours, and by how much noise is too small if a bug is planted."""
+    whom = "a rating" if unit is Unit.RATING else "a user with all their ratings"
+    return f"{what} of {_PEOPLE} people; {whom} more or less{thinner(factor)}"
 
 
 def claim_of(noise: Noise, epsilon: float, delta: float = DELTA) -> Claim:
@@ -87,6 +99,7 @@ class _FitSubject(PairSubject):
 
     Args:
         name: By which it is asked for.
+        about: Which neighbours.
         method: Of the fit.
         unit: Whom it protects.
         noise: Which.
@@ -96,6 +109,7 @@ class _FitSubject(PairSubject):
     """
 
     name: str
+    about: str
     method: Method
     unit: Unit
     noise: Noise
@@ -104,14 +118,6 @@ class _FitSubject(PairSubject):
     runs: int = 500
 
     settings: ClassVar[dict[str, float]] = _TASTES
-    what: ClassVar[str] = "a whole fit"
-    rated: ClassVar[int] = 6
-
-    @property
-    def about(self) -> str:  # type: ignore[override]
-        """Which neighbours."""
-        whom = "a rating" if self.unit is Unit.RATING else "a user with all their ratings"
-        return f"{self.what} of {_PEOPLE} people; {whom} more or less{thinner(self.factor)}"
 
     @property
     def claim(self) -> Claim:
@@ -119,12 +125,16 @@ class _FitSubject(PairSubject):
 
     @cached_property
     def neighbours(self) -> Neighbours:
-        """Somebody who rates at one end of the scale, with as many items as tell most."""
-        top = 1.0 if self.scale.presence else 5.0
-        rated = dict.fromkeys(range(self.rated), top)
-        new = rated if self.unit is Unit.USER else {0: rated.pop(0)}
-        old = {} if self.unit is Unit.USER else rated
+        """Somebody who rates at the ends of the scale: at both where differences are measured."""
+        top, bottom = self.scale.hi, self.scale.lo
+        others = bottom if self.method is Method.SLOPE_ONE else top
+        first, rest = {0: top}, dict.fromkeys(range(1, self._rated), others)
+        old, new = ({}, first | rest) if self.unit is Unit.USER else (rest, first)
         return Neighbours(_ITEMS, self.unit, old, new, crowd(self.scale), self.scale)
+
+    @property
+    def _rated(self) -> int:
+        return _RATED[self.noise]
 
     @cached_property
     def _worlds(self) -> list[Ratings]:
@@ -162,30 +172,11 @@ class PipelineSubject(_FitSubject):
         return [ratings_of([own], _ITEMS, self.scale) for own in both]
 
 
-def likelihood_ratio(transcript: Transcript, parts: list[_Ints], *, is_there: bool) -> float:
-    """How much more likely all outputs are with somebody than without: the logarithm.
-
-    Args:
-        transcript: Of a fit.
-        parts: What that person adds to each statistic, given the outputs before it.
-        is_there: Whether the fit had that person.
-    """
-    found, noise = 0.0, transcript.budget.noise
-    for spoken, part in zip(transcript.spoken, parts, strict=True):
-        touched = np.flatnonzero(part.ravel())
-        noisy, exact, added = (each.ravel()[touched] for each in (spoken.noisy, spoken.exact, part))
-        without = exact - added if is_there else exact
-        scale = spoken.spread / (1.0 if noise is Noise.GAUSSIAN else math.sqrt(2))
-        found += float(log_ratio(noisy, without + added, without, noise, scale))
-    return found
-
-
 class EffectsSubject(PipelineSubject):
     """A fit that stops before tastes."""
 
     settings: ClassVar[dict[str, float]] = {"rank": 0}
-    what: ClassVar[str] = "a fit up to item effects"
-    rated: ClassVar[int] = 1
+    _rated = 1
 
 
 class ReleaseSubject(_FitSubject):

@@ -12,14 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from discreet.audit._neighbours import STARS, catalog_of
+from discreet.audit._tags import our_tags
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
 from discreet.audit.lower_bound._mechanisms import laplace_ratio
-from discreet.audit.lower_bound._neighbours import STARS, catalog_of
 from discreet.domain import OwnRatings
 from discreet.privacy import Randomness
-from discreet.protocols.closed_clusters.client import pair_tags
-from discreet.protocols.closed_clusters.messages import Directory, chain_keys, public_bytes
 from discreet.protocols.local_reports.client import LocalClient, draw_report
 from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
 from discreet.protocols.open_clusters.client import OpenClient
@@ -36,12 +35,12 @@ _SMALL = 8
 def protocols() -> Iterator[tuple[str, Callable[[], Subject]]]:
     """Names and what makes the subjects."""
     for mechanism in Mechanism:
-        for change in ("presence", "value"):
-            name = f"local-reports/{mechanism}/{change}"
-            yield name, partial(ReportSubject, name, mechanism, change)
-        yield f"local-reports/{mechanism}/whole", partial(WholeReportSubject, mechanism)
-        yield f"local-reports/{mechanism}/changed", partial(ChangedRatingSubject, mechanism)
-        yield f"local-reports/{mechanism}/epochs", partial(EpochsSubject, mechanism)
+        start = f"local-reports/{mechanism}"
+        for change, other in (("presence", "no rating"), ("value", "a 1")):
+            told = (f"{start}/{change}", f"the answer about one item; a 5 or {other}", mechanism)
+            yield told[0], partial(ReportSubject, *told, change=change)
+        for kind, (make, about) in _KINDS.items():
+            yield f"{start}/{kind}", partial(make, f"{start}/{kind}", about, mechanism)
     yield "open-clusters/hash-bits", HashBitsSubject
     yield "closed-clusters/tags", TagSubject
 
@@ -59,29 +58,40 @@ def answers(report: Report, size: int) -> _Ints:
 
 
 @dataclass(frozen=True)
-class ReportSubject(PairSubject):
-    """One item's answer in a report.
+class _LocalSubject(PairSubject):
+    """Answers of a client about items that are all rated alike.
 
-    A report on many items, all rated alike, is many runs: its answers are drawn independently.
+    A report on many items is many runs: its answers are drawn independently.
+
+    Args:
+        name: By which it is asked for.
+        about: Which neighbours.
+        mechanism: Of the collection.
+        runs: Items of the catalogue, unless whole reports are audited.
     """
 
     name: str
+    about: str
     mechanism: Mechanism
-    change: str
     runs: int = 20_000
 
     @property
-    def about(self) -> str:  # type: ignore[override]
-        """Which neighbours."""
-        other = "no rating" if self.change == "presence" else "a 1"
-        return f"the answer about one item; a 5 or {other}"
-
-    @property
     def claim(self) -> Claim:
-        return Claim.of([Collection(catalog_of(1), STARS, self.mechanism, _EPSILON).event])
+        return Claim.of([self.collection(1).event])
+
+    def collection(self, items: int, epoch: int = 1) -> Collection:
+        """Of so many items."""
+        return Collection(catalog_of(items), STARS, self.mechanism, _EPSILON, epoch)
+
+
+@dataclass(frozen=True)
+class ReportSubject(_LocalSubject):
+    """One item's answer in a report: a 5, or what `change` says."""
+
+    change: str = field(kw_only=True)
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        collection = Collection(catalog_of(runs), STARS, self.mechanism, _EPSILON)
+        collection = self.collection(runs)
         rated = runs if world == 0 or self.change == "value" else 0
         own = own_of(rated, 5.0 if world == 0 else 1.0)
         said = answers(draw_report(collection, own, randomness), runs)
@@ -97,29 +107,17 @@ def _scores(collection: Collection, said: _Ints, change: str) -> _Floats:
 
 
 @dataclass(frozen=True)
-class WholeReportSubject(PairSubject):
+class WholeReportSubject(_LocalSubject):
     """A whole report of a small catalogue: all answers together, and how many there are."""
 
-    mechanism: Mechanism
     runs: int = 2000
-
-    about = "a whole report; one rating more"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """By the mechanism."""
-        return f"local-reports/{self.mechanism}/whole"
 
     @property
     def claim(self) -> Claim:
-        return Claim.of([self._collection.event])
-
-    @property
-    def _collection(self) -> Collection:
-        return Collection(catalog_of(_SMALL), STARS, self.mechanism, _EPSILON)
+        return Claim.of([self.collection(_SMALL).event])
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        collection, own = self._collection, own_of(3 if world == 0 else 2, 5.0)
+        collection, own = self.collection(_SMALL), own_of(3 if world == 0 else 2, 5.0)
         rows = [answers(draw_report(collection, own, randomness), _SMALL) for _ in range(runs)]
         said = np.array(rows)
         shown = said != _NOTHING
@@ -140,34 +138,13 @@ def _report_all(
 
 
 @dataclass(frozen=True)
-class ChangedRatingSubject(PairSubject):
-    """Two reports in one epoch, between which a rating changes or stays.
+class ChangedRatingSubject(_LocalSubject):
+    """Two reports in one epoch, between which a rating changes or stays; `reporting` the client."""
 
-    Args:
-        mechanism: Of the collection.
-        reporting: The client.
-        called: The name, if not the real client's.
-        runs: Items of the catalogue.
-    """
-
-    mechanism: Mechanism
     reporting: Reporting = field(default=_report_all)
-    called: str = ""
-    runs: int = 20_000
-
-    about = "two answers about one item in an epoch; between them its rating changes or stays"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """By the mechanism."""
-        return self.called or f"local-reports/{self.mechanism}/changed"
-
-    @property
-    def claim(self) -> Claim:
-        return Claim.of([Collection(catalog_of(1), STARS, self.mechanism, _EPSILON).event])
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        collection = Collection(catalog_of(runs), STARS, self.mechanism, _EPSILON)
+        collection = self.collection(runs)
         history = [own_of(runs, 1.0), own_of(runs, 5.0 if world == 0 else 1.0)]
         with tempfile.TemporaryDirectory() as folder:
             told = self.reporting(collection, Path(folder), history, randomness)
@@ -176,30 +153,18 @@ class ChangedRatingSubject(PairSubject):
 
 
 @dataclass(frozen=True)
-class EpochsSubject(PairSubject):
+class EpochsSubject(_LocalSubject):
     """Two epochs: new answers, and twice the epsilon."""
-
-    mechanism: Mechanism
-    runs: int = 20_000
-
-    about = "the answers about one item in two epochs; a 5 or a 1"
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        """By the mechanism."""
-        return f"local-reports/{self.mechanism}/epochs"
 
     @property
     def claim(self) -> Claim:
-        terms = (catalog_of(1), STARS, self.mechanism, _EPSILON)
-        return Claim.of([Collection(*terms, epoch=epoch).event for epoch in (1, 2)])
+        return Claim.of([self.collection(1, epoch).event for epoch in (1, 2)])
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
         own, scores = own_of(runs, 5.0 if world == 0 else 1.0), np.zeros(runs)
         with tempfile.TemporaryDirectory() as folder:
             for epoch in (1, 2):
-                terms = (catalog_of(runs), STARS, self.mechanism, _EPSILON, epoch)
-                collection = Collection(*terms)
+                collection = self.collection(runs, epoch)
                 (told,) = _report_all(collection, Path(folder), [own], randomness)
                 scores += _scores(collection, answers(told, runs), "value")
         return scores
@@ -225,8 +190,9 @@ class HashBitsSubject(PairSubject):
 
     @cached_property
     def _collection(self) -> OpenCollection:
-        told = {"bits": self.bits, "bit_epsilon_thousandths": self.thousandths}
-        return OpenCollection(catalog_of(80), STARS, **told)  # type: ignore[arg-type]
+        return OpenCollection(
+            catalog_of(80), STARS, bits=self.bits, bit_epsilon_thousandths=self.thousandths
+        )
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
         values = np.where(np.arange(40) * 7 % 11 < 5, 5.0, 1.0)
@@ -257,21 +223,13 @@ class TagSubject(PairSubject):
         tags = np.empty((runs, 32), np.uint8)
         for run in range(runs):
             keys = [X25519PrivateKey.from_private_bytes(_bytes(randomness)) for _ in values]
-            directory = _directory(b"".join(public_bytes(key) for key in keys))
-            said = [pair_tags(*each) for each in zip(keys, [directory] * 2, values, strict=True)]
-            tags[run] = np.frombuffer(said[0][16:32] + said[1][:16], np.uint8)
+            said = our_tags(values, keys)
+            tags[run] = np.concatenate([said[0, 1], said[1, 0]])
         return relations(tags)
 
 
 def _bytes(randomness: Randomness) -> bytes:
     return randomness.words(4).tobytes()
-
-
-def _directory(keys: bytes) -> Directory:
-    """Two people's, without the signature that clients check and tags do not need."""
-    rows = np.frombuffer(keys, np.uint8).reshape(2, 32)
-    nobody = np.empty(0, np.uint32)
-    return Directory(1, 1, bytes(32), 8, 2, nobody, chain_keys(rows), bytes(64), 0, rows)
 
 
 def relations(tags: npt.NDArray[np.uint8]) -> _Floats:
@@ -281,3 +239,11 @@ def relations(tags: npt.NDArray[np.uint8]) -> _Floats:
     apart = (one.astype(np.int64) - other) % 256
     counts = np.column_stack([bits.sum(axis=1), (one == other).sum(axis=1)])
     return np.hstack([one, other, apart, bits, counts]).astype(np.float64)
+
+
+CHANGED = "two answers about one item in an epoch; between them its rating changes or stays"
+_KINDS: dict[str, tuple[type[_LocalSubject], str]] = {
+    "whole": (WholeReportSubject, "a whole report; one rating more"),
+    "changed": (ChangedRatingSubject, CHANGED),
+    "epochs": (EpochsSubject, "the answers about one item in two epochs; a 5 or a 1"),
+}

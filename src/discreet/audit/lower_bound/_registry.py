@@ -34,11 +34,16 @@ def find_subjects(names: Iterable[str], among: Makers = SUBJECTS) -> list[str]:
     """
     found: dict[str, None] = {}
     for name in names:
-        fits = [each for each in among if name in ("all", each) or each.startswith(f"{name}/")]
+        fits = matching(name, among)
         if not fits:
-            raise InputError(f"there is no subject '{name}'; discreet audit --list has them all")
+            raise InputError(f"there is no subject '{name}'")
         found |= dict.fromkeys(fits)
     return list(found)
+
+
+def matching(name: str, among: Makers) -> list[str]:
+    """The full names that a name stands for; none if nothing is called so."""
+    return [each for each in among if name in ("all", each) or each.startswith(f"{name}/")]
 
 
 def audit_all(

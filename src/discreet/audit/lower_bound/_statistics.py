@@ -9,12 +9,13 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.lower_bound._neighbours import STARS, Neighbours, Person
+from discreet.audit._counterexamples import theorem_4
+from discreet.audit._neighbours import STARS, Neighbours, Person
 from discreet.audit.lower_bound._noisy import StatisticSubject
 from discreet.domain import PRESENCE
 from discreet.measure import ItemCounts, Noise
 from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
-from discreet.measure.centring import GRID, HuberCentring, ItemLevels, PaperCentring
+from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.item_sums import RatingSums, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.probe_error import ProbeError
@@ -100,20 +101,13 @@ def _centred_sums(noise: Noise) -> StatisticSubject:
 
 
 def centred_by_paper(name: str, *, proved: bool) -> StatisticSubject:
-    """Many 1s on items that average 5, then a 5 on an item that averages 1.
-
-    Theorem 4 bounds the squared movement by alpha^2/(4 beta) + B^2, as if centred ratings still
-    spanned alpha; they span up to twice that.
-    """
-    old, clamp, fictitious, width = 68, 1.0, 20, STARS.range
-    effects = np.append(np.full(old, 2.0), -2.0)
-    centring = PaperCentring(clamp, fictitious, width + float(np.ptp(effects)))
-    statistic = ResidualSums(centring, ItemLevels(3.0, effects), Noise.GAUSSIAN, old + 1)
-    theorem = math.sqrt(width**2 / (4 * fictitious) + clamp**2) * GRID
-    neighbours = Neighbours.by_rating(old + 1, dict.fromkeys(range(old), 1.0), (old, 5.0))
-    bound = statistic.sensitivity if proved else theorem
+    """Many 1s on items that average 5, then a 5 on an item that averages 1: see `Centred`."""
+    example, noise = theorem_4(68, 2.0), Noise.GAUSSIAN
+    items = len(example.levels.effects)
+    statistic = ResidualSums(example.centring, example.levels, noise, items)
+    bound = statistic.sensitivity if proved else math.sqrt(example.claimed) * GRID
     about = f"sums centred as in the paper, with {'our' if proved else 'its'} bound"
-    return StatisticSubject(name, about, statistic.measure, neighbours, Noise.GAUSSIAN, bound)
+    return StatisticSubject(name, about, statistic.measure, example.neighbours, noise, bound)
 
 
 def _level(unit: Unit, noise: Noise) -> StatisticSubject:
@@ -184,11 +178,7 @@ def _presence_agreement(unit: Unit, noise: Noise) -> StatisticSubject:
 
 def _of_agreement(name: str, statistic: Agreement, noise: Noise, value: float) -> StatisticSubject:
     scale = PRESENCE if value == 1.0 else STARS
-    everything = dict.fromkeys(range(3), value)
-    if statistic.unit is Unit.USER:
-        neighbours = Neighbours.by_user(3, everything, scale)
-    else:
-        neighbours = Neighbours.by_rating(3, {0: value, 1: value}, (2, value), scale)
+    neighbours = Neighbours.of(statistic.unit, 3, {0: value, 1: value}, (2, value), scale)
     about = "whether ratings agree along features; one that turns it round"
     told = (neighbours, noise, statistic.sensitivity)
     return StatisticSubject(name, about, statistic.measure, *told)

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.lower_bound._neighbours import STARS, Neighbours, Person
+from discreet.audit._neighbours import STARS, Neighbours, Person
 from discreet.audit.lower_bound._noisy import StatisticSubject
 from discreet.audit.lower_bound._statistics import (
     FAR,
@@ -132,15 +132,8 @@ def _slope_one(part: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Old ratings at one end of the scale, one more at the other."""
     old = 8 if noise is Noise.GAUSSIAN or part == "weights" else 1
     statistic = DifferencePairs(unit, noise, head_of(9), STARS)
-    low = dict.fromkeys(range(old), 1.0)
-    neighbours = Neighbours.by_rating(9, low, (old, 5.0))
-    if unit is Unit.USER:
-        neighbours = Neighbours.by_user(9, low | {old: 5.0})
-
-    def measure(ratings: Ratings) -> _Ints:
-        moments = statistic.measure(ratings)
-        return moments.differences if part == "differences" else moments.weights
-
+    neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 1.0), (old, 5.0))
+    measure = partial(_part_of_moments, statistic.measure, part)
     bound = statistic.sensitivity if part == "differences" else statistic.weight_sensitivity
     name, about = f"slope-one-{part}/{unit}/{noise}", f"Slope One's {part} over pairs"
     return StatisticSubject(name, about, measure, neighbours, noise, bound)
@@ -151,15 +144,8 @@ def _cosine(part: str, unit: Unit, noise: Noise) -> StatisticSubject:
     if part == "squares":
         old = 2 if unit is Unit.RATING and noise is Noise.LAPLACE else 0
     statistic = CosinePairs(unit, noise, head_of(9), STARS)
-    fives = dict.fromkeys(range(old), 5.0)
-    neighbours = Neighbours.by_rating(9, fives, (old, 5.0))
-    if unit is Unit.USER:
-        neighbours = Neighbours.by_user(9, fives | {old: 5.0})
-
-    def measure(ratings: Ratings) -> _Ints:
-        moments = statistic.measure(ratings)
-        return moments.squares if part == "squares" else moments.products
-
+    neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 5.0), (old, 5.0))
+    measure = partial(_part_of_moments, statistic.measure, part)
     bound = statistic.square_sensitivity if part == "squares" else statistic.sensitivity
     name, about = f"cosine-{part}/{unit}/{noise}", f"the cosine's {part}"
     return StatisticSubject(name, about, measure, neighbours, noise, bound)

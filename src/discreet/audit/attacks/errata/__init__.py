@@ -11,6 +11,7 @@ from discreet.audit.attacks.errata import (
     _practice,
 )
 from discreet.audit.attacks.errata._erratum import Erratum, Number
+from discreet.audit.attacks.errata._papers import PAPERS, Paper
 
 
 def all_errata() -> list[Erratum]:
@@ -19,4 +20,4 @@ def all_errata() -> list[Erratum]:
     return [erratum for room in rooms for erratum in room.errata()]
 
 
-__all__ = ["Erratum", "Number", "all_errata"]
+__all__ = ["PAPERS", "Erratum", "Number", "Paper", "all_errata"]

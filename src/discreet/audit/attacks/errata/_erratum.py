@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from discreet.domain import Catalog, Scale
-from discreet.ratings import Ratings
-
-STARS = Scale(1, 5)
+from discreet.audit.attacks.errata._papers import PAPERS, Paper
 
 
 @dataclass(frozen=True)
@@ -35,7 +29,7 @@ class Erratum:
     """A claim of a paper, or of common practice, and what happens.
 
     Attributes:
-        name: The paper and the place.
+        name: The paper, by its short name in `PAPERS`, and the place.
         claim: What is claimed, as the first cell of a row of `docs/errata.md` says it.
         numbers: What was computed: claimed first, then found, then ours.
         given: Numbers that the example is made of, as the page prints them.
@@ -46,9 +40,14 @@ class Erratum:
     numbers: tuple[Number, ...]
     given: tuple[str, ...] = ()
 
+    @property
+    def paper(self) -> Paper:
+        """Whose claim it is."""
+        return PAPERS[self.name.partition(",")[0]]
+
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
+        """Plain data, with the paper in words."""
+        return asdict(self) | {"paper": str(self.paper)}
 
     def value(self, what: str) -> float:
         """One of its numbers."""
@@ -61,25 +60,18 @@ def number(what: str, value: float, form: str = ".2f") -> Number:
 
 
 def exponential(what: str, value: float, digits: int = 1) -> Number:
-    """A very small number, like 2.7e-6."""
+    """A very small number, like 2.7e-6, rounded."""
     power = math.floor(math.log10(value) + 1e-9)
     return Number(what, float(value), f"{value / 10.0**power:.{digits}f}e{power}")
+
+
+def no_less_than(what: str, value: float) -> Number:
+    """A very small number that something reaches, or more: rounded down."""
+    power = math.floor(math.log10(value) + 1e-9)
+    tenths = math.floor(value / 10.0**power * 10 + 1e-9)
+    return Number(what, float(value), f"{tenths / 10:.1f}e{power}")
 
 
 def percent(what: str, value: float, form: str = ".0f") -> Number:
     """A share, printed in per cent."""
     return Number(what, float(value), f"{format(100 * value, form)} %")
-
-
-def ratings_of(people: Sequence[Mapping[int, float]], items: int, scale: Scale = STARS) -> Ratings:
-    """A few people's ratings, by item."""
-    counts = [len(person) for person in people]
-    chosen = [item for person in people for item in sorted(person)]
-    values = [person[item] for person in people for item in sorted(person)]
-    return Ratings(
-        scale,
-        Catalog([str(item) for item in range(items)]),
-        np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
-        np.array(chosen, np.int32),
-        scale.encode(np.array(values, np.float64)),
-    )

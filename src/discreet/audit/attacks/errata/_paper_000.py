@@ -8,17 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from discreet.audit.attacks.errata._erratum import Erratum, number, ratings_of
+from discreet.audit._counterexamples import Centred, theorem_3_mu, theorem_4
+from discreet.audit.attacks.errata._erratum import Erratum, number
 from discreet.measure import Noise
-from discreet.measure.centring import GRID, HuberCentring, ItemLevels, PaperCentring
+from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.covariance import RatingCovariance
 from discreet.privacy.accounting import gaussian_mu
 
 _Floats = npt.NDArray[np.float64]
 
 _ALPHA, _B, _BETA = 4.0, 1.0, 20
-_HIGH, _LOW = 1.8, -1.8
-"""Effects of items that average 4.8 and 1.2 where all average 3."""
+_EFFECT = 1.8
+"""Of an item that averages 4.8 where all average 3."""
 
 
 def errata() -> list[Erratum]:
@@ -26,23 +27,21 @@ def errata() -> list[Erratum]:
     return [_theorem_4(), _theorem_3(), _theorem_5()]
 
 
-def _centred(
-    clamp: float, old: int, effects: tuple[float, float], ratings: tuple[float, float]
-) -> list[_Floats]:
-    """The centred ratings of somebody with `old` equal ratings, before and after another one."""
-    levels = ItemLevels(3.0, np.array([effects[0]] * old + [effects[1]]))
-    centring = PaperCentring(clamp, _BETA, _ALPHA + abs(effects[0] - effects[1]))
-    before = dict.fromkeys(range(old), ratings[0])
-    people = (before, before | {old: ratings[1]})
-    return [centring.centred(ratings_of([p], old + 1), levels) / GRID for p in people]
+def _centred(example: Centred) -> tuple[_Floats, _Floats]:
+    """The centred ratings of the person, before and after the last one."""
+    with_it, without = (
+        example.centring.centred(example.neighbours.ratings(world), example.levels) / GRID
+        for world in (0, 1)
+    )
+    return without, with_it
 
 
 def _theorem_4() -> Erratum:
     """100 ratings of 1 on items that average 4.8, then a 5 on an item that averages 1.2."""
-    before, after = _centred(_B, 100, (_HIGH, _LOW), (1.0, 5.0))
+    example = theorem_4(100, _EFFECT)
+    before, after = _centred(example)
     moved = after - np.append(before, 0.0)
-    spread = _ALPHA + _HIGH - _LOW
-    ours = spread * 100 / (101 + _BETA) + _B
+    ours = example.centring.spread * 100 / (101 + _BETA) + _B
     return Erratum(
         "000, Theorem 4",
         "Theorem 4: adding a rating moves the centred ratings of its owner by at most alpha + B in "
@@ -50,29 +49,24 @@ def _theorem_4() -> Erratum:
         (
             number("claimed in L1: alpha + B", _ALPHA + _B, ".0f"),
             number("found in L1", np.abs(moved).sum()),
-            number("claimed in squared L2: alpha^2/(4 beta) + B^2",
-                   _ALPHA**2 / (4 * _BETA) + _B**2, ".1f"),
+            number("claimed in squared L2: alpha^2/(4 beta) + B^2", example.claimed, ".1f"),
             number("found in squared L2", (moved**2).sum()),
             number("ours in L1, with the range of what is centred", ours),
         ),
         ("100", "1", "4.8", "5", "1.2", "4", "20"),
-    )  # fmt: skip
+    )
 
 
 def _theorem_3() -> Erratum:
     """Where sqrt(2 ln(2/delta))/epsilon is less noise than the exact formula asks for."""
     delta, epsilon = 1e-5, 10.0
-
-    def used(told: float) -> float:
-        return told / math.sqrt(2 * math.log(2 / delta))
-
-    first = brentq(lambda told: used(told) - gaussian_mu(told, delta), 5, 12)
+    first = brentq(lambda told: theorem_3_mu(told, delta) - gaussian_mu(told, delta), 5, 12)
     return Erratum(
         "000, Theorem 3",
         "Theorem 3: sigma = sqrt(2 ln(2/delta))/epsilon is enough",
         (
             number("the largest mu that epsilon 10 allows", gaussian_mu(epsilon, delta)),
-            number("the mu of Theorem 3's noise", used(epsilon)),
+            number("the mu of Theorem 3's noise", theorem_3_mu(epsilon, delta)),
             number("the epsilon from which on it is too little", first, ".1f"),
         ),
         ("1e-5", "10"),
@@ -82,7 +76,8 @@ def _theorem_3() -> Erratum:
 def _theorem_5() -> Erratum:
     """150 fives on items that average 1.2, then a 1 on an item that averages 4.8; B = 0.5."""
     old, items, clamp = 150, 3883, 0.5
-    before, after = _centred(clamp, old, (_LOW, _HIGH), (5.0, 1.0))
+    example = theorem_4(old, -_EFFECT, clamp)
+    before, after = _centred(example)
     moved = np.outer(after, after) / (old + 1)
     moved[:-1, :-1] -= np.outer(before, before) / old
     huber = _huber(clamp, np.zeros(items))
@@ -96,7 +91,7 @@ def _theorem_5() -> Erratum:
             number("found in L1", np.abs(moved).sum()),
             number("claimed in L2, in B^2: 1 + 2 sqrt 2", 1 + 2 * math.sqrt(2)),
             number("ours in L2, in B^2, each pair once, without the diagonal", ours, ".3f"),
-            number("how far ours moves here, likewise", _huber_moved(clamp, old) / clamp**2),
+            number("how far ours moves here, likewise", _huber_moved(example) / clamp**2),
         ),
         ("150", "5", "1.2", "1", "4.8", "4", "0.5", "20"),
     )
@@ -109,13 +104,11 @@ def _huber(clamp: float, effects: _Floats) -> RatingCovariance:
     return RatingCovariance(Noise.GAUSSIAN, head, centring, ItemLevels(3.0, effects))
 
 
-def _huber_moved(clamp: float, old: int) -> float:
+def _huber_moved(example: Centred) -> float:
     """How far the example of Theorem 5 moves our integers in L2, each pair once, in their unit."""
-    ours = _huber(clamp, np.array([_LOW] * old + [_HIGH]))
-    before = dict.fromkeys(range(old), 5.0)
-    without, with_it = (
-        ours.measure(ratings_of([person], old + 1), weights=False)
-        for person in (before, before | {old: 1.0})
+    ours = _huber(example.clamp, example.levels.effects)
+    with_it, without = (
+        ours.measure(example.neighbours.ratings(world), weights=False) for world in (0, 1)
     )
     moved = np.triu(without.square(with_it.cov - without.cov), 1)
     return float(np.linalg.norm(moved) / ours.grid**2)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 
 import numpy as np
 from scipy.stats import beta
 
-from discreet.audit.attacks._quotient import paper_tags, read_differences
+from discreet.audit._tags import BITS, large_group
+from discreet.audit.attacks._quotient import secret_keys
 from discreet.audit.attacks.errata._erratum import Erratum, number, percent
 from discreet.domain import Catalog
 from discreet.domain.cluster_hash import ClusterHash
 
 _LARGEST, _NETFLIX = 0.03, 17_770
-_PEOPLE, _BITS = 8, 8
+_PEOPLE = 8
 
 
 def errata() -> list[Erratum]:
@@ -23,10 +25,10 @@ def errata() -> list[Erratum]:
 
 def _quotient() -> Erratum:
     """The tags of eight people, and all differences of their hash values read off them."""
-    values = np.random.default_rng(0).integers(0, 1 << _BITS, _PEOPLE)
-    u, v = np.tril_indices(_PEOPLE, -1)
-    read = read_differences(paper_tags(values, 0), u, v)
-    right = [found == true for found, true in zip(read, values[u] - values[v], strict=True)]
+    values = np.random.default_rng(0).integers(0, 1 << BITS, _PEOPLE).tolist()
+    pairs, group = list(combinations(range(_PEOPLE), 2)), large_group()
+    read = group.differences(group.tags(values, secret_keys(_PEOPLE, 0)), pairs)
+    right = [found == values[u] - values[v] for found, (u, v) in zip(read, pairs, strict=True)]
     return Erratum(
         "002, appendix",
         "appendix: the server learns nothing but the clusters",

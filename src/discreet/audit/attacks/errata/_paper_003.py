@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 
-from discreet.audit.attacks.errata._erratum import STARS, Erratum, number, percent, ratings_of
-from discreet.domain import PRESENCE
-from discreet.measure.outputs import OutputFunction, Sensitivity
+from discreet.audit._counterexamples import (
+    LISTED,
+    T,
+    generated_law,
+    generated_sets,
+    theorem_3_1,
+    theorem_3_2,
+)
+from discreet.audit.attacks.errata._erratum import Erratum, number, percent
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
-
-_PHI, _T, _OWN = 10, 20, range(1, 21)
-_K, _LEFT, _RIGHT = 10, 2, 3
-_People = list[dict[int, float]]
 
 
 def errata() -> list[Erratum]:
@@ -34,70 +36,39 @@ def errata() -> list[Erratum]:
     ]
 
 
-def _moved(function: OutputFunction, without: _People, with_it: _People) -> float:
-    """How far one record moves the answer to person 0 on item 0."""
-    items = 1 + max(max(person, default=0) for person in with_it)
-    before, after = (
-        function.measure(ratings_of(people, items, function.scale), np.array([0]), np.array([0]))
-        for people in (without, with_it)
-    )
-    return float(abs(after - before)[0, 0] / function.grid)
-
-
 def _theorem_3_1() -> Erratum:
-    """Ten raters of twenty items rate item 0 a 5 and the others a 1; an eleventh rates item 0."""
-    rest = dict.fromkeys(_OWN, 1.0)
-    crowd: _People = [dict.fromkeys(_OWN, 3.0)] + [{0: 5.0, **rest}] * 10
-    ours, paper = (OutputFunction("slope-one", STARS, _PHI, _T, how) for how in Sensitivity)
+    example = theorem_3_1()
     return Erratum(
         "003, Theorem 3.1",
         "Theorem 3.1: a Slope One answer moves by at most max(dr/T (1 + 2/phi), dr/phi)",
         (
-            number("claimed", paper.claimed / paper.grid, ".1f"),
-            number("found", _moved(paper, [*crowd, rest], [*crowd, {0: 5.0, **rest}]), ".1f"),
-            number("ours: 2 dr/(phi + 1)", ours.by_others / ours.grid),
+            number("claimed", example.paper.claimed / example.paper.grid, ".1f"),
+            number("found", example.moved, ".1f"),
+            number("ours: 2 dr/(phi + 1)", example.ours.by_others / example.ours.grid),
         ),
         ("4", "20", "10"),
     )
 
 
 def _theorem_3_2() -> Erratum:
-    """Two people with the same twenty items; one of them is the first to buy item 0."""
-    own = dict.fromkeys(_OWN, 1.0)
-    ours, paper = (OutputFunction("cosine", PRESENCE, _PHI, _T, how) for how in Sensitivity)
+    example = theorem_3_2()
     return Erratum(
         "003, Theorem 3.2",
         "Theorem 3.2: a cosine answer moves by at most 2/T",
         (
-            number("claimed: 2/T", paper.claimed / paper.grid, ".1f"),
-            number("found", _moved(paper, [own, own], [own, {0: 1.0, **own}])),
-            number("ours: 1/phi", ours.by_others / ours.grid, ".1f"),
+            number("claimed: 2/T", example.paper.claimed / example.paper.grid, ".1f"),
+            number("found", example.moved),
+            number("ours: 1/phi", example.ours.by_others / example.ours.grid, ".1f"),
         ),
         ("20", "10"),
     )
 
 
-def _sets(ranking: _Ints) -> list[frozenset[int]]:
-    """The generated sets: the best k, and swaps of their last two for later places, by threes."""
-    best = ranking[:_K].tolist()
-    found = [frozenset(best)]
-    for first in range(_K, len(ranking) - _RIGHT + 1, _RIGHT):
-        for dropped in range(1, _LEFT + 1):
-            kept = best[: _K - dropped] + best[_K - dropped + 1 :]
-            found += [frozenset([*kept, int(new)]) for new in ranking[first : first + _RIGHT]]
-    return found
-
-
 def _candidates() -> Erratum:
-    """Scores 1 to 5 in steps; for the neighbour one item in the middle has the highest."""
-    items, epsilon, largest = 40, 1.0, 5.0
-    scores = np.linspace(largest, 1.0, items)
-    ranking = np.arange(items)
-    other = np.concatenate(([items // 2], np.delete(ranking, items // 2)))
-    mine, theirs = _sets(ranking), set(_sets(other))
-    logs = np.array([epsilon / 2 * scores[list(each)].sum() / largest for each in mine])
-    law = np.exp(logs - logs.max()) / np.exp(logs - logs.max()).sum()
-    outside = sum(p for each, p in zip(mine, law, strict=True) if each not in theirs)
+    """What is drawn before an item rises to the top, and never after."""
+    after, before = set(generated_sets(0)), generated_sets(1)
+    law = generated_law(1, 1.0)
+    outside = sum(p for each, p in zip(before, law, strict=True) if each not in after)
     return Erratum(
         "003, 4.4",
         "4.4: the exponential mechanism on the generated sets",
@@ -108,8 +79,7 @@ def _candidates() -> Erratum:
 
 def _overlap() -> Erratum:
     """How many of the true ten every generated set has."""
-    ranking = np.arange(40)
-    least = min(len(each & set(range(_K))) for each in _sets(ranking)) / _K
+    least = min(len(each & set(range(LISTED))) for each in generated_sets(1)) / LISTED
     return Erratum(
         "003, overlap",
         "90 % overlap with the true list at any epsilon",
@@ -172,8 +142,8 @@ def _steps() -> Erratum:
 
 def _guessing() -> Erratum:
     """Twenty ratings and Laplace noise of the paper's size: the guess is off by 20 times that."""
-    paper = OutputFunction("slope-one", STARS, _PHI, _T, Sensitivity.PAPER)
-    spread = _T * paper.claimed / paper.grid
+    paper = theorem_3_1().paper
+    spread = T * paper.claimed / paper.grid
 
     def right(epsilon: float) -> float:
         return -math.expm1(-0.5 * epsilon / spread)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
-from discreet.audit.attacks.errata._erratum import Erratum, exponential, number
+from discreet.audit.attacks.errata._erratum import Erratum, exponential, no_less_than, number
 from discreet.privacy.accounting import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 _Floats = npt.NDArray[np.float64]
@@ -34,7 +34,7 @@ def _adaptive() -> Erratum:
         'step by step"',
         (
             exponential("promised delta", delta, 0),
-            exponential("reached delta", worst),
+            no_less_than("reached delta, at least", worst),
         ),
     )
 

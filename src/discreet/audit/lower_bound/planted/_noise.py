@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.lower_bound._canaries import OneRunSubject
+from discreet.audit.lower_bound._canaries import OneRunSubject, about_one_run
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
 from discreet.audit.lower_bound._mechanisms import (
@@ -20,7 +20,7 @@ from discreet.audit.lower_bound._mechanisms import (
     selection,
 )
 from discreet.audit.lower_bound._noisy import RUNS, NoisySubject, release
-from discreet.audit.lower_bound._pipelines import EffectsSubject, PipelineSubject
+from discreet.audit.lower_bound._pipelines import EffectsSubject, PipelineSubject, about_fit
 from discreet.measure import Method, Noise
 from discreet.privacy import Event, Randomness, SeededRandomness, Unit
 from discreet.privacy.accounting import Totals
@@ -32,22 +32,25 @@ _Floats = npt.NDArray[np.float64]
 
 FACTORS = {Noise.GAUSSIAN: 2.0, Noise.LAPLACE: 6.0}
 """By how much a fit's noise is too small: what is spread over many numbers is hard to see."""
-WHOLE = {Noise.GAUSSIAN: (Method.COVARIANCE, 3.0), Noise.LAPLACE: (Method.SLOPE_ONE, 20.0)}
+WHOLE = {Noise.GAUSSIAN: (Method.COVARIANCE, 2.0), Noise.LAPLACE: (Method.SLOPE_ONE, 6.0)}
 """The same of whole fits, tastes and all, and of which method."""
+ONE_RUN = 16.0
+"""The same of a fit that is made once."""
 
 
 def noise_bugs() -> Iterator[tuple[str, Callable[[], Subject]]]:
     """Names and what makes the subjects."""
     for noise in Noise:
         yield f"half-noise/{noise}", partial(_half_noise, noise)
-        name = f"thin-noise/pipeline/{noise}"
-        told = (name, Method.COVARIANCE, Unit.USER, noise)
-        yield name, partial(EffectsSubject, *told, factor=FACTORS[noise], runs=1000)
+        name, factor = f"thin-noise/pipeline/{noise}", FACTORS[noise]
+        told = (name, about_fit("a fit up to item effects", Unit.USER, factor), Method.COVARIANCE)
+        yield name, partial(EffectsSubject, *told, Unit.USER, noise, factor=factor, runs=1000)
         name, (method, factor) = f"thin-noise/whole-fit/{noise}", WHOLE[noise]
-        whole = (name, method, Unit.USER, noise)
-        yield name, partial(PipelineSubject, *whole, factor=factor, runs=400)
+        told = (name, about_fit("a whole fit", Unit.USER, factor), method)
+        yield name, partial(PipelineSubject, *told, Unit.USER, noise, factor=factor, runs=400)
         name = f"thin-noise/one-run/{noise}"
-        yield name, partial(OneRunSubject, name, Unit.USER, noise, factor=16.0)
+        once = (name, about_one_run(ONE_RUN), Unit.USER, noise)
+        yield name, partial(OneRunSubject, *once, factor=ONE_RUN)
     name = "half-noise/randomized-response"
     yield name, partial(ResponseSubject, name, drawn=0.5)
     yield "reused-seed/two-statistics", ReusedSeedSubject

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,34 +10,44 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._counterexamples import (
+    Answer,
+    generated_law,
+    generated_sets,
+    theorem_3_1,
+    theorem_3_2,
+    theorem_3_mu,
+)
+from discreet.audit._tags import Group
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
-from discreet.audit.lower_bound._neighbours import STARS, Neighbours
 from discreet.audit.lower_bound._noisy import NoisySubject, StatisticSubject
-from discreet.audit.lower_bound._protocols import ChangedRatingSubject, answers
+from discreet.audit.lower_bound._protocols import CHANGED, ChangedRatingSubject, answers
 from discreet.audit.lower_bound._statistics import centred_by_paper
-from discreet.domain import PRESENCE, OwnRatings
+from discreet.domain import OwnRatings
 from discreet.measure import Noise
-from discreet.measure.outputs import OutputFunction, OutputMethod, Sensitivity
-from discreet.privacy import Randomness, Unit
+from discreet.measure.outputs import OutputMethod
+from discreet.privacy import Randomness
 from discreet.protocols.local_reports.client import draw_report
 from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
-from discreet.ratings import Ratings
 
-_Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
+
+_ANSWERS = {OutputMethod.SLOPE_ONE: theorem_3_1, OutputMethod.COSINE: theorem_3_2}
 
 
 def paper_bugs() -> Iterator[tuple[str, Callable[[], Subject]]]:
     """Names and what makes the subjects."""
     for mechanism in Mechanism:
         name = f"memoised-answers/{mechanism}"
-        yield name, partial(ChangedRatingSubject, mechanism, report_memoised, name)
+        told = (name, CHANGED, mechanism)
+        yield name, partial(ChangedRatingSubject, *told, reporting=report_memoised)
     yield "paper-000/theorem-3", _theorem_3
     yield "paper-000/theorem-4", partial(centred_by_paper, "paper-000/theorem-4", proved=False)
     yield "paper-002/quotient", QuotientSubject
-    for method in OutputMethod:
-        yield f"paper-003/{method}", partial(_answers, method)
+    yield "paper-003/sets", SetsSubject
+    for method, example in _ANSWERS.items():
+        yield f"paper-003/{method}", partial(_answers, method, example)
 
 
 def report_memoised(
@@ -77,52 +86,53 @@ class _ToldSubject(NoisySubject):
 def _theorem_3() -> Subject:
     """Sigma = sqrt(2 ln(2/delta))/epsilon is said to be enough for every epsilon and delta."""
     epsilon, delta, step = 10.0, 0.1, 1 << 20
-    amount = epsilon / math.sqrt(2 * math.log(2 / delta))
     about = "Gaussian noise of the size that Theorem 3 asks for, at epsilon 10 and delta 0.1"
-    told = (np.array([step]), np.array([0]), Noise.GAUSSIAN, float(step), amount)
+    told = (np.array([step]), np.array([0]), Noise.GAUSSIAN, float(step))
     return _ToldSubject(
-        "paper-000/theorem-3", about, *told, told=Claim(epsilon, delta), runs=5_000_000
-    )
+        "paper-000/theorem-3", about, *told, theorem_3_mu(epsilon, delta),
+        told=Claim(epsilon, delta), runs=5_000_000,
+    )  # fmt: skip
 
 
-def _answers(method: OutputMethod) -> StatisticSubject:
-    """The cliff of Theorem 3.1: an eleventh rater; of 3.2: the first who buys an item."""
-    items = range(1, 21)
-    scale = PRESENCE if method is OutputMethod.COSINE else STARS
-    function = OutputFunction(method, scale, 10, 20, Sensitivity.PAPER)
-    one, five, own = (1.0, 1.0, 1.0) if scale.presence else (1.0, 5.0, 3.0)
-    rest = dict.fromkeys(items, one)
-    crowd = () if scale.presence else ({0: five, **rest},) * 10
-    others = (dict.fromkeys(items, own), *crowd)
-    neighbours = Neighbours(21, Unit.RATING, rest, {0: five}, others, scale)
-
-    def measure(ratings: Ratings) -> _Ints:
-        return function.measure(ratings, np.array([0]), np.array([0]))
-
+def _answers(method: OutputMethod, example: Callable[[], Answer]) -> StatisticSubject:
+    found = example()
     about = "one answer to a person, with the bound of Theorem 3.1 or 3.2"
-    told = (measure, neighbours, Noise.LAPLACE, function.claimed)
+    told = (found.measure, found.neighbours, Noise.LAPLACE, found.paper.claimed)
     return StatisticSubject(f"paper-003/{method}", about, *told)
 
 
 @dataclass(frozen=True)
 class QuotientSubject(PairSubject):
-    """Tags g^(s_u s_v + L_u): the server divides one of a pair by the other."""
+    """The paper's tags: the server divides one of a pair by the other."""
 
     runs: int = 2000
 
     name, about = "paper-002/quotient", "two people's tags; hash values 1 apart or 100"
     claim = Claim(0.0)
-    prime, generator = 2**62 - 10_565, 4
+    group = Group(2**62 - 10_565)
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
         values = (5, 6 if world == 0 else 105)
         return np.array([self._score(values, randomness) for _ in range(runs)])
 
     def _score(self, values: tuple[int, int], randomness: Randomness) -> float:
-        one, other = (randomness.bits(60) for _ in values)
-        shared = pow(self.generator, one * other, self.prime)
-        tags = [shared * pow(self.generator, value, self.prime) % self.prime for value in values]
-        quotient = tags[1] * pow(tags[0], -1, self.prime) % self.prime
-        return float(quotient == self.generator) - float(
-            quotient == pow(self.generator, 100, self.prime)
-        )
+        tags = self.group.tags(values, [randomness.bits(60) for _ in values])
+        (apart,) = self.group.differences(tags, [(1, 0)])
+        return float(apart == 1) - float(apart == 100)
+
+
+@dataclass(frozen=True)
+class SetsSubject(PairSubject):
+    """The exponential mechanism on sets that follow the private ranking: neighbours have others."""
+
+    runs: int = 2000
+
+    name, about = "paper-003/sets", "a list of ten of forty items; one item's score rises"
+    claim = Claim(1.0)
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        sets, other = generated_sets(world), set(generated_sets(1 - world))
+        ends = np.cumsum(generated_law(world, self.claim.epsilon))
+        drawn = np.searchsorted(ends[:-1], randomness.words(runs) / 2.0**64, side="right")
+        alone = np.array([each not in other for each in sets])
+        return np.where(alone[drawn], 1.0 if world == 0 else -1.0, 0.0)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._neighbours import STARS, Neighbours
 from discreet.audit.lower_bound._engine import Subject
-from discreet.audit.lower_bound._neighbours import STARS, Neighbours
 from discreet.audit.lower_bound._noisy import StatisticSubject
 from discreet.measure import Noise
 from discreet.measure.centring import ItemLevels

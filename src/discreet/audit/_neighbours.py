@@ -70,6 +70,15 @@ class Neighbours:
         """Somebody with these ratings comes."""
         return cls(items, Unit.USER, {}, own, scale=scale)
 
+    @classmethod
+    def of(
+        cls, unit: Unit, items: int, old: Person, new: tuple[int, float], scale: Scale = STARS
+    ) -> Neighbours:
+        """Somebody has all these ratings, and in the other world all but the new one, or none."""
+        if unit is Unit.RATING:
+            return cls.by_rating(items, old, new, scale)
+        return cls.by_user(items, old | dict([new]), scale)
+
     def ratings(self, world: int) -> Ratings:
         """Everybody's ratings in a world: 0 is the one that has more."""
         own = self.without | self.added if world == 0 else self.without

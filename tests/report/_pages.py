@@ -1,0 +1,32 @@
+"""Pages of releases that are made for a test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from discreet.evaluate._clusters import simulated_uploads
+from discreet.privacy import GaussianEvent, Guarantee, Unit
+from discreet.privacy.accounting import calibrate_gaussian
+from discreet.protocols.open_clusters.messages import Collection
+from discreet.protocols.open_clusters.server import build
+from discreet.ratings import Ratings
+from discreet.release import Release
+from discreet.report import make_report
+from report._reading import Seen, see
+
+
+def report(release: Release, folder: Path, **told: Any) -> Seen:
+    release.save(folder / "films.discreet")
+    return see(make_report(folder / "films.discreet", **told))
+
+
+def gaussian(unit: Unit, epsilon: float) -> Guarantee:
+    sigma = calibrate_gaussian(1.0, epsilon, 1e-6)
+    event = GaussianEvent(unit=unit, label="sums", sensitivity=1.0, sigma=sigma)
+    return Guarantee(unit, (event,), 1e-6, ("one account is one person",))
+
+
+def open_clusters(ratings: Ratings, **told: Any) -> Release:
+    collection = Collection(ratings.catalog, ratings.scale, bits=1, **told)
+    return build(collection, simulated_uploads(ratings, collection))
