@@ -37,7 +37,6 @@ if not sys.platform.startswith("linux"):
 from discreet import spark as cluster
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]

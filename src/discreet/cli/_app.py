@@ -93,7 +93,7 @@ def run() -> int:
 
 
 def _complain_of_usage(error: Any) -> None:
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")
     if "\n" in message:  # the help, where no command was named
         _console.err.print(message, markup=False, soft_wrap=True)
         return

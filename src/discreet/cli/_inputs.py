@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -53,6 +53,7 @@ Implicit = Annotated[
     ),
 ]
 LayoutName = Annotated[str, typer.Option(help="auto, table, movielens, netflix or jester.")]
+
 EngineName = Annotated[Engine, typer.Option(help="Measure on this machine, or on Spark.")]
 Master = Annotated[
     str | None,
@@ -127,18 +128,43 @@ def read_on(
         return
     if layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
-    from discreet import spark
+    with _read_on_spark(master, path, scale, catalog, columns, on_bad_rows, implicit) as ratings:
+        yield ratings
+
+
+@contextmanager
+def _read_on_spark(
+    master: str | None,
+    path: str,
+    scale: str | None,
+    catalog: str | None,
+    columns: str | None,
+    on_bad_rows: BadRows,
+    implicit: bool,
+) -> Iterator[SparkRatings]:
+    """The same on Spark; what can be seen to be wrong is said before Spark starts."""
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.measure.engines import spark
 
     named = parse_columns(columns)
     header = not any(isinstance(column, int) for column in (named or {}).values())
-    told: dict[str, Any] = {"scale": scale, "catalog": catalog, "columns": named}
-    told |= {"implicit": implicit, "on_bad_rows": on_bad_rows.value}
-    with stages() as progress:
-        table = spark.open_table(spark.start_session(master), path, header=header)
-        ratings = spark.read(table, progress=progress, **told)
-        if skipped := ratings.survey().skipped:
-            _console.note(f"{skipped:,} bad rows were skipped")
-    with ratings:
+    known, items = spark.read_public(scale, implicit, catalog)
+    spark.check_source(path, master)
+    told: dict[str, Any] = {"scale": known, "catalog": items or catalog, "columns": named}
+    with ExitStack() as held:
+        with stages() as progress:
+            session = held.enter_context(spark.session_for_now(master))
+            table = spark.open_table(session, path, header=header)
+            told |= {"on_bad_rows": on_bad_rows.value, "progress": progress}
+            ratings = held.enter_context(spark.read_spark(table, **told))
+            found = ratings.survey()
+        if found.skipped:
+            _console.note(f"{found.skipped:,} bad rows were skipped")
+        if found.duplicates:
+            _console.note(
+                f"{found.duplicates:,} rows gave way to another of the same user and item: the "
+                "latest counts, and of those the highest"
+            )
         yield ratings
 
 

@@ -48,6 +48,11 @@ def fit(
     the scale may be wrong, look before you pay: `read(table, ...)`, then `survey()`, then
     `discreet.fit` of it.
 
+    A table on a cluster has no order, which is why one rule differs from `discreet.fit`: of several
+    ratings of one item by one user the one with the latest time counts, and of those, or where
+    there are no times, the highest; `discreet.fit` takes the last row. The two agree where nobody
+    rated an item twice, and where rows are in the order of times that differ.
+
     Args:
         table: A Spark DataFrame: from Parquet, CSV, a warehouse's table, JDBC.
         scale: As for `read`, like all up to `progress`.

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import _thread
+import logging
+import os
+import threading
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +15,11 @@ import pytest
 
 from discreet import __version__
 from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure.engines.spark import _read, _session, _workers
-from discreet.measure.engines.spark._jobs import spoken
+from discreet.measure.engines.spark import _open, _read, _session, _workers
+from discreet.measure.engines.spark._arrow import map_in_arrow
+from discreet.measure.engines.spark._errors import CHANGED, condition_of, plain_path, spoken
+from discreet.measure.engines.spark._launch import launch_java
+from discreet.measure.engines.spark._quiet import StandardError, without_interrupt_trace
 
 
 def table_of(size: int, cores: int) -> Any:
@@ -34,28 +42,104 @@ def test_partitions_follow_the_source_and_the_cores(size: int, partitions: int) 
     assert _read._partitions(table_of(size, 8), 3) == 3
 
 
-def test_workers_must_have_the_same_python_and_discreet(monkeypatch: pytest.MonkeyPatch) -> None:
-    session = SimpleNamespace(
-        range=lambda *_, **__: SimpleNamespace(
-            mapInArrow=lambda *_: SimpleNamespace(collect=lambda: None)
-        )
-    )
-    answer = {"python": _workers._here()[0], "discreet": __version__}
-    monkeypatch.setattr(_workers, "run_job", lambda *_: [answer])
+def test_all_workers_must_have_the_same_python_and_discreet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def made(count: int, numPartitions: int) -> Any:
+        asked.append(numPartitions)
+        assert count == numPartitions
+        return SimpleNamespace(mapInArrow=lambda *_: SimpleNamespace(collect=lambda: None))
+
+    context = SimpleNamespace(defaultParallelism=3)
+    session = SimpleNamespace(sparkContext=context, range=made)
+    python = _workers._here()[0]
+    answers = [{"host": f"w{n}", "python": python, "discreet": __version__} for n in range(3)]
+    monkeypatch.setattr(_workers, "run_job", lambda *_: answers)
     _workers.check_workers(session)
-    answer["discreet"] = "0.0.1"
-    with pytest.raises(InputError, match=r"discreet 0\.0\.1, here are"):
+    assert asked == [3]
+    answers[2]["discreet"] = "0.0.1"
+    with pytest.raises(InputError, match=r"worker on w2 has .* discreet 0\.0\.1, here are"):
         _workers.check_workers(session)
 
 
 def test_a_failure_is_said_without_spark_s_own_words() -> None:
     assert "install" in str(spoken(RuntimeError("No module named 'discreet'")))
     said = str(spoken(ValueError("user 17 rated 5")))
-    assert said == "Spark failed (ValueError); its log says where and why"
+    assert said.startswith("Spark failed (ValueError); its log says where and why")
+    assert "17" not in said
+    assert str(spoken(RuntimeError(f"a task said: {CHANGED}, user 17"))) == CHANGED
     mine = InputError("a reason")
     assert spoken(mine) is mine
     stop = KeyboardInterrupt()
     assert spoken(stop) is stop
+
+
+class Thrown:
+    """What py4j shows of an exception of Java."""
+
+    def __init__(self, condition: str | None, cause: Thrown | None = None, **told: str) -> None:
+        self.condition, self.cause, self.told = condition, cause, told
+
+    def getCondition(self) -> str | None:  # noqa: N802 - Java's own name
+        return self.condition
+
+    def getCause(self) -> Thrown | None:  # noqa: N802
+        return self.cause
+
+    def getMessageParameters(self) -> dict[str, str]:  # noqa: N802
+        return self.told
+
+    def getClass(self) -> Any:  # noqa: N802
+        return SimpleNamespace(getSimpleName=lambda: "IOException")
+
+
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    inner = Thrown("FAILED_READ_FILE.NO_HINT", path="file:///data/a%20b.parquet", cell="secret")
+    error = RuntimeError("secret")
+    error.java_exception = Thrown(None, inner)  # type: ignore[attr-defined]
+    said = spoken(error)
+    assert isinstance(said, InputError)
+    assert said.path == "/data/a b.parquet"
+    assert "secret" not in str(said)
+    assert condition_of(error) == "FAILED_READ_FILE.NO_HINT"
+    error.java_exception = Thrown(None, Thrown(None))  # type: ignore[attr-defined]
+    assert condition_of(error) == "IOException"
+    assert plain_path("s3a://b/a%20b") == "s3a://b/a%20b"
+
+
+@pytest.mark.parametrize(
+    ("path", "master", "reason"),
+    [
+        ("absent.csv", "local[2]", "no such file"),
+        ("file:/absent/ratings.parquet", "spark://head:7077", "no such file"),
+        ("empty.csv", "local[2]", "is empty"),
+        ("absent.csv", "spark://head:7077", None),
+        ("hdfs:///absent", "local[2]", None),
+        ("s3a://bucket/absent", None, None),
+        ("absent-*.csv", "local[2]", None),
+        ("table:absent", "local[2]", None),
+    ],
+)
+def test_files_of_this_machine_are_looked_for(
+    path: str,
+    master: str | None,
+    reason: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.delenv("HADOOP_CONF_DIR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    Path("empty.csv").touch()
+    if reason is None:
+        _open.check_source(path, master)
+        monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+        _open.check_source("absent.csv", "local[2]")  # Hadoop may have it
+        return
+    with pytest.raises(InputError, match=reason) as said:
+        _open.check_source(path, master)
+    assert said.value.path == path
 
 
 @pytest.mark.parametrize(
@@ -89,7 +173,7 @@ def test_other_scales_are_refused(given: Any, implicit: bool) -> None:
     ],
 )
 def test_text_is_told_by_its_ending(path: str, separator: str | None) -> None:
-    assert _session._separator(path) == separator
+    assert _open._separator(path) == separator
 
 
 def test_settings_of_spark_s_own_are_respected(
@@ -111,3 +195,64 @@ def test_one_machine_keeps_to_the_loopback(monkeypatch: pytest.MonkeyPatch) -> N
         assert told["spark.driver.host"] == told["spark.driver.bindAddress"] == "127.0.0.1"
         assert told["spark.ui.enabled"] == "false"
     assert "spark.driver.host" not in _session._defaults("spark://head:7077")
+
+
+def test_what_java_says_as_it_starts_is_held_back(capfd: pytest.CaptureFixture[str]) -> None:
+    said = StandardError()
+    java = os.dup(said.end)  # a child process has an end of its own
+    os.write(java, b"WARN: nothing that matters\n")
+    said.pass_on()
+    os.write(java, b"something that does\n")
+    os.close(java)
+    said._thread.join(10)
+    assert capfd.readouterr().err == "something that does\n"
+
+
+def test_why_java_did_not_start_is_known(capfd: pytest.CaptureFixture[str]) -> None:
+    said = StandardError()
+    os.write(said.end, b"Using defaults\nError: could not create the Java Virtual Machine.\nbye\n")
+    assert said.reason() == "Error: could not create the Java Virtual Machine."
+    assert capfd.readouterr().err == ""
+
+
+def test_an_interrupt_shows_no_stack(caplog: pytest.LogCaptureFixture) -> None:
+    with without_interrupt_trace():
+        logging.getLogger().error("KeyboardInterrupt while sending command.")
+        logging.getLogger().error("another")
+    assert [record.getMessage() for record in caplog.records] == ["another"]
+
+
+def test_pandas_is_not_spoken_of_unless_it_is_absent() -> None:
+    def warned(*_: object) -> str:
+        warnings.warn("PySpark does not yet fully support pandas >= 3.0.0.", FutureWarning, 2)
+        return "mapped"
+
+    def lacking(*_: object) -> None:
+        raise ImportError("[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed")
+
+    assert map_in_arrow(SimpleNamespace(mapInArrow=warned), iter, "x int") == "mapped"
+    with pytest.raises(InputError, match="pyspark needs pandas"):
+        map_in_arrow(SimpleNamespace(mapInArrow=lacking), iter, "x int")
+
+
+def test_an_interrupt_as_java_starts_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    java_gateway = pytest.importorskip("pyspark.java_gateway")
+    ended, may_start = threading.Event(), threading.Event()
+    stdin = SimpleNamespace(close=ended.set)
+    gateway = SimpleNamespace(shutdown=lambda: None, proc=SimpleNamespace(stdin=stdin))
+
+    def launch(*_: object) -> Any:
+        _thread.interrupt_main()
+        may_start.wait(10)
+        return gateway
+
+    monkeypatch.setattr(java_gateway, "launch_gateway", launch)
+    with pytest.raises(KeyboardInterrupt):
+        launch_java(None, 2)
+    may_start.set()
+    assert ended.wait(10)
+    monkeypatch.setattr(java_gateway, "launch_gateway", lambda *_: gateway)
+    assert launch_java(None, 2) is gateway
+    monkeypatch.setattr(java_gateway, "launch_gateway", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        launch_java(None, 2)

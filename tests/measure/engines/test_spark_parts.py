@@ -14,7 +14,8 @@ import pytest
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.measure import fit, record_fit
 from discreet.measure._everybody import Inside, count_users, total, totals
-from discreet.measure.engines.spark._in_parts import InParts, Work
+from discreet.measure.engines.spark._arrow import Work
+from discreet.measure.engines.spark._in_parts import InParts
 from discreet.measure.engines.spark._leaves import (
     TILE,
     add_tile,
@@ -280,6 +281,29 @@ def test_a_partition_without_good_rows_is_no_failure_where_bad_ones_are_skipped(
     assert list(maker.parts(iter([]))) == []
     with pytest.raises(InputError):
         read_rows(rows_of((1, "x", 1, 1)), STARS, Catalog(["a"]), "refuse")
+
+
+def test_lines_that_do_not_fall_into_columns_are_refused_or_counted() -> None:
+    rows = rows_of((1, "a", 5, 1), (1, "b", 4, 2), (2, "a", 4, 3), (3, "x", 4, 3))
+    reason = "a line does not have the 4 fields that every line must have"
+    lines = rows.append_column("broken", pa.array([None, reason, None, None], pa.string()))
+    catalog = Catalog(["a", "b"])
+    with pytest.raises(InputError, match="the 4 fields"):
+        read_rows(lines, STARS, catalog, "refuse")
+    found = read_rows(lines, STARS, catalog, "skip")
+    assert (len(found), found.skipped) == (2, 2)
+    maker = Maker(Shape(STARS, Sent(catalog)), "skip")
+    (batch,) = maker.parts(iter(lines.slice(1, 1).to_batches()))
+    assert (batch.to_pylist()[0]["error"], batch.to_pylist()[0]["skipped"]) == (None, 1)
+
+
+def test_a_worker_of_another_version_counts_nothing() -> None:
+    shape = Shape(STARS, Sent(Catalog(["a"])), version="0.0.1")
+    rows = rows_of((1, "a", 5, 1)).to_batches()
+    with pytest.raises(InputError, match="another version of discreet"):
+        list(Maker(shape, "refuse").parts(iter(rows)))
+    with pytest.raises(InputError, match="another version of discreet"):
+        list(shape.unpacked(iter([])))
 
 
 def test_parts_are_whole_users_and_join_again(monkeypatch: pytest.MonkeyPatch) -> None:

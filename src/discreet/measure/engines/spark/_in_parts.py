@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.domain import Catalog, Scale
 from discreet.measure._everybody import Elsewhere, Ints, Measure, PairStatistic
+from discreet.measure.engines.spark._arrow import Work
 from discreet.measure.engines.spark._leaves import (
     TILE,
     add_tile,
@@ -24,9 +24,6 @@ from discreet.measure.engines.spark._parts import Shape
 from discreet.measure.engines.spark._tasks import SumPairs, SumPeople
 from discreet.measure.engines.spark._tiles import BAND, paste, tiles_in
 from discreet.ratings import Ratings
-
-Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""From the parts of a partition to tiles."""
 
 _FAN_IN = 64
 """Partitions whose sums one task adds; where there are more, crowds of them are added first."""

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, TypeVar
 
-from discreet.domain import InputError
 from discreet.measure._everybody import Tell
-from discreet.measure.engines.spark._session import Session, condition_of
+from discreet.measure.engines.spark._errors import spoken
+from discreet.measure.engines.spark._session import Session, Table
+from discreet.measure.engines.spark._settings import needed_settings
 
 _WAKE_SECONDS = 0.1
+_STOP_SECONDS = 10.0
+"""How long one who interrupts waits for Spark at most; what it plans by then it will not run."""
+_AHEAD = 16
+"""Rows that are fetched before they are asked for."""
 _TALKATIVE = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 Result = TypeVar("Result")
@@ -29,33 +36,110 @@ def run_job(spark: Session, name: str, action: Callable[[], Result], tell: Tell 
     Raises:
         InputError: Spark failed. Its own message may quote private cells, so it is not repeated.
     """
-    _silence()
-    context, group = spark.sparkContext, f"discreet-{uuid.uuid4()}"
-    outcome: list[Result | BaseException] = []
-
-    def work() -> None:
+    outcome: list[Result] = []
+    with needed_settings(spark):
+        job = _Job(spark, name, lambda: outcome.append(action()))
         try:
-            context.setJobGroup(group, name, True)
-            outcome.append(action())
-        except BaseException as error:  # noqa: BLE001 - raised by the caller
-            outcome.append(error)
-
-    thread = import_module("pyspark").InheritableThread(target=work, daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(_WAKE_SECONDS)
-            if tell is not None and (tasks := _tasks(context, group))[1]:
-                tell(*tasks)
-    except BaseException:
-        context.cancelJobGroup(group)
-        thread.join()
-        raise
-    if isinstance(outcome[0], BaseException):
-        raise spoken(outcome[0])
+            job.start()
+            while not job.ends_within(_WAKE_SECONDS):
+                if tell is not None and (tasks := job.tasks())[1]:
+                    tell(*tasks)
+        except BaseException:
+            job.cancel()
+            raise
+    job.check()
     if tell is not None:
         tell(1, 1)
     return outcome[0]
+
+
+def stream_rows(spark: Session, name: str, rows: Table) -> Iterator[Any]:
+    """Rows that are too many to be held at once: a partition of them at a time.
+
+    Args:
+        spark: The session.
+        name: What Spark's own pages call it.
+        rows: Where they are.
+
+    Raises:
+        InputError: As above.
+    """
+    arrived: queue.Queue[Any] = queue.Queue(_AHEAD)
+    is_left = threading.Event()
+
+    def fetch() -> None:
+        for row in rows.toLocalIterator():
+            while not is_left.is_set():
+                try:
+                    arrived.put(row, timeout=_WAKE_SECONDS)
+                    break
+                except queue.Full:
+                    continue
+            if is_left.is_set():
+                return
+
+    with needed_settings(spark):
+        job = _Job(spark, name, fetch)
+        try:
+            job.start()
+            while not (job.ends_within(0) and arrived.empty()):
+                try:
+                    row = arrived.get(timeout=_WAKE_SECONDS)
+                except queue.Empty:
+                    continue
+                yield row
+        except BaseException:
+            is_left.set()
+            job.cancel()
+            raise
+    job.check()
+
+
+class _Job:
+    """An action in a thread of its own, whose jobs Spark knows as one group."""
+
+    def __init__(self, spark: Session, name: str, action: Callable[[], None]) -> None:
+        _silence()
+        self._context, self._group = spark.sparkContext, f"discreet-{uuid.uuid4()}"
+        self._error: BaseException | None = None
+        # Not `join`: a thread counts as ended once a wait for it was interrupted.
+        self._ended = threading.Event()
+
+        def work() -> None:
+            try:
+                self._context.setJobGroup(self._group, name, True)
+                action()
+            except BaseException as error:  # noqa: BLE001 - raised by the caller
+                self._error = error
+            finally:
+                self._ended.set()
+
+        self._thread = import_module("pyspark").InheritableThread(target=work, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def ends_within(self, seconds: float) -> bool:
+        return self._ended.wait(seconds)
+
+    def cancel(self) -> None:
+        """Stop what runs, and whatever the thread should start from here on."""
+        self._context._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
+        if self._thread.ident is not None:
+            self._ended.wait(_STOP_SECONDS)
+
+    def check(self) -> None:
+        """Raise what the action raised, in words that may be shown."""
+        if self._error is not None:
+            raise spoken(self._error)
+
+    def tasks(self) -> tuple[int, int]:
+        """How many tasks of the group's stages are done, and how many there are."""
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
+        stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+        found = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+        return sum(info.numCompletedTasks for info in found), sum(info.numTasks for info in found)
 
 
 def _silence() -> None:
@@ -63,26 +147,3 @@ def _silence() -> None:
     logger = import_module("pyspark.logger").PySparkLogger
     for name in _TALKATIVE:
         logger.getLogger(name).disabled = True
-
-
-def _tasks(context: Any, group: str) -> tuple[int, int]:
-    """How many tasks of the group's stages are done, and how many there are."""
-    tracker = context.statusTracker()
-    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
-    found = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
-    return sum(info.numCompletedTasks for info in found), sum(info.numTasks for info in found)
-
-
-def spoken(error: BaseException) -> BaseException:
-    """An error that may be shown: Spark's own in other words."""
-    if isinstance(error, InputError) or not isinstance(error, Exception):
-        return error
-    if "No module named" in str(error):
-        return InputError(
-            "the Python of Spark's workers lacks discreet or what it needs: install "
-            "'discreet[spark]' there, or send an environment along with spark.archives"
-        )
-    said = InputError(f"Spark failed ({condition_of(error)}); its log says where and why")
-    said.__suppress_context__ = True
-    return said

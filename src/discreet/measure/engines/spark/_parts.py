@@ -6,6 +6,7 @@ without times.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,8 +15,11 @@ from typing import Any
 import numba
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from discreet import __version__
 from discreet.domain import Catalog, InputError, Scale
+from discreet.measure.engines.spark._errors import CHANGED, OTHER_VERSION
 from discreet.ratings import Ratings, read_ratings
 from discreet.ratings.readers import BadRows
 
@@ -27,6 +31,8 @@ _BLOCK = 1 << 22
 """Ratings in a part, about."""
 _FACTS = ("users", "ratings", "duplicates", "skipped", "error", "starts", "items", "codes")
 _NONE_LEFT = "no ratings:"
+_PLACE = re.compile(r"^row [\d,]+: | \(in all [^)]*\)")
+"""Where in its partition a row is, and how many such rows are there: it says nothing elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -35,24 +41,32 @@ class Shape:
 
     Attributes:
         scale: Of the ratings.
-        catalog: A broadcast of the catalogue.
+        catalog: A broadcast of the catalogue; None if that is read off the ratings.
+        version: Of discreet, where the fit is.
     """
 
     scale: Scale
     catalog: Any
+    version: str = __version__
+
+    def check_version(self) -> None:
+        """Refuse to count as another version would: on a worker that came after all were asked."""
+        if self.version != __version__:
+            raise InputError(OTHER_VERSION)
 
     def ratings(self, starts: Any, items: Any, codes: Any) -> Ratings:
         return Ratings(self.scale, self.catalog.value, starts, items, codes)
 
     def unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Ratings]:
         """The parts of a partition."""
+        self.check_version()
         code = np.float32 if self.scale.step is None else np.uint8
         for batch in batches:
             for row in range(batch.num_rows):
                 reason = batch["error"][row].as_py()
                 if reason is not None:
                     # Nothing is dropped in silence: it was read again, and is not what it was.
-                    raise InputError(f"the table changed while it was measured: {reason}")
+                    raise InputError(CHANGED)
                 if not batch["users"][row].as_py():
                     continue
                 # Copied: kernels are compiled for arrays that may be written to.
@@ -76,14 +90,14 @@ class Maker:
 
     def parts(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The partition's parts; or one row that says why there are none."""
-        use_own_cores_only()
-        table = _whole(batches)
+        table = self._begun(batches)
         if table is None:
             return
         try:
-            ratings = read_rows(table, self.shape.scale, self.shape.catalog.value, self.on_bad_rows)
+            ratings = self.read(table)
         except InputError as error:
-            yield _row(0, 0, 0, *self._refused(error, table))
+            reason = self.refusal(error)
+            yield _row(0, 0, 0, 0 if reason else table.num_rows, reason)
             return
         facts = (ratings.duplicates, ratings.skipped)
         for block in ratings.blocks(_BLOCK):
@@ -94,14 +108,13 @@ class Maker:
 
     def items(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The items that occur in a partition, for a catalogue from data; or what is wrong."""
-        use_own_cores_only()
-        table = _whole(batches)
+        table = self._begun(batches)
         if table is None:
             return
         try:
-            found = read_rows(table, self.shape.scale, "from-data", self.on_bad_rows).catalog.ids
+            found = self.read(table).catalog.ids
         except InputError as error:
-            _, reason = self._refused(error, table)
+            reason = self.refusal(error)
             found = ()
             if reason is not None:
                 yield pa.RecordBatch.from_pydict({"item": [None], "error": [reason]}, _ITEMS)
@@ -109,11 +122,26 @@ class Maker:
             columns = {"item": list(found), "error": [None] * len(found)}
             yield pa.RecordBatch.from_pydict(columns, _ITEMS)
 
-    def _refused(self, error: InputError, table: pa.Table) -> tuple[int, str | None]:
-        """How many rows were skipped, if it is only that none is left here; or the reason."""
+    def read(self, table: pa.Table) -> Ratings:
+        """Some whole users' rows.
+
+        Raises:
+            InputError: They cannot be used.
+        """
+        catalog = "from-data" if self.shape.catalog is None else self.shape.catalog.value
+        return read_rows(table, self.shape.scale, catalog, self.on_bad_rows)
+
+    def refusal(self, error: InputError) -> str | None:
+        """What is wrong with rows; None if it is only that all are bad and bad ones are skipped."""
         if self.on_bad_rows == "skip" and error.reason.startswith(_NONE_LEFT):
-            return table.num_rows, None
-        return 0, error.reason
+            return None
+        return _PLACE.sub("", error.reason)
+
+    def _begun(self, batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+        self.shape.check_version()
+        use_own_cores_only()
+        found = [batch for batch in batches if batch.num_rows]
+        return pa.Table.from_batches(found) if found else None
 
 
 ITEM = "item string, error string"
@@ -133,7 +161,19 @@ def read_rows(
     """Some whole users' rows, whose order must not count: a cluster hands them over in any.
 
     Of several ratings of one item by one user the latest counts; of those, the highest.
+
+    Args:
+        table: With columns named for their roles; one more, `broken`, says what is wrong with rows
+            that do not even fall into columns.
+        scale: Of the ratings.
+        catalog: Of the items, or `from-data`.
+        on_bad_rows: Refuse them, or skip them.
+
+    Raises:
+        InputError: A row is bad and bad rows are refused, or none is left.
     """
+    if "broken" in table.column_names:
+        return _read_lines(table, scale, catalog, on_bad_rows)
     told: dict[str, Any] = {"scale": scale, "on_bad_rows": on_bad_rows}
     told["columns"] = {name: name for name in table.column_names}
     if "time" not in table.column_names:
@@ -149,6 +189,20 @@ def read_rows(
     keys = (single.codes,) if single.times is None else (single.codes, single.times)
     rows = np.asarray(single.users, dtype=np.int64)[np.lexsort(keys)]
     return replace(read_ratings(table.take(rows), catalog=catalog, **told), skipped=found.skipped)
+
+
+def _read_lines(
+    table: pa.Table, scale: Scale, catalog: Catalog | str, on_bad_rows: BadRows
+) -> Ratings:
+    """The lines that fall into columns; the others are refused, or skipped and counted."""
+    whole = table.filter(pc.is_null(table["broken"])).drop_columns("broken")
+    broken = table.num_rows - whole.num_rows
+    if broken and on_bad_rows == "refuse":
+        raise InputError(str(pc.max(table["broken"]).as_py()))
+    if not whole.num_rows:
+        raise InputError(f"{_NONE_LEFT} every one of the {broken:,} rows is bad")
+    found = read_rows(whole, scale, catalog, on_bad_rows)
+    return replace(found, skipped=found.skipped + broken)
 
 
 def joined(shape: Shape, parts: list[Ratings]) -> Ratings:
@@ -174,11 +228,6 @@ def task_context() -> Any:
     """Spark's task that this is; None outside of one."""
     pyspark = sys.modules.get("pyspark")
     return None if pyspark is None else pyspark.TaskContext.get()
-
-
-def _whole(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
-    found = [batch for batch in batches if batch.num_rows]
-    return pa.Table.from_batches(found) if found else None
 
 
 def _row(

@@ -11,11 +11,13 @@ from types import TracebackType
 from typing import Any
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.measure.engines.spark._in_parts import InParts, Work
-from discreet.measure.engines.spark._jobs import run_job, spoken
+from discreet.measure.engines.spark._arrow import Work, map_in_arrow
+from discreet.measure.engines.spark._in_parts import InParts
+from discreet.measure.engines.spark._jobs import run_job, stream_rows
 from discreet.measure.engines.spark._parts import PART, Maker, Shape
-from discreet.measure.engines.spark._session import Table, spark_errors
+from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._tasks import TILES, add_tiles
+from discreet.measure.engines.spark._where import refusal
 from discreet.ratings.readers import BadRows
 
 Progress = Callable[[str, int, int], None]
@@ -32,7 +34,7 @@ class Survey:
     Attributes:
         users: How many there are.
         ratings: How many there are.
-        duplicates: How many records were replaced by a later one.
+        duplicates: How many records gave way to another of the same user and item.
         skipped: How many bad rows were left out.
     """
 
@@ -69,9 +71,9 @@ class SparkRatings(InParts):
         self._spark, self.progress = table.sparkSession, progress
         shape = Shape(scale, self._spark.sparkContext.broadcast(catalog))
         super().__init__(scale, catalog, shape, partitions)
-        maker = Maker(shape, on_bad_rows)
+        self._table, self._maker = table, Maker(shape, on_bad_rows)
         level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
-        rows = table.repartition(partitions, "user").mapInArrow(maker.parts, PART)
+        rows = map_in_arrow(table.repartition(partitions, "user"), self._maker.parts, PART)
         # Starts nothing, but Spark plans it, and may find it wrong.
         plan = partial(rows.persist, level)
         self._parts = run_job(self._spark, "discreet: plan", plan, None)
@@ -107,7 +109,7 @@ class SparkRatings(InParts):
             found = self._run("reading", facts.collect)
             for row in found:
                 if row["error"] is not None:
-                    raise InputError(f"in one partition of the table, {row['error']}")
+                    raise refusal(row["error"], self._table, self._maker, self._run)
             sums = [sum(row[name] for row in found) for name in facts.columns[:4]]
             if not sums[1]:
                 raise InputError("the table holds no ratings that can be used")
@@ -116,14 +118,14 @@ class SparkRatings(InParts):
 
     def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
         self.survey()
-        rows = self._parts.mapInArrow(work, TILES)
+        rows = map_in_arrow(self._parts, work, TILES)
         if volume * self._partitions <= _AT_ONCE:
             return iter(self._run(name, rows.collect))
         tasks = max(1, math.ceil(volume / _AT_ONCE))
         if self._crowds > 1:
             rows = rows.repartition(tasks * self._crowds, "crowd", "leaf", "tile")
-            rows = rows.mapInArrow(add_tiles, TILES)
-        rows = rows.repartition(tasks, "leaf", "tile").mapInArrow(add_tiles, TILES)
+            rows = map_in_arrow(rows, add_tiles, TILES)
+        rows = map_in_arrow(rows.repartition(tasks, "leaf", "tile"), add_tiles, TILES)
         if tasks == 1:
             return iter(self._run(name, rows.collect))
         return self._one_by_one(name, rows)
@@ -133,9 +135,7 @@ class SparkRatings(InParts):
         kept = rows.persist(import_module("pyspark").StorageLevel.DISK_ONLY)
         try:
             self._run(name, kept.count)
-            yield from kept.toLocalIterator()
-        except spark_errors() as error:
-            raise spoken(error) from None
+            yield from stream_rows(self._spark, f"discreet: {name}", kept)
         finally:
             kept.unpersist()
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import os
-from typing import get_args
+from collections.abc import Callable
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
+from discreet.measure.engines.spark._arrow import map_in_arrow
+from discreet.measure.engines.spark._errors import spark_errors
 from discreet.measure.engines.spark._jobs import run_job
 from discreet.measure.engines.spark._parts import ITEM, Maker, Shape
 from discreet.measure.engines.spark._ratings import Progress, SparkRatings
-from discreet.measure.engines.spark._session import Table, spark_errors
+from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._table import chosen_columns
+from discreet.measure.engines.spark._where import refusal
 from discreet.measure.engines.spark._workers import check_workers
 from discreet.ratings import read_catalog, read_ratings
 from discreet.ratings.readers import BadRows, Columns, GivenScale
@@ -56,16 +60,33 @@ def read_spark(
     Raises:
         InputError: Something is missing or wrong; or the workers cannot run discreet.
     """
-    known = _scale(scale, implicit)
+    known, items = read_public(scale, implicit, catalog)
     chosen = chosen_columns(table, columns, implicit=known.presence)
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
     number = _partitions(table, partitions)
-    items = None if catalog == _FROM_DATA else _catalog(catalog)
     check_workers(table.sparkSession)
     if items is None:
         items = _items_of(chosen, known, on_bad_rows, number, progress)
     return SparkRatings(chosen, known, items, on_bad_rows, number, progress)
+
+
+def read_public(
+    scale: GivenScale | None,
+    implicit: bool,
+    catalog: Catalog | str | os.PathLike[str] | None,
+) -> tuple[Scale, Catalog | None]:
+    """What is public of the ratings, which needs no Spark; no catalogue if it is from data.
+
+    Args:
+        scale: As for `read_spark`, like the others.
+        implicit: Rows say only that they are there.
+        catalog: The list of items.
+
+    Raises:
+        InputError: Something is missing or wrong.
+    """
+    return _scale(scale, implicit), None if catalog == _FROM_DATA else _catalog(catalog)
 
 
 def _scale(given: GivenScale | None, implicit: bool) -> Scale:
@@ -97,14 +118,16 @@ def _items_of(
     chosen: Table, scale: Scale, on_bad_rows: BadRows, number: int, progress: Progress | None
 ) -> Catalog:
     """The catalogue of the items that occur, in the order that `read_ratings` gives them."""
-    spark = chosen.sparkSession
-    rows = chosen.repartition(number, "user")
-    found = rows.mapInArrow(Maker(Shape(scale, None), on_bad_rows).items, ITEM).distinct()
-    tell = None if progress is None else lambda done, total: progress("catalogue", done, total)
-    listed = run_job(spark, "discreet: catalogue", found.collect, tell)
+
+    def run(name: str, action: Callable[[], Any]) -> Any:
+        tell = None if progress is None else lambda done, total: progress(name, done, total)
+        return run_job(chosen.sparkSession, f"discreet: {name}", action, tell)
+
+    maker, rows = Maker(Shape(scale, None), on_bad_rows), chosen.repartition(number, "user")
+    listed = run("catalogue", map_in_arrow(rows, maker.items, ITEM).distinct().collect)
     for row in listed:
         if row["error"] is not None:
-            raise InputError(f"in one partition of the table, {row['error']}")
+            raise refusal(row["error"], chosen, maker, run)
     if not listed:
         raise InputError("the table holds no ratings that can be used")
     items = pa.table({"user": np.zeros(len(listed), np.int64), "item": [r["item"] for r in listed]})

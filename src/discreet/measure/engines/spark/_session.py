@@ -1,15 +1,23 @@
-"""A Spark session that works by itself: Python on the workers, Java, the loopback; and tables."""
+"""A Spark session that works by itself: Java, Python on the workers, the loopback."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from discreet.domain import InputError
+from discreet.measure.engines.spark._java import check_java
+from discreet.measure.engines.spark._launch import interruptible, launch_java
+from discreet.measure.engines.spark._quiet import (
+    StandardError,
+    without_interrupt_trace,
+    without_pandas_warning,
+)
 
 Session = Any
 """A `pyspark.sql.SparkSession`: pyspark is optional, so nothing here names its types."""
@@ -17,7 +25,8 @@ Table = Any
 """A `pyspark.sql.DataFrame`."""
 
 _HERE = "127.0.0.1"
-_NAMED = "table:"
+_GATEWAY = "PYSPARK_GATEWAY_PORT"
+_MASTER = "spark.master"
 
 
 def start_session(master: str | None = None, config: dict[str, str] | None = None) -> Session:
@@ -26,33 +35,91 @@ def start_session(master: str | None = None, config: dict[str, str] | None = Non
     Args:
         master: Spark's master, like `local[4]` or `spark://host:7077`; if not told, what Spark's
             own configuration says, or all cores of this machine.
-        config: Spark's own settings, for a new session.
+        config: Spark's own settings.
 
     Raises:
-        InputError: There is no pyspark, no Java, or Spark does not start.
+        InputError: There is no pyspark, no Java that is new enough, Spark does not start, or a
+            session is running with another master or other settings.
     """
-    sql, told = _pyspark_sql(), config or {}
-    if master is None and "spark.master" not in told and not _is_configured():
-        master = "local[*]"
-    running = sql.SparkSession.getActiveSession()
-    if running is not None:
-        return running
-    _find_java()
-    _find_python()
-    builder = sql.SparkSession.builder.appName("discreet")
-    for name, value in (_defaults(master) | told).items():
-        builder = builder.config(name, value)
+    sql, told = _pyspark_sql(), dict(config or {})
     if master is not None:
-        builder = builder.master(master)
+        told[_MASTER] = master
+    if is_running():
+        with without_pandas_warning():
+            running = sql.SparkSession.builder.getOrCreate()
+        _check_told(running, told)
+        return running
+    if _GATEWAY not in os.environ:
+        check_java()
+    if runs_here(told.get(_MASTER)):
+        told.setdefault(_MASTER, "local[*]")
+    _find_python()
+    return _started(sql, _defaults(told.get(_MASTER)) | told)
+
+
+@contextmanager
+def session_for_now(master: str | None = None) -> Iterator[Session]:
+    """As `start_session`; a session that was not running before is stopped in the end."""
+    _pyspark_sql()
+    was_running = is_running()
+
+    def end(session: Session) -> None:
+        if not was_running:
+            session.stop()
+
+    with without_interrupt_trace():
+        # In another thread, so that pyspark does not answer to Ctrl-C: it would speak to Java in
+        # the middle of another word to it, and jobs of ours are cancelled without it.
+        session = interruptible(lambda: start_session(master), end)
+        try:
+            yield session
+        finally:
+            end(session)
+
+
+def is_running() -> bool:
+    """Whether this process has a session, or at least Spark's context; pyspark is there."""
+    return import_module("pyspark").SparkContext._active_spark_context is not None
+
+
+def runs_here(master: str | None) -> bool:
+    """Whether a new session would run on this machine alone: told so, or not told otherwise."""
+    return not _is_configured() if master is None else master.startswith("local")
+
+
+def _check_told(running: Session, told: dict[str, str]) -> None:
+    """Refuse what a running session cannot take over; its values may be secrets."""
+    context = running.sparkContext
+    for name, value in told.items():
+        is_now = running.conf.get(name, context.getConf().get(name))
+        # To the options of Java Spark adds its own.
+        if is_now != value and not (name.endswith("JavaOptions") and value in (is_now or "")):
+            what = f"master {context.master}" if name == _MASTER else f"another {name}"
+            raise InputError(
+                f"a Spark session with {what} is running already: leave master and config out to "
+                "use it, or stop it first"
+            )
+
+
+def _started(sql: Any, settings: dict[str, str]) -> Session:
+    pyspark, said = import_module("pyspark"), StandardError()
+    conf = pyspark.SparkConf().setAll(list(settings.items())).setAppName("discreet")
     try:
-        found = builder.getOrCreate()
+        gateway = pyspark.SparkContext._gateway
+        if gateway is None:
+            gateway = launch_java(conf, said.end)
+        with without_pandas_warning():
+            context = pyspark.SparkContext(conf=conf, gateway=gateway)
+            found = sql.SparkSession.builder.getOrCreate()
         # Its own log quotes cells where a task fails on one; a session of somebody else's stays as
         # it is.
-        found.sparkContext.setLogLevel("OFF")
-        return found
+        context.setLogLevel("OFF")
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0]
+        reason, told = str(error).strip().partition("\n")[0], said.reason()
+        reason = told if "JAVA_GATEWAY_EXITED" in reason else reason
         raise InputError(f"Spark does not start: {reason}") from error
+    said.pass_on()
+    return found
 
 
 def _pyspark_sql() -> Any:
@@ -60,15 +127,6 @@ def _pyspark_sql() -> Any:
         return import_module("pyspark.sql")
     except ImportError:
         raise InputError("Spark needs the package pyspark: pip install 'discreet[spark]'") from None
-
-
-def _find_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    inside = Path(home, "bin", "java") if home else None
-    if shutil.which("java") is None and not (inside and inside.is_file()):
-        raise InputError(
-            "Spark needs Java 17 or newer: there is no java on the PATH, and JAVA_HOME names none"
-        )
 
 
 def _find_python() -> None:
@@ -81,7 +139,7 @@ def _find_python() -> None:
 
 def _is_configured() -> bool:
     """Whether somebody else says where Spark runs: spark-submit, or a file of settings."""
-    if {"PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS"} & os.environ.keys():
+    if {_GATEWAY, "PYSPARK_SUBMIT_ARGS"} & os.environ.keys():
         return True
     home = os.environ.get("SPARK_HOME")
     folder = os.environ.get("SPARK_CONF_DIR") or (home and str(Path(home, "conf")))
@@ -96,50 +154,3 @@ def _defaults(master: str | None) -> dict[str, str]:
     os.environ.setdefault("SPARK_LOCAL_IP", _HERE)
     given |= {"spark.driver.host": _HERE, "spark.driver.bindAddress": _HERE}
     return given | {"spark.ui.enabled": "false"}
-
-
-def open_table(spark: Session, source: str | os.PathLike[str], *, header: bool = True) -> Table:
-    """A table that Spark can read, by its name; its columns are not looked at yet.
-
-    Args:
-        spark: The session.
-        source: Parquet, ORC, CSV or TSV (compressed or not), or a folder of one of them, at any
-            address that the cluster reaches; or `table:` and the name of a table or view.
-        header: Whether text begins with names of the columns.
-
-    Raises:
-        InputError: It cannot be read.
-    """
-    path = os.fspath(source)
-    try:
-        if path.startswith(_NAMED):
-            return spark.table(path.removeprefix(_NAMED))
-        if (separator := _separator(path)) is not None:
-            # Each file's own header counts: by the first one's alone, a folder whose files order
-            # their columns differently would make several people of one.
-            return spark.read.csv(
-                path, header=header, sep=separator, quote='"', escape='"', enforceSchema=False
-            )
-        return spark.read.orc(path) if path.endswith(".orc") else spark.read.parquet(path)
-    except spark_errors() as error:
-        kind = condition_of(error)
-        raise InputError(f"Spark cannot read '{path}' ({kind})") from None
-
-
-def _separator(path: str) -> str | None:
-    plain = path.rstrip("/").lower()
-    for ending in (".gz", ".bz2", ".zst", ".lz4"):
-        plain = plain.removesuffix(ending)
-    return {".csv": ",", ".txt": ",", ".tsv": "\t"}.get(Path(plain).suffix)
-
-
-def spark_errors() -> tuple[type[Exception], ...]:
-    """What pyspark raises for failures of Spark."""
-    base: type[Exception] = import_module("pyspark.errors").PySparkException
-    return base, import_module("py4j.protocol").Py4JError
-
-
-def condition_of(error: BaseException) -> str:
-    """What kind of failure it is, in Spark's words; its message may quote a private cell."""
-    condition = getattr(error, "getCondition", lambda: None)()
-    return str(condition or type(error).__name__)

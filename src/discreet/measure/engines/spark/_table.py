@@ -9,11 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.domain import InputError
+from discreet.measure.engines.spark._open import BROKEN
 from discreet.measure.engines.spark._session import Table
 from discreet.ratings import read_ratings
 from discreet.ratings.readers import Columns
 
 _WHOLE = re.compile(r"tinyint|smallint|int|bigint")
+_UNDECODABLE = "\N{REPLACEMENT CHARACTER}"
+"""What Spark makes of bytes that are not UTF-8: so two people could become one."""
 _NUMBER = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)")
 
 
@@ -28,13 +31,23 @@ def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> 
         if hasattr(table, "mapInArrow"):
             kind = "one of Spark Connect"
         raise InputError(f"ratings on Spark are in a DataFrame of a classic session, not {kind}")
-    places = _places(table.columns, columns, implicit)
-    kinds = [kind for _, kind in table.dtypes]
+    names, kinds = table.columns, [kind for _, kind in table.dtypes]
+    places = _places([name for name in names if name != BROKEN], columns, implicit)
     # By position: two columns may have the same name as long as none of them is wanted.
     plain = table.toDF(*(f"c{place}" for place in range(len(kinds))))
-    return plain.select(
-        *(_as(role, plain[f"c{at}"], kinds[at]).alias(role) for role, at in places.items())
-    )
+    wanted = [_as(role, plain[f"c{at}"], kinds[at]).alias(role) for role, at in places.items()]
+    if BROKEN in names:
+        ids = [plain[f"c{places[role]}"] for role in ("user", "item")]
+        wanted.append(_broken(plain[f"c{names.index(BROKEN)}"], ids).alias("broken"))
+    return plain.select(*wanted)
+
+
+def _broken(reason: Any, ids: list[Any]) -> Any:
+    """What is wrong with a line of text, if it is that: no cell of it."""
+    functions = import_module("pyspark.sql.functions")
+    user, item = (column.contains(_UNDECODABLE) for column in ids)
+    undecodable = functions.when(user | item, "an id of a user or an item is not UTF-8")
+    return functions.coalesce(reason, undecodable)
 
 
 def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[str, int]:

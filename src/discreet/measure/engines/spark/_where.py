@@ -1,0 +1,88 @@
+"""Which file a bad row is in: asked only once there is one, by reading the table again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.domain import InputError
+from discreet.measure.engines.spark._arrow import map_in_arrow
+from discreet.measure.engines.spark._errors import plain_path, spark_errors
+from discreet.measure.engines.spark._parts import Maker, use_own_cores_only
+from discreet.measure.engines.spark._session import Table
+
+_FOUND = "file string, error string"
+_FOUND_SCHEMA = pa.schema([("file", pa.string()), ("error", pa.string())])
+_ROWS = 1 << 20
+"""Rows that are read at a time, about."""
+
+
+def refusal(
+    reason: str, table: Table, maker: Maker, run: Callable[[str, Callable[[], Any]], Any]
+) -> InputError:
+    """The error that says what is wrong, and in which file where the table comes from files.
+
+    Args:
+        reason: What a partition said.
+        table: With columns named for their roles.
+        maker: What the partition was read by.
+        run: Runs an action of Spark under a name.
+    """
+    try:
+        found = run("looking for the file", lambda: _look(table, maker))
+    except InputError:
+        found = []
+    named = sorted((row["file"], row["error"]) for row in found if row["file"])
+    if not named:
+        return InputError(f"in one partition of the table, {reason}")
+    return InputError(named[0][1], path=plain_path(named[0][0]))
+
+
+def _look(table: Table, maker: Maker) -> list[Any]:
+    """A bad row's file and reason from every task that has one."""
+    name = import_module("pyspark.sql.functions").input_file_name()
+    try:
+        if not table.inputFiles():
+            return []
+        rows = table.withColumn("file", name)
+    except spark_errors():  # several sources in one
+        return []
+    found: list[Any] = map_in_arrow(rows, _FirstBad(maker), _FOUND).collect()
+    return found
+
+
+@dataclass(frozen=True)
+class _FirstBad:
+    """The first bad row of a partition that is as it was in the files."""
+
+    maker: Maker
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        use_own_cores_only()
+        for table in _some(batches):
+            for file in table["file"].unique().to_pylist():
+                rows = table.filter(pc.equal(table["file"], file)).drop_columns("file")
+                try:
+                    self.maker.read(rows)
+                except InputError as error:
+                    reason = self.maker.refusal(error)
+                    if reason is not None:
+                        columns = {"file": [file], "error": [reason]}
+                        yield pa.RecordBatch.from_pydict(columns, _FOUND_SCHEMA)
+                        return
+
+
+def _some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(each.num_rows for each in held) >= _ROWS:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)

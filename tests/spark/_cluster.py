@@ -1,0 +1,171 @@
+"""The cluster's settings, what is compared, and how an executor dies."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.measure import ItemCounts, Noise, record_fit
+from discreet.measure._everybody import Inside
+from discreet.measure.engines.spark._tasks import add_tiles
+from discreet.measure.pairs import CosinePairs
+from discreet.privacy import SeededRandomness, Unit
+from discreet.ratings import Ratings
+
+MASTER = "local-cluster[2,1,1024]"
+LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java that runs for a minute is better not compiled at length."""
+SETTINGS = {
+    "spark.speculation": "true",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": LIGHT,
+    "spark.executor.extraJavaOptions": LIGHT,
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+}
+COUNTS = ItemCounts(Unit.USER, Noise.GAUSSIAN)
+SOCKETS = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+"""Those of py4j, which it leaves to be collected."""
+
+
+def frame_of(session: Any, ratings: Ratings) -> Any:
+    """One row a rating, users mixed."""
+    rows = np.random.default_rng(8).permutation(len(ratings))
+    items = np.array(ratings.catalog.ids).astype(np.int64)[ratings.items]
+    columns = {"user": ratings.user_of_rating().astype(np.int64)[rows], "item": items[rows]}
+    if not ratings.scale.presence:
+        columns["rating"] = ratings.values()[rows]
+    return session.createDataFrame(pa.table(columns))
+
+
+def assert_same_integers(local: Any, elsewhere: Any, **told: Any) -> None:
+    """All that two fits measure, before noise; and all that they publish."""
+    whole, summed = (
+        record_fit(each, randomness=SeededRandomness(1), taste_share=0.5, epsilon=4.0, **told)
+        for each in (local, elsewhere)
+    )
+    assert [s.label for s in whole.spoken] == [s.label for s in summed.spoken]
+    for one, other in zip(whole.spoken, summed.spoken, strict=True):
+        assert one.exact.any()
+        np.testing.assert_array_equal(one.exact, other.exact, one.label)
+    assert_same_release(whole.release, summed.release)
+
+
+def assert_same_release(one: Any, other: Any) -> None:
+    assert one.parameters == other.parameters
+    assert one.arrays.keys() == other.arrays.keys()
+    for name, array in one.arrays.items():
+        np.testing.assert_array_equal(array, other.arrays[name], name)
+
+
+def sum_of_ratings(ratings: Ratings) -> Any:
+    values = ratings.values()
+    return np.bincount(ratings.items, values, len(ratings.catalog)).astype(np.int64)
+
+
+def first_to(mark: Path) -> bool:
+    try:
+        mark.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def executor() -> int:
+    """The process of a task's executor: Python's parent is a daemon, whose parent it is."""
+    stat = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+    return int(stat[1])
+
+
+def die() -> None:
+    """Take the whole executor along."""
+    os.kill(executor(), signal.SIGKILL)
+    time.sleep(60)
+
+
+@dataclass
+class Dying:
+    """A statistic whose task kills its executor, once; what else happens is left in marks.
+
+    Attributes:
+        statistic: What is summed.
+        folder: Of the marks.
+        sittings: How many there are.
+        late: In the second sitting of an executor that has done another partition before, so that
+            what it summed of that one is lost; otherwise before anything is summed.
+    """
+
+    statistic: CosinePairs
+    folder: Path
+    sittings: int
+    late: bool
+    sitting: int = 0
+
+    @property
+    def head(self) -> Any:
+        return self.statistic.head
+
+    triangle_count = 1
+
+    def inside(self, ratings: Ratings) -> Inside:
+        (self.folder / f"begun-{partition()}-{uuid.uuid4()}").touch()
+        if not self.late and first_to(self.folder / "died"):
+            die()
+        return self.statistic.inside(ratings)
+
+    def sum_pairs(self, inside: Inside, progress: Any = None) -> Any:
+        self.sitting += 1
+        done = f"done-{executor()}-"
+        if self.sitting == self.sittings:
+            (self.folder / f"{done}{partition()}").touch()
+        elif self.sitting == 2 and self.late and list(self.folder.glob(f"{done}*")):
+            lost = next(self.folder.glob(f"{done}*")).name.rpartition("-")[2]
+            if first_to(self.folder / "died"):
+                (self.folder / "died").write_text(lost)
+                die()
+        return self.statistic.sum_pairs(inside, progress)
+
+
+@dataclass(frozen=True)
+class DyingAdder:
+    """Adds tiles, and kills its executor once, when some of them are read."""
+
+    mark: Path
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        first = next(batches, None)
+        if first is None:
+            return
+        if first_to(self.mark):
+            die()
+        yield from add_tiles(itertools.chain([first], batches))
+
+
+def partition() -> int:
+    from pyspark import TaskContext
+
+    return int(TaskContext.get().partitionId())
+
+
+def dawdle(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Would take half a minute."""
+    time.sleep(30)
+    yield from batches
+
+
+def dawdle_later(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same, but for the first partition."""
+    yield from dawdle(batches) if partition() else batches

@@ -1,0 +1,64 @@
+"""One cluster for all tests in this folder, and ratings on it."""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+
+from discreet import spark as cluster
+from discreet.domain import PRESENCE
+from discreet.ratings import Ratings, find_shape, make_ratings
+from spark import _cluster
+
+
+@pytest.fixture(scope="package", autouse=True)
+def installed() -> None:
+    if importlib.util.find_spec("pyspark") is None:
+        pytest.skip("pyspark is absent: pip install 'discreet[spark]'")
+    if shutil.which("java") is None:
+        pytest.skip("java is absent: 'make system-deps' installs it")
+
+
+@pytest.fixture(scope="package")
+def session(installed: None) -> Iterator[Any]:
+    with mock.patch.dict(os.environ):  # what the session sets there is taken back in the end
+        found = cluster.start_session(_cluster.MASTER, _cluster.SETTINGS)
+        from pyspark import cloudpickle
+
+        cloudpickle.register_pickle_by_value(_cluster)
+        yield found
+        found.stop()
+        gc.collect()  # what is left of its sockets
+
+
+@pytest.fixture(scope="package")
+def stars() -> Ratings:
+    return make_ratings(find_shape("ml-100k").scaled(ratings=12_000), seed=4)
+
+
+@pytest.fixture(scope="package")
+def clicks(stars: Ratings) -> Ratings:
+    codes = PRESENCE.encode(np.ones(len(stars)))
+    return Ratings(PRESENCE, stars.catalog, stars.starts, stars.items, codes)
+
+
+@pytest.fixture(scope="package")
+def on_stars(session: Any, stars: Ratings) -> Iterator[cluster.SparkRatings]:
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
+    with cluster.read(_cluster.frame_of(session, stars), **told) as found:
+        yield found
+
+
+@pytest.fixture(scope="package")
+def on_clicks(session: Any, clicks: Ratings) -> Iterator[cluster.SparkRatings]:
+    told = {"implicit": True, "catalog": clicks.catalog, "partitions": 2}
+    with cluster.read(_cluster.frame_of(session, clicks), **told) as found:
+        yield found

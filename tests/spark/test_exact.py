@@ -1,0 +1,124 @@
+"""The same integers on a cluster as on one machine, whatever the table is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cli._calling import call
+from discreet import spark as cluster
+from discreet.measure import fit
+from discreet.measure._everybody import total
+from discreet.privacy import SeededRandomness
+from discreet.ratings import Ratings, read_ratings, write_catalog, write_ratings
+from discreet.release import load
+from spark._cluster import (
+    COUNTS,
+    SOCKETS,
+    assert_same_integers,
+    assert_same_release,
+    frame_of,
+    sum_of_ratings,
+)
+
+pytestmark = SOCKETS
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"method": "refined", "protect": "user"},
+        {"method": "refined", "protect": "rating", "level_share": 0.1},
+        {"method": "covariance", "protect": "rating", "dense": True, "noise": "laplace"},
+        {"method": "slope-one", "protect": "user"},
+        {"method": "cosine", "protect": "user"},
+    ],
+    ids=lambda told: "-".join(map(str, told.values())),
+)
+def test_every_integer_is_the_local_one(
+    stars: Ratings, on_stars: cluster.SparkRatings, told: dict[str, Any]
+) -> None:
+    assert_same_integers(stars, on_stars, **told)
+
+
+@pytest.mark.parametrize("told", [{"method": "refined", "protect": "user"}, {"method": "cosine"}])
+def test_so_is_every_one_of_presence(
+    clicks: Ratings, on_clicks: cluster.SparkRatings, told: dict[str, Any]
+) -> None:
+    assert_same_integers(clicks, on_clicks, **told)
+
+
+def test_features_are_believed_as_much(stars: Ratings, on_stars: cluster.SparkRatings) -> None:
+    features = np.random.default_rng(5).normal(size=(len(stars.catalog), 3))
+    told = {"features": features, "epsilon": 8.0, "rank": 0}
+    one, other = (fit(e, randomness=SeededRandomness(2), **told) for e in (stars, on_stars))
+    assert "features_believed" in one.parameters
+    assert_same_release(one, other)
+
+
+@pytest.mark.parametrize(
+    ("user", "item"),
+    [("string", "decimal(20,0)"), ("double", "string"), ("decimal(12,0)", "int")],
+)
+def test_ids_may_be_of_any_type(session: Any, stars: Ratings, user: str, item: str) -> None:
+    table = frame_of(session, stars)
+    table = table.select(
+        table.user.cast(user).alias("customer id"),
+        table.item.cast(item).alias("movieId"),
+        table.rating.cast("decimal(3,1)").alias("stars"),
+    )
+    with cluster.read(table, scale=stars.scale, catalog=stars.catalog, partitions=2) as found:
+        np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
+        assert found.survey().users == stars.user_count
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "table"])
+def test_whatever_spark_reads(session: Any, stars: Ratings, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"ratings.{'parquet' if kind == 'table' else kind}"
+    write_ratings(stars, path)
+    source: str | Path = path
+    if kind == "table":
+        session.read.parquet(str(path)).createOrReplaceTempView("everybody")
+        source = "table:everybody"
+    table = cluster.open_table(session, source)
+    with cluster.read(table, scale=stars.scale, catalog="from-data", partitions=2) as found:
+        local = read_ratings(path, scale=stars.scale, catalog="from-data")
+        assert found.catalog == local.catalog
+        np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(local))
+
+
+def test_of_several_ratings_the_latest_counts_which_is_the_last_where_rows_are_in_order(
+    session: Any,
+) -> None:
+    """A table on a cluster has no order: so where rows are not in that of times, the two differ."""
+    rng = np.random.default_rng(3)
+    columns = {"user": rng.integers(0, 20, 600), "item": rng.integers(0, 15, 600)}
+    ordered = pa.table(columns | {"rating": rng.integers(1, 6, 600), "time": np.arange(600)})
+    mixed = ordered.take(rng.permutation(600))
+    told = {"scale": (1, 5), "catalog": "from-data"}
+    right = read_ratings(ordered, **told)
+    assert right.duplicates > 300
+    assert sum_of_ratings(read_ratings(mixed, **told)).tolist() != sum_of_ratings(right).tolist()
+    with cluster.read(session.createDataFrame(mixed), partitions=2, **told) as found:
+        assert found.survey().duplicates == right.duplicates
+        np.testing.assert_array_equal(total(found, sum_of_ratings), sum_of_ratings(right))
+    highest = {"user": [1, 1, 1], "item": [7, 7, 7], "rating": [2, 5, 4], "time": [9, 9, 9]}
+    with cluster.read(session.createDataFrame(pa.table(highest)), partitions=1, **told) as found:
+        assert total(found, sum_of_ratings).tolist() == [5]
+
+
+def test_the_command_line_measures_on_spark(session: Any, stars: Ratings, tmp_path: Path) -> None:
+    assert session is not None
+    write_ratings(stars, tmp_path / "ratings.parquet")
+    write_catalog(stars.catalog, tmp_path / "items.csv")
+    told = ["fit", tmp_path / "ratings.parquet", "--scale", "1..5", "--catalog"]
+    told += [tmp_path / "items.csv", "--epsilon", "inf", "--method", "slope-one", "-o"]
+    assert call(*told, tmp_path / "local").code == 0
+    done = call(*told, tmp_path / "spark", "--engine", "spark")
+    assert done.code == 0, done.err
+    assert_same_release(*(load(tmp_path / name) for name in ("local", "spark")))
+    assert session.range(3).count() == 3  # it was running before, so it still is

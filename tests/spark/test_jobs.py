@@ -1,0 +1,147 @@
+"""Jobs on the cluster: what they cost and when, how they stop, and whose settings they have."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet import spark as cluster
+from discreet.domain import InputError
+from discreet.domain.errors import BudgetExceeded
+from discreet.measure._everybody import total
+from discreet.measure.engines.spark._arrow import map_in_arrow
+from discreet.measure.engines.spark._jobs import run_job, stream_rows
+from discreet.measure.engines.spark._settings import NEEDED
+from discreet.privacy import Unit
+from discreet.privacy.ledger import Ledger, Limit
+from discreet.ratings import Ratings
+from spark._cluster import COUNTS, MASTER, SETTINGS, SOCKETS, dawdle, dawdle_later, frame_of
+
+pytestmark = SOCKETS
+
+
+def active_jobs(session: Any) -> list[int]:
+    """What still runs after a moment: Spark takes note of a cancelled job a little later."""
+    for _ in range(50):
+        found = session.sparkContext.statusTracker().getActiveJobsIds()
+        if not found:
+            break
+        time.sleep(0.1)
+    return list(found)
+
+
+def test_the_ledger_is_charged_before_a_task_reads_the_table(
+    session: Any, stars: Ratings, tmp_path: Path
+) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 1.0, 1e-6)])
+    charged: list[int] = []
+    stages: set[str] = set()
+    told = {"scale": stars.scale, "catalog": stars.catalog, "ledger": ledger, "partitions": 2}
+    table = frame_of(session, stars)
+
+    def progress(name: str, done: int, of: int) -> None:
+        assert 0 <= done <= of
+        stages.add(name)
+        charged.append(len(ledger.history()))
+
+    told |= {"progress": progress, "rank": 0, "epsilon": 0.9}
+    release = cluster.fit(table, **told)
+    assert release.guarantee.is_private
+    assert set(charged) == {1}
+    assert stages == {"reading", "item sums"}
+    before = len(charged)
+    with pytest.raises(BudgetExceeded):
+        cluster.fit(table, **told)
+    assert len(charged) == before
+
+
+def test_who_waits_may_stop_waiting(session: Any, stars: Ratings) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    with cluster.read(frame_of(session, stars), progress=interrupt, **told) as found:
+        with pytest.raises(KeyboardInterrupt):
+            found.survey()
+        assert active_jobs(session) == []
+        found.progress = None
+        assert found.survey().ratings == len(stars)
+
+
+def test_an_interrupt_before_spark_has_the_job_stops_it_all_the_same(session: Any) -> None:
+    rows = map_in_arrow(session.range(2, numPartitions=2), dawdle, "id long")
+    reached = threading.Event()
+
+    def plan_first() -> Any:
+        _thread.interrupt_main()
+        time.sleep(1)
+        reached.set()
+        return rows.collect()
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_job(session, "a test", plan_first, None)
+    assert reached.is_set()
+    assert time.monotonic() - started < 9  # the job would take half a minute
+    assert active_jobs(session) == []
+
+
+def test_rows_that_come_one_by_one_may_be_interrupted(session: Any) -> None:
+    rows = map_in_arrow(session.range(2, numPartitions=2), dawdle_later, "id long")
+    stream = stream_rows(session, "a test", rows)
+    assert next(stream)["id"] == 0
+    interrupt = threading.Timer(0.5, _thread.interrupt_main)
+    started = time.monotonic()
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    assert time.monotonic() - started < 9
+    assert active_jobs(session) == []
+
+
+def test_failures_among_them_show_no_cells(session: Any) -> None:
+    rows = session.range(0, 40, 1, 4).selectExpr("if(id = 35, raise_error('secret'), id) id")
+    stream = stream_rows(session, "a test", rows)
+    assert next(stream)["id"] == 0
+    with pytest.raises(InputError, match="Spark failed") as said:
+        list(stream)
+    assert "secret" not in str(said.value)
+    assert len(list(stream_rows(session, "a test", session.range(100)))) == 100
+
+
+def test_settings_of_a_session_that_would_not_do_are_ours_for_the_time(
+    session: Any, stars: Ratings
+) -> None:
+    theirs = dict(zip(NEEDED, ("0", str(2**31 - 2), "true"), strict=True))
+    before = {name: session.conf.get(name, None) for name in NEEDED}
+    table = frame_of(session, stars)
+    try:
+        for name, value in theirs.items():
+            session.conf.set(name, value)
+        during = run_job(session, "a test", lambda: [session.conf.get(n) for n in NEEDED], None)
+        assert during == list(NEEDED.values())
+        told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+        with cluster.read(table, **told) as found:
+            np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
+        with pytest.raises(ZeroDivisionError):
+            run_job(session, "a test", lambda: None, lambda *_: 1 // 0)
+        assert {name: session.conf.get(name) for name in NEEDED} == theirs
+    finally:
+        for name, was in before.items():
+            session.conf.set(name, was) if was is not None else session.conf.unset(name)
+
+
+def test_a_running_session_takes_no_other_settings(session: Any) -> None:
+    for told in ({}, {"master": MASTER}, {"master": MASTER, "config": SETTINGS}):
+        assert cluster.start_session(**told).sparkContext is session.sparkContext
+    with pytest.raises(InputError, match=r"with master local-cluster.* is running already"):
+        cluster.start_session("local[3]")
+    with pytest.raises(InputError, match=r"another spark\.executor\.memory is running") as said:
+        cluster.start_session(config={"spark.executor.memory": "77g"})
+    assert "77g" not in str(said.value)

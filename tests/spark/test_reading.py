@@ -1,0 +1,160 @@
+"""What a cluster reads is checked as files are on one machine: one line, the file, no cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from discreet import spark as cluster
+from discreet.domain import Catalog, InputError
+from discreet.measure._everybody import total
+from discreet.ratings import Ratings, read_ratings
+from spark._cluster import COUNTS, SOCKETS, frame_of
+
+pytestmark = SOCKETS
+FILMS = {"scale": (1, 5), "catalog": Catalog(["7", "8", "9"])}
+
+
+def refused(session: Any, source: Path, **told: Any) -> InputError:
+    """What is said of a source whose rows are all looked at."""
+    with pytest.raises(InputError) as said:
+        table = cluster.open_table(session, source)
+        with cluster.read(table, partitions=2, **(FILMS | told)) as on:
+            on.survey()
+    assert "\n" not in str(said.value)
+    return said.value
+
+
+def test_lines_with_too_few_or_too_many_fields(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ragged.csv"
+    path.write_text('user,item,rating\n41,7,5\n42,7\n43,8,4,1\n\n"44","8", 3\n 44 ,9,2\n45\n')
+    said = refused(session, path)
+    assert (said.path, said.reason) == (
+        str(path),
+        "a line does not have the 3 fields that every line must have",
+    )
+    with pytest.raises(InputError, match="does not have the 3 fields") as local:
+        read_ratings(path, **FILMS)
+    assert local.value.path == said.path
+    table = cluster.open_table(session, path)
+    with cluster.read(table, on_bad_rows="skip", partitions=2, **FILMS) as found:
+        right = read_ratings(path, on_bad_rows="skip", **FILMS)
+        survey = found.survey()
+        assert (survey.skipped, survey.users) == (right.skipped, right.user_count) == (3, 2)
+        np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(right))
+    assert "3 fields" in str(refused(session, path, catalog="from-data"))
+
+
+def test_ids_that_are_not_utf8_do_not_make_one_person_of_two(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes(b"user,item,rating\nJ\xe9,7,5\nJ\xe8,8,4\n")
+    assert "not UTF-8" in refused(session, path).reason
+    with pytest.raises(InputError, match="not UTF-8"):
+        read_ratings(path, **FILMS)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_bad_row_is_said_with_its_file(session: Any, tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / f"parts.{kind}"
+    folder.mkdir()
+    for name, item, rating in (("p1", 7, 5), ("p2", 4242, 3), ("p3", 7, 66)):
+        table = pa.table({"user": [31], "item": [item], "rating": [rating]})
+        if kind == "csv":
+            (folder / f"{name}.csv").write_text(f"user,item,rating\n31,{item},{rating}\n")
+        else:
+            pq.write_table(table, folder / f"{name}.parquet")
+    said = refused(session, folder)
+    assert said.path == str(folder / f"p2.{kind}")
+    assert said.reason.startswith("the item is not in the catalogue of 3 items; give")
+    (folder / f"p2.{kind}").unlink()
+    said = refused(session, folder)
+    assert said.path == str(folder / f"p3.{kind}")
+    assert said.reason == "the rating is not on the scale 1..5 in steps of 1"
+    assert "31" not in said.reason and "66" not in said.reason
+
+
+def test_files_that_are_damaged_or_empty_or_absent(session: Any, tmp_path: Path) -> None:
+    garbage = tmp_path / "garbage.parquet"
+    garbage.write_bytes(b"not Parquet at all" * 50)
+    assert refused(session, garbage).path == str(garbage)
+    whole = tmp_path / "whole.parquet"
+    users = np.arange(50_000)
+    pq.write_table(pa.table({"user": users, "item": users % 3 + 7, "rating": users % 5 + 1}), whole)
+    data = bytearray(whole.read_bytes())
+    (tmp_path / "cut.parquet").write_bytes(data[: len(data) // 2])
+    assert "cannot be read: damaged" in refused(session, tmp_path / "cut.parquet").reason
+    data[1000:3000] = b"\xff" * 2000
+    whole.write_bytes(data)
+    said = refused(session, whole)  # its end is whole, so it can be opened
+    assert said.path == str(whole)
+    assert "cannot be read: damaged" in said.reason
+    (tmp_path / "empty.csv").touch()
+    assert refused(session, tmp_path / "empty.csv").reason == "is empty"
+    (tmp_path / "header.csv").write_text("user,item,rating\n")
+    assert "no ratings" in refused(session, tmp_path / "header.csv").reason
+    assert refused(session, tmp_path / "absent.parquet").reason == "no such file"
+    with pytest.raises(InputError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        cluster.open_table(session, "table:absent")
+
+
+def test_files_that_order_their_columns_differently_make_no_more_people(
+    session: Any, tmp_path: Path
+) -> None:
+    """By the first file's header alone, an item of the second would be taken for a person."""
+    folder = tmp_path / "parts.csv"
+    folder.mkdir()
+    (folder / "p1.csv").write_text("user,item,rating\n1,7,3\n9,7,4\n")
+    (folder / "p2.csv").write_text("item,user,rating\n7,9,5\n8,9,2\n")
+    said = refused(session, folder)
+    assert said.path == str(folder / "p2.csv")
+    assert "columns unlike those of the other files" in said.reason
+
+
+def test_bad_rows_are_refused_in_one_line_or_skipped(session: Any, stars: Ratings) -> None:
+    table = frame_of(session, stars)
+    bad = session.createDataFrame([(1, 424_242, 1.0), (2, 1, 77.0)], table.schema)
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    with (
+        cluster.read(table.union(bad), **told) as found,
+        pytest.raises(InputError, match=r"in one partition of the table, .* not (on|in) the") as at,
+    ):
+        found.survey()
+    assert "\n" not in str(at.value)
+    assert "77" not in str(at.value)
+    assert "424" not in str(at.value)
+    with cluster.read(table.union(bad), on_bad_rows="skip", **told) as found:
+        assert found.survey().skipped == 2
+        np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
+
+
+def test_failures_of_spark_show_no_cells(
+    session: Any, stars: Ratings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for cell in ("raise_error('secret')", "concat('secret', rating)"):
+        table = frame_of(session, stars).selectExpr("user", "item", f"{cell} rating")
+        table = table.selectExpr("user", "item", "cast(rating as double) rating")
+        with pytest.raises(InputError, match="Spark failed") as said:
+            cluster.read(table, scale=stars.scale, catalog=stars.catalog).survey()
+        assert "secret" not in str(said.value)
+    assert "secret" not in "".join(capfd.readouterr())
+
+
+def test_what_is_no_table_is_refused(session: Any) -> None:
+    catalog = Catalog(["1", "2"])
+    table = session.createDataFrame([(1, 2, "x")], "user int, item int, colour string")
+    for wrong, told, reason in (
+        (table, {"scale": (1, 5)}, "no column for the rating"),
+        (table, {}, "say the scale"),
+        (pa.table({"user": [1]}), {"scale": (1, 5)}, "not pyarrow's Table"),
+        (table, {"implicit": True, "partitions": 0}, "partitions are 1 or more"),
+        (table, {"implicit": True, "columns": {"user": "who"}}, "no column named 'who'"),
+    ):
+        with pytest.raises(InputError, match=reason):
+            cluster.read(wrong, catalog=catalog, **told)
+    with pytest.raises(InputError, match="give the list of items"):
+        cluster.read(table, implicit=True)
