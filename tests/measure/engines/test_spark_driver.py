@@ -231,7 +231,7 @@ def test_pandas_is_not_spoken_of_unless_it_is_absent() -> None:
         raise ImportError("[PACKAGE_NOT_INSTALLED] Pandas >= 2.2.0 must be installed")
 
     assert map_in_arrow(SimpleNamespace(mapInArrow=warned), iter, "x int") == "mapped"
-    with pytest.raises(InputError, match="pyspark needs pandas"):
+    with pytest.raises(InputError, match="pyspark needs the package pandas"):
         map_in_arrow(SimpleNamespace(mapInArrow=lacking), iter, "x int")
 
 
