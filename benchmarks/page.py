@@ -44,6 +44,7 @@ CLICK = """async ([row, stars]) => {
   await new Promise(done => setTimeout(done));
   return performance.now() - begun;
 }"""
+REMOVE = "() => document.querySelector('#own .remove').click()"
 MEASURED = "name => performance.getEntriesByName(name).map(entry => entry.duration)"
 
 
@@ -81,11 +82,26 @@ def measure(page: Any, url: str, clicks: int, own: int) -> None:
         for name in ("rerank", "rerank and show"):
             tell(name.replace("rerank", "re-rank"), page.evaluate(MEASURED, name))
         tell("click to paint", painted)
+        measure_new(page, clicks)
+
+
+def measure_new(page: Any, clicks: int) -> None:
+    """Titles that were not rated before, which come and go."""
+    times: dict[str, list[float]] = {"a new title": [], "a title removed": []}
+    for i in range(clicks // 2):
+        page.get_by_label("Look for a title").fill(f"film number {5003 + 61 * i}")
+        for name, act in (("a new title", CLICK), ("a title removed", REMOVE)):
+            page.evaluate("performance.clearMeasures()")
+            page.evaluate(act, [1, 1 + i % 5])
+            times[name] += page.evaluate(MEASURED, "rerank")
+    for name, durations in times.items():
+        tell(f"re-rank, {name}", durations)
+    page.get_by_label("Look for a title").fill("film number 1")
 
 
 def tell(name: str, durations: list[float]) -> None:
     median, slow, most = np.quantile(durations, [0.5, 0.95, 1])
-    print(f"  {name:18} median {median:6.1f} ms, 95 % within {slow:6.1f} ms, all {most:6.1f} ms")
+    print(f"  {name:25} median {median:6.1f} ms, 95 % within {slow:6.1f} ms, all {most:6.1f} ms")
 
 
 def weigh(browser: Any, settings: Settings, live: Callable[[Any], None]) -> int:
@@ -139,12 +155,13 @@ def weigh_all(browser: Any, path: Path, release: Release) -> None:
     print("script, in bytes before compression")
     for name, (settings, live) in visits.items():
         print(f"  {name:34}{weigh(browser, settings, live):8,}")
-    page = read_page(find_page() or Path())
-    scripts = {name: each.plain.size for name, each in page.items() if name.endswith(".js")}
-    worker = scripts["/worker.js"]
-    kept = sum(scripts.values()) - worker - scripts["/js/operator.js"]
-    print(f"  and of every visit the worker      {worker:7,}")
-    print(f"  which keeps, for offline           {kept:7,}")
+    print("  all that a service has for visitors, with the worker and what it keeps for offline")
+    for kind in (None, "local", "open"):
+        page = read_page(find_page() or Path(), kind)
+        scripts = {name: each.plain.size for name, each in page.items() if name.endswith(".js")}
+        own = sum(size for name, size in scripts.items() if not name.endswith("/operator.js"))
+        print(f"  {f'collecting {kind}' if kind else 'publishing':34}{own:8,}")
+    print(f"  {'and for the operator':34}{sum(scripts.values()) - own:8,}")
 
 
 @contextmanager

@@ -1,88 +1,60 @@
-/** Offline after the first load: the page's own files, from the network if it answers, else kept. */
-
-const FILES = [
-  "./",
-  "style.css",
-  "icon.svg",
-  "app.webmanifest",
-  "js/app.js",
-  "js/cluster_hash.js",
-  "js/coins.js",
-  "js/local_reports.js",
-  "js/noise.js",
-  "js/obfuscation.js",
-  "js/open_clusters.js",
-  "js/page/contribute.js",
-  "js/page/csv.js",
-  "js/page/dom.js",
-  "js/page/lists.js",
-  "js/page/load.js",
-  "js/page/privacy.js",
-  "js/page/rater.js",
-  "js/predict.js",
-  "js/predict/clusters.js",
-  "js/predict/knn.js",
-  "js/predict/model.js",
-  "js/predict/pairs.js",
-  "js/predict/posterior.js",
-  "js/predict/predictor.js",
-  "js/protocol.js",
-  "js/random.js",
-  "js/release.js",
-  "js/same_hash.js",
-  "js/scale.js",
-  "js/service.js",
-  "js/store.js",
-];
-// What a person may turn to later. To fetch it then would tell that they did, so it is fetched afresh
-// whenever the page is, and comes from here.
-const LATER = ["js/page/csv.js", "js/predict/knn.js", "js/predict/posterior.js"];
+/**
+ * Offline after the first load. The service puts two lines before this script: VERSION, the digest of the page's
+ * scripts and styles, and FILES, what to keep. Their addresses have the version in them, so a document gets
+ * its own files and never those of another version, however the service changes meanwhile.
+ */
 const HOME = new URL("./", location.href);
-const CACHE = `discreet page ${HOME.pathname}`;
+const CACHE = `discreet page ${VERSION} ${HOME.pathname}`;
+const OURS = /^discreet page \w+ (.*)$/;
 const place = (name) => new URL(name, HOME).href;
 const KEPT = new Set(FILES.map(place));
 const PATIENCE = 4000;
-let renewed = Promise.resolve();
 
 self.addEventListener("install", (event) => event.waitUntil(install()));
-self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("activate", (event) => event.waitUntil(activate()));
 self.addEventListener("fetch", (event) => {
   const { method, mode } = event.request;
   const url = event.request.url.split("#")[0];
+  if (method !== "GET") return;
+  if (mode === "navigate" && url === HOME.href) event.respondWith(fresh(event.request));
   // Everything else, the service's answers above all, passes as if there were no worker.
-  if (method !== "GET" || !KEPT.has(url)) return;
-  if (mode === "navigate") event.waitUntil((renewed = renew().catch(() => {})));
-  event.respondWith(LATER.some((name) => url === place(name)) ? later(event.request) : fresh(event.request));
+  else if (KEPT.has(url) || /^[0-9a-f]{16}\//.test(url.replace(HOME.href, ""))) event.respondWith(kept(event.request));
 });
 
-async function keep(names, signal) {
-  await (await caches.open(CACHE)).addAll(names.map((name) => new Request(place(name), { signal })));
-  for (const page of await self.clients.matchAll({ includeUncontrolled: true })) page.postMessage({ kept: names });
-}
-
+/** All files or none. */
 async function install() {
-  await keep(FILES);
+  const cache = await caches.open(CACHE);
+  try {
+    await cache.addAll(FILES.map((name) => new Request(place(name), { cache: "no-cache" })));
+    const page = await (await cache.match(HOME.href)).text();
+    if (!page.includes(VERSION)) throw new Error("The page is of another version by now.");
+  } catch (error) {
+    await caches.delete(CACHE);
+    throw error;
+  }
+  for (const page of await self.clients.matchAll({ includeUncontrolled: true })) page.postMessage({ kept: FILES });
   await self.skipWaiting();
 }
 
-async function renew() {
-  if (await caches.has(CACHE)) await keep(LATER, AbortSignal.timeout(PATIENCE));
+/** The version before this one stays for tabs that are open with it. */
+async function activate() {
+  const ours = (await caches.keys()).filter((name) => OURS.exec(name)?.[1] === HOME.pathname && name !== CACHE);
+  await Promise.all(ours.slice(0, -1).map((name) => caches.delete(name)));
+  await self.clients.claim();
 }
 
-async function later(request) {
-  await renewed;
-  return (await caches.match(request.url, { cacheName: CACHE })) ?? fresh(request);
-}
-
+/** From the network if it answers. */
 async function fresh(request) {
-  const kept = await caches.match(request.url, { cacheName: CACHE });
   try {
-    const signal = kept ? AbortSignal.timeout(PATIENCE) : undefined;
-    const answer = await fetch(request, { signal });
-    if (answer.ok && (await caches.has(CACHE))) await (await caches.open(CACHE)).put(request.url, answer.clone());
-    return answer.ok || !kept ? answer : kept;
-  } catch (error) {
-    if (kept) return kept;
-    throw error;
+    const answer = await fetch(request, { signal: AbortSignal.timeout(PATIENCE) });
+    if (answer.ok) return answer;
+  } catch {
+    // What is kept is as good.
   }
+  return (await caches.match(request.url, { cacheName: CACHE })) ?? fetch(request);
+}
+
+/** From what is kept: to ask for a file would tell what the person does. */
+async function kept(request) {
+  return (await caches.match(request.url)) ?? fetch(request);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ import pytest
 from fastapi import APIRouter
 
 from discreet.serve import Rate, Settings
-from discreet.serve._routes_page import _COMMENT, add_page_routes, find_page, without_comments
+from discreet.serve._routes_page import add_page_routes, find_page, read_page
+from discreet.serve._slim import COMMENT, slim, without_comments
 from release._making import random_release
 from serve._running import FREE, Talk, running
 
@@ -46,20 +48,124 @@ console.log(JSON.stringify(JSON.parse(text).map((source) => {
   }
 })));
 """
+# Of pairs of modules, whether both mean the same: node's own parser reads them alike.
+ALIKE = """
+const acorn = require("internal/deps/acorn/acorn/dist/acorn");
+const apart = ["start", "end", "raw"];
+const told = (name, value) =>
+  apart.includes(name) ? undefined : typeof value === "bigint" ? `${value}` : value;
+const how = { ecmaVersion: 2022, sourceType: "module" };
+const read = (text) => JSON.stringify(acorn.parse(text, how), told);
+const pairs = JSON.parse(require("fs").readFileSync(0, "utf8"));
+console.log(JSON.stringify(pairs.map(([one, other]) => read(one) === read(other))));
+"""
 
 
-def test_every_file_is_served_scripts_without_their_comments(talk: Talk) -> None:
-    files = [path for path in WEB.rglob("*") if path.is_file()]
-    assert len(files) > 20
-    for path in files:
-        name = path.relative_to(WEB).as_posix()
-        at = {"index.html": "/", "operator.html": "/operator"}.get(name, f"/{name}")
-        answer = talk.ask("GET", at)
-        whole = path.read_bytes()
-        expected = without_comments(whole) if path.suffix == ".js" else whole
-        assert (answer.status, answer.body) == (200, expected), name
-        if path.suffix in TYPES:
-            assert answer.headers["content-type"].startswith(TYPES[path.suffix])
+def scripts() -> list[bytes]:
+    return [path.read_bytes() for path in sorted(WEB.rglob("*.js"))]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is absent")
+def test_what_is_served_means_what_the_source_does() -> None:
+    pairs = [(source.decode(), slim(source).decode()) for source in scripts()]
+    # So that it would be seen if one did not.
+    pairs.append(("f(`a , b`);", "f(`a,b`);"))
+    command = ["node", "--expose-internals", "-e", ALIKE]
+    done = subprocess.run(
+        command, input=json.dumps(pairs), check=False, capture_output=True, text=True, timeout=60
+    )
+    if "Cannot find module" in done.stderr:
+        pytest.skip("this node has no parser inside")
+    assert json.loads(done.stdout) == [True] * (len(pairs) - 1) + [False]
+
+
+@pytest.mark.parametrize(
+    ("script", "left"),
+    [
+        ("  const a = { b: 1 };\n\n  go(a);\n", "const a={b:1};go(a);"),
+        ("let a = b\nlet c\n", "let a=b\nlet c\n"),
+        ("a = b + +c - -d;\n", "a=b + +c - -d;"),
+        ("a = b + c - d;\n", "a=b+c-d;"),
+        ('say("a , b", `c , ${d} `);\n', 'say("a , b",`c , ${d} `);'),
+        ("say(`a ${b ? `c , d` : ''} e`);\n", "say(`a ${b ? `c , d` : ''} e`);"),
+        ("x = /a , b/ ;\n", "x = /a , b/ ;"),
+        ("x = a / b;\n", "x=a/b;"),
+        ("x = 'a , b' ;\n", "x = 'a , b' ;"),
+        ("a(b); // c;\nd();\n", "a(b); // c;\nd();"),
+        ("return {\n  a,\n};\n", "return{a};"),
+        ("f(\n  [\n    a,\n  ],\n  b,\n)\nc\n", "f([a],b)\nc\n"),
+        ("if (a) {\n  b();\n  c();\n}\nd\n", "if(a){b();c()}\nd\n"),
+        ("{\n  a(); // b\n}\n", "{a(); // b\n}\n"),
+        ("if (a) return\n(b)\n", "if(a)return\n(b)\n"),
+        ("get #x() {\n}\n", "get #x(){}\n"),
+    ],
+)
+def test_spaces_and_line_ends_go_where_they_say_nothing(script: str, left: str) -> None:
+    assert slim(script.encode()).decode() == left
+
+
+def served(collects: str | None = None) -> dict[str, bytes]:
+    return {
+        path: each.plain.read(0, each.plain.size) for path, each in read_page(WEB, collects).items()
+    }
+
+
+def test_every_file_is_served_scripts_slim_and_below_their_version(talk: Talk) -> None:
+    page = served()
+    version = next(path for path in page if path.endswith("/js/app.js")).split("/")[1]
+    assert len(page) > 20
+    for path, content in page.items():
+        answer = talk.ask("GET", path)
+        assert (answer.status, answer.body) == (200, content), path
+        suffix = Path(path).suffix
+        if suffix in TYPES:
+            assert answer.headers["content-type"].startswith(TYPES[suffix])
+        is_versioned = path.startswith(f"/{version}/")
+        assert is_versioned == (path.endswith(".css") or "/js/" in path)
+        assert ("immutable" in answer.headers["cache-control"]) == is_versioned
+        if "/js/" in path:
+            assert content == slim((WEB / path.removeprefix(f"/{version}/")).read_bytes())
+    for path in ("/", "/operator"):
+        assert f'href="{version}/style.css"'.encode() in page[path]
+        assert f'src="{version}/js/'.encode() in page[path]
+
+
+def test_another_script_is_another_version(tmp_path: Path) -> None:
+    shutil.copytree(WEB, tmp_path / "web")
+    assert read_page(tmp_path / "web").keys() == read_page(WEB).keys()
+    with (tmp_path / "web/js/scale.js").open("a") as script:
+        script.write("export const more = 1;\n")
+    assert not any(
+        path.endswith(".js")
+        for path in read_page(tmp_path / "web").keys() & read_page(WEB).keys() - {"/worker.js"}
+    )
+
+
+def test_of_the_protocols_the_one_that_is_collected_by_is_served() -> None:
+    names = {
+        kind: {path.split("/", 2)[2] for path in read_page(WEB, kind) if path.count("/") > 1}
+        for kind in (None, "closed", "local", "open")
+    }
+    assert names[None] == names["closed"]
+    assert names["local"] - names["open"] == {"js/local_reports.js", "js/noise.js"}
+    assert names["open"] - names["local"] == {
+        "js/obfuscation.js", "js/open_clusters.js", "js/same_hash.js",
+    }  # fmt: skip
+    assert (names["local"] & names["open"]) - names[None] == {
+        "js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js",
+    }  # fmt: skip
+    files = {path.relative_to(WEB).as_posix() for path in (WEB / "js").rglob("*.js")}
+    assert names["local"] | names["open"] == files | {"style.css"}
+
+
+@pytest.mark.parametrize("collects", [None, "local", "open"])
+def test_the_worker_keeps_all_that_visitors_are_served(collects: str | None) -> None:
+    page = served(collects)
+    first, second = page["/worker.js"].decode().splitlines()[:2]
+    version = json.loads(first.removeprefix("const VERSION=").removesuffix(";"))
+    files = json.loads(second.removeprefix("const FILES=").removesuffix(";"))
+    expected = page.keys() - {"/", "/operator", "/worker.js", f"/{version}/js/operator.js"}
+    assert set(files) == {"./", *(path.removeprefix("/") for path in expected)}
 
 
 @pytest.mark.parametrize(
@@ -84,13 +190,13 @@ def test_comments_that_have_lines_to_themselves_are_left_out(script: str, left: 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is absent")
 def test_what_is_left_out_is_comments_and_what_is_left_is_a_module() -> None:
-    sources = [path.read_bytes() for path in sorted(WEB.rglob("*.js"))]
+    sources = scripts()
     # In the place of a comment this is an error, and in a template literal it would be none.
     wrong = b"@ @\n"
     broken = [
         source[: found.start()] + wrong + source[found.end() :]
         for source in sources
-        for found in _COMMENT.finditer(source)
+        for found in COMMENT.finditer(source)
     ]
     assert len(broken) > 200
     asked = [text.decode() for text in (*map(without_comments, sources), *broken)]
@@ -102,7 +208,7 @@ def test_what_is_left_out_is_comments_and_what_is_left_is_a_module() -> None:
 
 
 def test_the_headers_let_nothing_else_in(talk: Talk) -> None:
-    for path in ("/", "/operator", "/worker.js", "/style.css"):
+    for path in ("/", "/operator", "/worker.js", "/icon.svg"):
         headers = talk.ask("GET", path).headers
         policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
         assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == "'none'"
@@ -115,11 +221,12 @@ def test_the_headers_let_nothing_else_in(talk: Talk) -> None:
 
 
 def test_a_file_that_did_not_change_is_not_sent_again(talk: Talk) -> None:
-    first = talk.ask("GET", "/js/app.js")
-    again = talk.ask("GET", "/js/app.js", If_None_Match=first.headers["etag"])
+    path = next(each for each in read_page(WEB) if each.endswith("/js/app.js"))
+    first = talk.ask("GET", path)
+    again = talk.ask("GET", path, If_None_Match=first.headers["etag"])
     assert (again.status, again.body) == (304, b"")
     assert again.headers["content-security-policy"] == first.headers["content-security-policy"]
-    head = talk.ask("HEAD", "/js/app.js")
+    head = talk.ask("HEAD", path)
     assert (head.status, head.body) == (200, b"")
     assert int(head.headers["content-length"]) == len(first.body)
 
@@ -146,15 +253,16 @@ def test_only_files_that_a_page_is_made_of_are_served(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     router = APIRouter()
-    assert add_page_routes(router, tmp_path) == {"/", "/js/app.js"}
-    assert {route.path for route in router.routes} == {"/", "/js/app.js"}  # type: ignore[attr-defined]
+    found = add_page_routes(router, tmp_path)
+    assert {re.sub(r"^/[0-9a-f]{16}/", "/", path) for path in found} == {"/", "/js/app.js"}
+    assert {route.path for route in router.routes} == found  # type: ignore[attr-defined]
 
 
 def test_the_rate_limit_leaves_the_page_alone(tmp_path: Path) -> None:
     random_release(20, 2).save(tmp_path / "r")
     few = Settings(tmp_path / "r", per_address=Rate(1, 3))
     with running(few) as talk:
-        assert {talk.ask("GET", "/js/app.js").status for _ in range(20)} == {200}
+        assert {talk.ask("GET", "/worker.js").status for _ in range(20)} == {200}
         assert [talk.ask("GET", "/v1").status for _ in range(4)] == [200, 200, 200, 429]
         assert talk.ask("GET", "/").status == 200
 

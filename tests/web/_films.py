@@ -24,6 +24,13 @@ TITLES = [
     *(f"{'Quiet' if n % 2 else 'Alien'} Number {n}" for n in range(6, 200)),
 ]
 
+INSTALLED = """async () => {
+  const version = document.querySelector("script").src.split("/")[3];
+  if (!(await caches.keys()).some(name => name.includes(version))) return false;
+  const { installing, waiting } = await navigator.serviceWorker.getRegistration();
+  return !installing && !waiting;
+}"""
+
 
 def film_release(*, seed: int = 1, **told: Any) -> Release:
     """Who likes an even film likes the even ones and not the odd ones; film 0 is best known."""
@@ -98,6 +105,15 @@ def wait_kept(page: Any) -> None:
     )
 
 
+def wait_version(page: Any) -> None:
+    """Until the worker that is in charge is of the document's own version."""
+    for _ in range(200):
+        if page.evaluate(INSTALLED):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError("the worker is of another version")
+
+
 def rate(page: Any, title: str, stars: str) -> None:
     """Look a title up and click on a star, as a person does."""
     page.get_by_label("Look for a title").fill(title)
@@ -118,3 +134,14 @@ def own(page: Any) -> dict[str, str]:
             " row.querySelector('input:checked')?.value ?? ''])"
         )
     )
+
+
+def hold(page: Any, pattern: str) -> list[Any]:
+    """Requests like this are not answered; they are in the list, each to be continued."""
+    held: list[Any] = []
+
+    def take(route: Any) -> None:
+        held.append(route)
+
+    page.route(pattern, take)
+    return held

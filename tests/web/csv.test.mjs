@@ -14,6 +14,21 @@ test("every text comes back as it was", async () => {
   assert.deepEqual(rows, ids.map((id, i) => [id, 0.5 * i]));
 });
 
+test("no title is a formula to a spreadsheet, and each comes back as it was", async () => {
+  const nasty = ["=1+1", "+1 a", "-2 Guns", "@SUM(A1)", "\tx", "\rx", "'=x", "''-x", "'plain", "-5", "+7.5"];
+  const text = toCsv(nasty.map((name) => [name, { title: name, value: -3 }]));
+  const cells = text.split("\r\n").slice(1, -1).map((line) => line.split(","));
+  for (const [id, title, value] of cells) {
+    for (const cell of [id, title])
+      assert.ok(/^"?'/.test(cell) || !/^"?[=+\-@\t\r]/.test(cell) || Number.isFinite(Number(cell)), cell);
+    // A rating stays a number.
+    assert.equal(value, "-3");
+  }
+  assert.deepEqual((await pairs(text)).map(([name]) => name), nasty);
+  const byTitle = text.split("\r\n").map((line) => line.slice(line.indexOf(",") + 1)).join("\r\n");
+  assert.deepEqual((await pairs(byTitle)).map(([name]) => name), nasty);
+});
+
 test("separators, headers, line ends and the order of columns are found out", async () => {
   const wanted = [["Alien", 5], ["Heat, The", 3.5]];
   for (const text of [

@@ -175,6 +175,60 @@ test("many own ratings, beyond what nearest neighbours keep products of", async 
   assert.notEqual(model.predict(many, [1400])[0], model.predict(kept, [1400])[0]);
 });
 
+const KNN = cases.filter(({ predictors }) => predictors.includes("knn"));
+for (const { name, file } of KNN)
+  test(`${name}: nearest neighbours that are kept between changes are those of a fresh predictor`, async () => {
+    const release = await readRelease(file);
+    const model = await makePredictor(release, "knn");
+    const size = release.catalog.ids.length;
+    let seed = 7;
+    const below = (n) => (seed = (seed * 48271) % 2147483647) % n;
+    const rated = new Map();
+    for (let turn = 0; turn < 120; turn++) {
+      // It grows and shrinks, past the number of neighbours and back; at times a lot at once.
+      for (let times = turn % 20 ? 1 : 12; times; times--) {
+        const item = below(size);
+        if (below(100) < (turn < 70 ? 20 : 60)) rated.delete(item);
+        else rated.set(item, 1 + below(5));
+      }
+      const own = ownRatings(rated);
+      const fresh = await makePredictor(release, "knn");
+      assert.deepEqual(model.scores(own), fresh.scores(own), `turn ${turn}`);
+      const item = below(size);
+      assert.deepEqual(model.contributions(own, item), fresh.contributions(own, item));
+    }
+  });
+
+test("the neighbours of equals that had to be parted are kept as a fresh predictor finds them", async () => {
+  const release = large(60, 3);
+  const { data } = release.arrays.factors;
+  const { data: noise } = release.arrays.factor_variances;
+  for (let item = 0; item < 60; item++) {
+    data.set(data.subarray(0, 3).map((one, f) => one + (item % 3) * f), 3 * item);
+    noise[item] = 0.1;
+    release.arrays.item_effect_variances.data[item] = 0;
+  }
+  const model = await makePredictor(release, "knn");
+  for (const items of [[...Array(30).keys()], [...Array(31).keys()], [...Array(29).keys()], [...Array(31).keys()].slice(2)]) {
+    const own = ownRatings(items.map((item) => [item, 1 + (item % 5)]));
+    assert.deepEqual(model.scores(own), (await makePredictor(release, "knn")).scores(own));
+  }
+});
+
+test("17,770 items are ranked again by nearest neighbours many times faster than at first", async () => {
+  const model = await makePredictor(large(17770, 20), "knn");
+  const rated = new Map(Array.from({ length: 150 }, (_, j) => [110 * j, 1 + (j % 5)]));
+  const took = () => {
+    const [own, begin] = [ownRatings(rated), performance.now()];
+    model.recommend(own, 10);
+    return performance.now() - begin;
+  };
+  const first = took();
+  const value = [1, 2, 3, 4, 5].map((stars) => (rated.set(0, stars), took())).sort((a, b) => a - b)[2];
+  const added = [1, 2, 3, 4, 5].map((item) => (rated.set(item, 4), took())).sort((a, b) => a - b)[2];
+  assert.ok(value < first / 8 && added < first / 2, `first ${first} ms, value ${value} ms, added ${added} ms`);
+});
+
 test("a formula that has two names is offered by the release's own", () => {
   const scale = { presence: false };
   assert.deepEqual(predictorChoices({ method: "refined", scale }), ["posterior", "knn"]);

@@ -4,8 +4,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import test from "node:test";
 
 import { LocalClient, readCollection as readLocal, readReport } from "../../web/js/local_reports.js";
-import { ontoScale, readScale, toBase64 } from "../../web/js/protocol.js";
+import { ontoScale, toBase64 } from "../../web/js/protocol.js";
 import { systemRandom } from "../../web/js/random.js";
+import { readScale } from "../../web/js/scale.js";
 import { announceLocal, catalogOf, copy, fixedRandom, never, ownOf } from "./_protocols.mjs";
 
 const MECHANISMS = ["modified-laplace", "randomized-response"];

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { OpenClient, readCollection, readUpload } from "../../web/js/open_clusters.js";
+import { toldIn } from "../../web/js/protocol.js";
 import { announceOpen, catalogOf, copy, never, ownOf } from "./_protocols.mjs";
 
 const openOn = (catalog, told) => readCollection(announceOpen(catalog, told), catalog);
@@ -262,6 +263,28 @@ test("a limit on hash bits is remembered, and refuses before anything is drawn",
   assert.throws(() => new OpenClient({}, {}, { limit: -1 }), /limit/);
   memory.limit = "x";
   await assert.rejects(answer(2, { random: never }), /limit is damaged/);
+});
+
+test("a limit covers what other protocols have cost as well", async () => {
+  const collection = await open(300, { bit_epsilon_thousandths: 250 });
+  const told = toldIn({ events: [{ epsilon: 1 }, { epsilon: 0.5 }], answers: { a: { epsilon: 0.25 } } });
+  assert.equal(told, 1.75);
+  assert.equal(toldIn({}), 0);
+  const refused = new OpenClient(collection, {}, { limit: 3.5, elsewhere: told });
+  await assert.rejects(refused.report(person(50, 3)), /epsilon of all to 3\.75, past your limit of 3\.5/);
+  const memory = {};
+  await new OpenClient(collection, memory, { limit: 3.75, elsewhere: told }).report(person(50, 3));
+  assert.equal(toldIn(memory), 2);
+});
+
+test("one is, and several are", async () => {
+  const [collection, memory] = [await open(300), {}];
+  const said = (own) => new OpenClient(collection, memory).standing(own).sentences()[1];
+  await new OpenClient(collection, memory).report(person(1, 3));
+  assert.equal(said(), "Of 80 items that look rated, 1 is.");
+  await new OpenClient(collection, memory).report(ownOf({}), {}).catch(() => {});
+  await new OpenClient(collection, memory, { batch: 1 }).report(ownOf({ 9: 4 }));
+  assert.match(said(), /rated, 1 is\. 1 more was when it was sent, and stays\.$/);
 });
 
 test("two reports at once give one answer, and a damaged memory is refused", async () => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from discreet.protocols.local_reports.server import Report
 from serve._running import Talk, running
-from web._films import TITLES, collecting, own, rate, wait_ready
+from web._films import TITLES, collecting, rate, wait_ready
 
 Visit = Callable[..., Any]
 KEPT = """key => new Promise(done => {
@@ -65,15 +66,22 @@ def test_a_local_report_shows_the_true_beside_the_sent(visit: Visit, tmp_path: P
         wait_ready(page)
         page.get_by_text("Sent. Thank you.").wait_for()
         assert preview(page) == rows
+        said = page.locator("#contribute-more").inner_text()
+        kept = page.evaluate(KEPT, "contribution")
+        announced = talk.ask("GET", "/v1/collection").json()
     assert settings.collector is not None
+    assert (kept["message"], kept["done"]) == (stored, True)
+    assert kept["announced"] == announced
     sent = sent_values(Report.from_json(stored, settings.collector.collection))
-    assert [row[:2] for row in rows[:3]] == [
-        ["Alien Ants", "1"], ["Quiet Tea", "5"], ["Quiet Rain", "4"],
-    ]  # fmt: skip
-    for title, true, told in rows:
-        assert told == sent.get(title, "not mentioned")
-        assert true != "not rated" or title not in own(page)
-    assert "2" in page.locator("#contribute-more").inner_text()
+    mine = {"Alien Ants": "1", "Quiet Tea": "5", "Quiet Rain": "4"}
+    others = [title for title in TITLES if title in sent and title not in mine]
+    assert rows == [
+        *([title, true, sent.get(title, "not mentioned")] for title, true in mine.items()),
+        *([title, "not rated", sent[title]] for title in others[:5]),
+    ]
+    size = len(json.dumps(stored, separators=(",", ":")))
+    assert f"And {len(others) - 5} other titles that you never rated. In all {size} bytes." in said
+    assert "1 report drawn: epsilon 2 for each rating, 400 for all of them together." in said
 
 
 def sent_values(report: Any) -> dict[str, str]:
@@ -247,6 +255,30 @@ def test_hash_bits_that_cost_an_epsilon_are_within_the_limit(visit: Visit, tmp_p
         page.get_by_text("Epsilon told so far: 2.").wait_for()
         page.get_by_text("in this epoch costs nothing").wait_for()
         assert limit.count() == 0
+
+
+def test_one_limit_covers_both_protocols(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/")
+        prepare(page)
+    dear = collecting(tmp_path, "open", bits=4, bit_epsilon=0.5)
+    with running(dear, talk.url):
+        page.reload()
+        wait_ready(page)
+        page.get_by_role("switch", name="Contribute").click()
+        limit = page.get_by_label("Never tell more than epsilon")
+        about = page.locator(f"#{limit.get_attribute('aria-describedby')}").inner_text()
+        assert "by local reports and by the bits of open clusters together" in about
+        # Two are told already, and this is two more.
+        limit.fill("3")
+        limit.blur()
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_text("take the epsilon of all to 4, past your limit of 3").wait_for()
+        assert page.evaluate(KEPT, "memory open-clusters") is None
+        limit.fill("4")
+        limit.blur()
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_role("button", name="Send this").wait_for()
 
 
 @pytest.mark.parametrize("kind", ["local", "open"])

@@ -12,7 +12,7 @@ import pytest
 from discreet.domain import PRESENCE, Scale
 from discreet.release import Release
 from discreet.serve import Settings
-from discreet.serve._routes_page import without_comments
+from discreet.serve._routes_page import read_page
 from serve._running import FREE, Talk, running
 from vectors.make_predictions import releases
 from web._films import collecting, film_release, own, rate, recommended, wait_ready
@@ -133,6 +133,8 @@ def scripts(visit: Visit, url: str, live: Callable[[Any], None]) -> dict[str, in
     wait_ready(page)
     live(page)
     page.wait_for_load_state("networkidle")
+    # What has come is told of a little later.
+    page.wait_for_timeout(500)
     found = [answer for answer in answers if "javascript" in answer.headers["content-type"]]
     return {answer.url.rpartition("/js/")[2]: len(answer.body()) for answer in found}
 
@@ -141,8 +143,20 @@ def check_light(sizes: dict[str, int], *expected: str) -> None:
     """Under the limit, with the worker's own script; and what should have come has."""
     assert len(sizes) > 10
     assert {"app.js", "release.js", *expected} <= sizes.keys()
-    worker = len(without_comments((WEB / "worker.js").read_bytes()))
+    worker = read_page(WEB)["/worker.js"].plain.size
     assert sum(sizes.values()) + worker < MOST_SCRIPT, sizes
+
+
+@pytest.mark.parametrize(
+    ("collects", "most"),
+    [(None, 75_000), ("closed", 75_000), ("local", MOST_SCRIPT), ("open", 105_000)],
+)
+def test_all_that_a_service_has_for_visitors_is_light(collects: str | None, most: int) -> None:
+    page = read_page(WEB, collects)
+    sizes = {name: each.plain.size for name, each in page.items() if name.endswith(".js")}
+    visitors = {name: size for name, size in sizes.items() if not name.endswith("/operator.js")}
+    assert len(visitors) > 15
+    assert sum(visitors.values()) < most, sum(visitors.values())
 
 
 def test_the_scripts_of_the_plain_page_are_light(visit: Visit, plain: Talk) -> None:
@@ -221,7 +235,7 @@ def test_presence_is_a_button_that_stays_pressed(visit: Visit, tmp_path: Path) -
     with running(serving(tmp_path, PRESENCE, global_mean=-3.0)) as talk:
         page = visit(f"{talk.url}/")
         page.get_by_label("Look for a title").fill("quiet tea")
-        button = page.locator("#results").get_by_role("button", name="I know Quiet Tea")
+        button = page.locator("#results").get_by_role("button", name="I know it: Quiet Tea")
         button.click()
         assert button.get_attribute("aria-pressed") == "true"
         assert "%" in page.locator("#recommended .expected").first.inner_text()

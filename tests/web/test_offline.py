@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from discreet.serve import Settings
+import pytest
+
+from discreet.serve import Settings, _routes_page
 from serve._running import FREE, running
-from web._films import film_release, own, rate, recommended, wait_kept, wait_ready
+from web._films import film_release, own, rate, recommended, wait_kept, wait_ready, wait_version
 
 Visit = Callable[..., Any]
 WEB = Path(__file__).resolve().parents[2] / "web"
@@ -54,9 +57,73 @@ def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) ->
         )
 
 
-def test_the_worker_keeps_every_file_of_the_page() -> None:
-    listed = (WEB / "worker.js").read_text("utf-8").partition("[")[2].partition("]")[0]
-    names = {line.strip(' ",') for line in listed.splitlines() if line.strip()}
-    files = {str(path.relative_to(WEB)) for path in WEB.rglob("*") if path.is_file()}
-    apart = {"worker.js", "operator.html", "js/operator.js", "index.html"}
-    assert names == (files - apart) | {"./"}
+def version_of(folder: Path, name: str) -> Path:
+    """A copy of the page in which every script says which version it is of."""
+    shutil.copytree(WEB, folder / name)
+    for path in (folder / name / "js").rglob("*.js"):
+        with path.open("a") as script:
+            script.write(f'(globalThis.versions ??= []).push("{name}");\n')
+    return folder / name
+
+
+SEEN = "[...new Set(globalThis.versions)].join()"
+CACHES = "caches.keys().then(all => all.filter(name => name.startsWith('discreet page')).length)"
+
+
+@pytest.mark.parametrize("worker", [True, False], ids=["worker", "no worker"])
+def test_a_page_never_has_scripts_of_two_versions(
+    visit: Visit, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: bool
+) -> None:
+    one, two = version_of(tmp_path, "one"), version_of(tmp_path, "two")
+    monkeypatch.setattr(_routes_page, "find_page", lambda: one)
+    with running(Settings(films, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=worker, allow="Failed to load resource")
+        rate(page, "Quiet Tea", "5 of 5")
+        if worker:
+            wait_kept(page)
+    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    with running(Settings(films, **FREE), talk.url):
+        # What is loaded only now is of the version that is open, or not to be had.
+        page.get_by_label("Worked out by").select_option("knn")
+        if worker:
+            page.locator("#recommended:not([aria-busy])").wait_for()
+        else:
+            page.locator("#notice.wrong").wait_for()
+        assert page.evaluate(SEEN) == "one"
+        page.reload()
+        wait_ready(page)
+        assert page.evaluate(SEEN) == "two"
+        if worker:
+            wait_version(page)
+    if worker:
+        page.reload()
+        wait_ready(page)
+        assert page.evaluate(SEEN) == "two"
+        page.get_by_label("Worked out by").select_option("svd")
+        assert own(page) == {"Quiet Tea": "5"}
+
+
+def test_a_new_version_is_kept_whole_or_not_at_all(
+    visit: Visit, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = version_of(tmp_path, "one"), version_of(tmp_path, "two")
+    monkeypatch.setattr(_routes_page, "find_page", lambda: one)
+    with running(Settings(films, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow="")
+        wait_kept(page)
+    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    monkeypatch.setattr(_routes_page, "_UNVERSIONED", ("icon.svg", "no-such-file.svg"))
+    with running(Settings(films, **FREE), talk.url):
+        page.reload()
+        wait_ready(page)
+        assert page.evaluate(SEEN) == "two"
+        failed = """() => navigator.serviceWorker.getRegistration()
+          .then(found => found.update().then(() => new Promise(done => setTimeout(done, 500))))"""
+        page.evaluate(f"({failed})().catch(() => {{}})")
+        assert page.evaluate(CACHES) == 1
+    # The old one is whole still.
+    page.reload()
+    wait_ready(page)
+    assert page.evaluate(SEEN) == "one"
+    page.get_by_label("Worked out by").select_option("knn")
+    page.locator("#recommended:not([aria-busy])").wait_for()

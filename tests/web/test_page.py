@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from serve._running import Talk
-from web._films import NASTY, TITLES, about, own, rate, recommended, wait_kept, wait_ready
+from web._films import NASTY, TITLES, about, hold, own, rate, recommended, wait_kept, wait_ready
 
 Visit = Callable[..., Any]
 
@@ -71,12 +71,63 @@ def test_a_reload_keeps_ratings_and_the_choice_of_predictor(plain: Talk, visit: 
     rate(page, "Alien Ants", "2 of 5")
     rate(page, "Quiet Tea", "4 of 5")
     page.get_by_label("Worked out by").select_option("knn")
+    page.locator("#recommended:not([aria-busy])").wait_for()
     before = recommended(page)
     page.reload()
     wait_ready(page)
     assert own(page) == {"Alien Ants": "2", "Quiet Tea": "4"}
     assert page.get_by_label("Worked out by").input_value() == "knn"
     assert recommended(page) == before
+
+
+def test_what_is_chosen_is_kept_even_if_one_leaves_before_it_is_there(
+    plain: Talk, visit: Visit
+) -> None:
+    page = visit(f"{plain.url}/", allow="Failed to load resource")
+    hold(page, "**/knn.js")
+    rate(page, "Quiet Tea", "4 of 5")
+    page.get_by_label("Worked out by").select_option("knn")
+    # Its script is on its way, and the person is gone.
+    page.reload()
+    page.unroute("**/knn.js")
+    page.reload()
+    wait_ready(page)
+    assert page.get_by_label("Worked out by").input_value() == "knn"
+    assert own(page) == {"Quiet Tea": "4"}
+
+
+def test_of_two_choices_the_last_counts_whichever_is_there_first(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    held = hold(page, "**/knn.js")
+    rate(page, "Quiet Tea", "4 of 5")
+    by_svd = recommended(page)
+    page.get_by_label("Worked out by").select_option("knn")
+    page.get_by_label("Worked out by").select_option("svd")
+    page.locator("#recommended:not([aria-busy])").wait_for()
+    held.pop().continue_()
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_label("Worked out by").input_value() == "svd"
+    assert recommended(page) == by_svd
+    assert page.evaluate("performance.getEntriesByName('rerank').length") == 3
+
+
+def test_own_ratings_stay_in_their_order(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    for title in ("Quiet Tea", "Alien Ants", "Quiet Rain", "Alien Bees"):
+        rate(page, title, "4 of 5")
+    # One that is changed stays where it is, one that is given again is the newest.
+    rate(page, "Alien Ants", "2 of 5")
+    page.get_by_role("button", name="Remove your rating of Quiet Tea").click()
+    rate(page, "Quiet Tea", "3 of 5")
+    order = ["Quiet Tea", "Alien Bees", "Quiet Rain", "Alien Ants"]
+    assert list(own(page)) == order
+    page.reload()
+    wait_ready(page)
+    assert list(own(page)) == order
+    rate(page, "Quiet Évening", "1 of 5")
+    assert list(own(page)) == ["Quiet Évening", *order]
+    other = visit(f"{plain.url}/", context=page.context)
+    assert list(own(other)) == list(own(page))
 
 
 def test_two_tabs_show_the_same(plain: Talk, visit: Visit) -> None:

@@ -7,12 +7,26 @@ import json
 import re
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from discreet.protocols.local_reports.server import Report
 from discreet.serve import Settings
 from serve._running import FREE, Talk, running
-from web._films import TITLES, about, collecting, own, rate, recommended, wait_kept, wait_ready
+from web._films import (
+    TITLES,
+    about,
+    collecting,
+    own,
+    rate,
+    recommended,
+    wait_kept,
+    wait_ready,
+    wait_version,
+)
 from web._recorder import Recorder, Sent, recording
 
 Visit = Callable[..., Any]
@@ -22,6 +36,13 @@ HARMLESS = {
     "sec-fetch-mode", "sec-fetch-site", "sec-fetch-user", "sec-fetch-storage-access",
     "service-worker", "upgrade-insecure-requests", "user-agent", "origin",
 }  # fmt: skip
+RECORD = """new Promise(done => {
+  const asked = indexedDB.open("discreet /");
+  asked.onsuccess = () => {
+    const got = asked.result.transaction("kept").objectStore("kept").get("contribution");
+    got.onsuccess = () => { asked.result.close(); done(got.result); };
+  };
+})"""
 SHOWN = (
     "[...document.querySelectorAll('#requests tr')].map(row => [...row.cells].map("
     "cell => cell.firstChild.textContent))"
@@ -32,6 +53,7 @@ def settled(page: Any, recorder: Recorder, *, worker: bool = False) -> bytes:
     """All that was sent, once the worker has its copies and nothing more comes."""
     if worker:
         wait_kept(page)
+        wait_version(page)
     page.wait_for_load_state("networkidle")
     before = b""
     while before != recorder.raw:
@@ -111,39 +133,131 @@ def test_a_second_visit_asks_whether_the_release_changed_and_no_more(
             check_harmless(sent)
 
 
+def told(sent: Sent) -> tuple[str, str, dict[str, str], bytes]:
+    """All of a request but what every browser adds by itself."""
+    added = HARMLESS | {"content-length"}
+    kept = {"if-none-match"} if sent.path == "/v1/release" else set()
+    headers = {name: sent.headers[name] for name in sent.headers.keys() - (added - kept)}
+    return sent.method, sent.path, headers, sent.body
+
+
+def everything(requests: list[Sent]) -> list[Any]:
+    """What was asked for and said, to the letter; connections have no order among them."""
+    return sorted(map(told, requests), key=repr)
+
+
 def test_contributing_sends_the_message_that_was_shown_and_nothing_else(
     visit: Visit, tmp_path: Path
 ) -> None:
-    with running(collecting(tmp_path)) as talk, recording(talk.url) as recorder:
+    settings = collecting(tmp_path)
+    with running(settings) as talk, recording(talk.url) as recorder:
         page = visit(f"{recorder.url}/")
         for title in ("Quiet Tea", "Quiet Rain"):
             rate(page, title, "5 of 5")
         settled(page, recorder)
+        before = recorder.requests()
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_role("button", name="Send this").wait_for()
-        assert all(sent.method == "GET" for sent in recorder.requests())
-        shown = page.locator("#preview tr").evaluate_all("rows => rows.map(r => r.innerText)")
+        shown = page.locator("#preview tr").evaluate_all(
+            "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+        )
         page.get_by_role("button", name="Send this").click()
         page.get_by_text("Sent. Thank you.").wait_for()
         settled(page, recorder)
-        bodies = [sent for sent in recorder.requests() if sent.method != "GET"]
+        record = page.evaluate(RECORD)
         listed = page.evaluate(SHOWN)
-    assert len(shown) >= 2
-    assert [(sent.method, sent.path) for sent in bodies] == [
-        ("POST", "/v1/enrolments"), ("PUT", "/v1/report"),
-    ]  # fmt: skip
-    assert bodies[0].body == b""
-    message = json.loads(bodies[1].body)
-    assert message.keys() == {
-        "protocol", "version", "type", "collection", "epoch", "reported", "values",
-    }  # fmt: skip
-    assert bodies[1].headers["authorization"].startswith("Bearer ")
-    secret = bodies[1].headers["authorization"].removeprefix("Bearer ")
-    assert recorder.raw.count(secret.encode()) == 1
-    counted = len(bodies[1].body) + len(f"authorization: Bearer {secret}\r\n")
-    counted += len("content-type: application/json\r\n")
-    assert ["PUT /v1/report", "what you contribute", f"{counted:,} bytes"] in listed
+        requests = recorder.requests()
+    for sent in before:
+        check_harmless(sent)
+    message = json.dumps(record["message"], separators=(",", ":")).encode()
+    secret = {"authorization": f"Bearer {record['capability']}"}
+    typed = {"content-type": "application/json"}
+    after = [
+        ("GET", "/v1/collection", {}, b""),
+        ("POST", "/v1/enrolments", {}, b""),
+        ("PUT", "/v1/report", secret | typed, message),
+    ]
+    assert everything(requests) == sorted([*map(told, before), *after], key=repr)
+    check_shown(shown, Report.from_json(record["message"], settings.collector.collection))
+    # And the panel lists all of it, to the byte.
+    asked = [told(sent) for sent in requests if sent.path.startswith("/v1")]
+    assert sorted((row[0], row[2]) for row in listed[1:]) == sorted(
+        (f"{method} {path}", bytes_in(headers, body)) for method, path, headers, body in asked
+    )
+
+
+def bytes_in(headers: dict[str, str], body: bytes) -> str:
+    count = len(body) + sum(len(f"{name}: {value}\r\n") for name, value in headers.items())
+    return f"{count:,} byte{'s' * (count != 1)}"
+
+
+def check_shown(rows: list[list[str]], report: Report) -> None:
+    """Every row: own titles first, then some that were never rated; on 1..5 the grid steps by 1."""
+    sent = {int(i): str(3 + int(v)) for i, v in zip(report.items, report.values, strict=True)}
+    mine = {1: "5", 3: "5"}
+    others = [item for item in sorted(sent) if item not in mine][:5]
+    assert rows == [
+        *([TITLES[item], true, sent.get(item, "not mentioned")] for item, true in mine.items()),
+        *([TITLES[item], "not rated", sent[item]] for item in others),
+    ]
+
+
+def lived(page: Any, recorder: Recorder, *, worker: bool) -> list[Any]:
+    """Everything that a plain visit sends: the page is opened and looked at."""
+    settled(page, recorder, worker=worker)
+    before = everything(recorder.requests())
+    page.reload()
+    wait_ready(page)
+    rate(page, "Quiet Number 9", "4 of 5")
+    settled(page, recorder, worker=worker)
+    after = everything(recorder.requests())
+    for each in before:
+        after.remove(each)
+    return after
+
+
+@pytest.mark.parametrize("worker", [True, False], ids=["worker", "no worker"])
+@pytest.mark.parametrize("kind", ["local", "open"])
+def test_a_visit_of_who_contributed_sends_what_anybody_elses_does(
+    visit: Visit, tmp_path: Path, kind: str, worker: bool
+) -> None:
+    settings = collecting(tmp_path, kind)
+    with ExitStack() as stack:
+        service = stack.enter_context(ExitStack())
+        talk = service.enter_context(running(settings))
+        recorders = [stack.enter_context(recording(talk.url)) for _ in range(2)]
+        allow = "ERR_CONNECTION"
+        pages = [visit(f"{each.url}/", worker=worker, allow=allow) for each in recorders]
+        for page in pages:
+            rate(page, "Quiet Tea", "5 of 5")
+        contributor = pages[0]
+        contributor.get_by_role("switch", name="Contribute").click()
+        contributor.get_by_role("button", name="Show what would be sent").click()
+        contributor.get_by_role("button", name="Send this").click()
+        contributor.get_by_text("Sent. Thank you.").wait_for()
+        one, other = (lived(*each, worker=worker) for each in zip(pages, recorders, strict=True))
+        contributor.get_by_role("button", name="Withdraw it").wait_for()
+        assert one == other
+        assert ("GET", "/v1/collection", {}, b"") in one
+        service.close()
+        # Where the service collects no more, by other terms, or by another protocol.
+        for changed in (
+            Settings(settings.release, **FREE),
+            collecting(tmp_path, {"local": "open", "open": "local"}[kind]),
+            collecting(tmp_path, kind, epoch=9),
+        ):
+            with running(changed, talk.url):
+                for page, recorder in zip(pages, recorders, strict=True):
+                    # When a browser gets a new version's files is by chance, whoever it serves.
+                    page.reload()
+                    wait_ready(page)
+                    settled(page, recorder, worker=worker)
+                one, other = (
+                    lived(*each, worker=worker) for each in zip(pages, recorders, strict=True)
+                )
+                contributor.get_by_role("button", name="Withdraw it").wait_for()
+                assert one == other
 
 
 def test_a_release_that_was_damaged_on_its_way_is_not_used(visit: Visit, films: Path) -> None:
@@ -163,7 +277,8 @@ def test_a_release_that_was_damaged_on_its_way_is_not_used(visit: Visit, films: 
         page.route("**/v1/release", lambda route: route.fulfill(body=bytes(broken)))
         page.reload()
         page.locator("#notice", has_text="is damaged").wait_for()
-        assert not page.locator("main").is_visible()
+        assert page.locator("#recommended > li").count() == 0
+        assert not page.locator("#for-you").is_visible()
         page.unroute("**/v1/release")
         page.reload()
         wait_ready(page)

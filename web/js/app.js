@@ -3,19 +3,22 @@ import { brief, by, counted, el, fill, say, words } from "./page/dom.js";
 import { refresh, showFound, showOwn, showRecommended } from "./page/lists.js";
 import { loadCatalog, loadRelease } from "./page/load.js";
 import { showGuarantee, showKept, showTraffic } from "./page/privacy.js";
+import { offerToWithdraw, readStanding, withdrawAlone } from "./page/standing.js";
 import { makePredictor, ownRatings, predictorChoices } from "./predict.js";
 import { contains, nearest } from "./scale.js";
-import { ask, askJson, note, watch, watchLoading } from "./service.js";
+import { askJson, note, watch, watchLoading } from "./service.js";
 import * as store from "./store.js";
 
-/** What is kept of contributions. */
-const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
+/** The protocols that this page knows, by the service's names for them. */
+const COLLECTS = { local: "local-reports", open: "open-clusters" };
+/** Where there is nothing to look up. */
+const NO_CATALOG = { ids: [], titles: [], digest: "", find: () => undefined };
 
 const MOST_SHOWN = 10;
 
 /** What the page has at hand; the lists are handed all of it. */
 const home = {
-  /** @type {Map<string, {value: number, title: string}>} */
+  /** In the order in which they were first given. @type {Map<string, {value: number, title: string, turn?: number}>} */
   ratings: new Map(),
   /** @type {any} */
   predictor: null,
@@ -42,13 +45,17 @@ const home = {
     }
     return ownRatings(pairs);
   },
+  /** Ratings have changed. */
   onChange: () => {},
+  /** Another tab has changed what is kept of contributions. */
+  onKept: () => {},
 };
 
 /** Ratings as they are now: shown at once, kept a moment later. */
 function change(changes) {
+  let turn = [...home.ratings.values()].at(-1)?.turn ?? 0;
   for (const [id, rating] of changes) {
-    if (rating) home.ratings.set(id, rating);
+    if (rating) home.ratings.set(id, Object.assign(rating, { turn: home.ratings.get(id)?.turn ?? ++turn }));
     else home.ratings.delete(id);
   }
   rerank();
@@ -78,34 +85,59 @@ function expected(score) {
   return presence ? `${brief(100 * score, 1)} %` : `${Math.min(Math.max(score, lo), hi).toFixed(1)} of ${brief(hi)}`;
 }
 
+/** Use a predictor, or the release's own if there is none of this name. */
 async function choosePredictor(name) {
-  const names = predictorChoices(home.release);
-  home.predictor = await makePredictor(home.release, names.includes(name) ? name : names[0]);
-  by("how").hidden = names.length < 2;
-  fill(by("predictor"), ...names.map((each) => el("option", { value: each, selected: each === home.predictor.name }, each)));
+  const [list, made] = [by("recommended"), makePredictor(home.release, name)];
+  list.ariaBusy = "true";
+  home.chosen = name;
+  const predictor = await made;
+  // Another one may have been chosen meanwhile.
+  if (home.chosen !== name) return;
+  home.predictor = predictor;
+  list.ariaBusy = null;
 }
 
 async function open() {
-  if (!globalThis.crypto?.subtle) throw new Error("Open this page by https, or on localhost: only there can it check what it fetched.");
+  if (!globalThis.crypto?.subtle) throw new Error(words("insecure"));
   await tellKept();
+  home.ratings = await store.ratings();
+  try {
+    say("notice", await openCatalog());
+  } catch (error) {
+    openWithout(error);
+  }
+  by("main").hidden = false;
+  showOwn(home);
+  rerank();
+  document.documentElement.dataset.ready = "yes";
+}
+
+/** The release, or before there is one the catalogue. @returns {Promise<string>} what is to be said of it */
+async function openCatalog() {
   const loaded = await loadRelease();
   if (loaded) {
     const { release } = loaded;
+    const [names, chosen] = [predictorChoices(release), await store.read("predictor")];
     Object.assign(home, { release, catalog: release.catalog, scale: release.scale, counts: release.arrays.item_counts?.data });
-    await choosePredictor(await store.read("predictor"));
+    await choosePredictor(names.includes(chosen) ? chosen : names[0]);
+    by("how").hidden = names.length < 2;
+    fill(by("predictor"), ...names.map((name) => el("option", { selected: name === home.chosen }, name)));
     showGuarantee(loaded);
   } else {
     Object.assign(home, await loadCatalog());
     say("you-said", words("no-release"));
     fill(by("guarantee"), el("p", {}, "There is no release yet."));
   }
-  home.ratings = await store.ratings();
-  say("notice", loaded?.offline ? "You are offline. Everything works from what is kept here." : "");
-  by("main").hidden = false;
   showFound(home);
-  showOwn(home);
-  rerank();
-  document.documentElement.dataset.ready = "yes";
+  return loaded?.notice ?? "";
+}
+
+/** Without titles nothing can be rated; what is here can be saved, withdrawn and forgotten all the same. */
+function openWithout(error) {
+  Object.assign(home, { release: null, predictor: null, catalog: NO_CATALOG, scale: null });
+  for (const id of ["rate", "for-you", "import"]) by(id).hidden = true;
+  fill(by("guarantee"), el("p", {}, words("unread")));
+  complain(error);
 }
 
 function listen() {
@@ -113,8 +145,11 @@ function listen() {
   by("recommended").addEventListener("focusout", (event) => {
     if (event.currentTarget.querySelector(".rated") && !event.target.closest("li").contains(event.relatedTarget)) setTimeout(rerank);
   });
-  by("predictor").addEventListener("change", ({ target: { value } }) =>
-    choosePredictor(value).then(rerank).then(() => store.write("predictor", value)).catch(complain));
+  by("predictor").addEventListener("change", ({ target: { value } }) => {
+    // Kept at once: whoever leaves before it is there has chosen it.
+    store.write("predictor", value).catch(complain);
+    choosePredictor(value).then(() => home.chosen === value && rerank()).catch(complain);
+  });
   by("export").addEventListener("click", () => save().catch(complain));
   by("import").addEventListener("click", () => by("file").click());
   by("file").addEventListener("change", (event) => {
@@ -127,11 +162,11 @@ function listen() {
     for (const path of data.kept ?? []) note({ method: "GET", path: `/${path}`, bytes: 0, why: "", loading: true });
   });
   navigator.serviceWorker?.startMessages();
-  store.onChange(async (what) => {
+  store.onChange(async (what, elsewhere) => {
     if (what === "forgotten") return showForgotten();
-    if (what === "kept") return tellKept();
+    if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept()]) : tellKept();
     home.ratings = await store.ratings();
-    showFound(home);
+    if (home.scale) showFound(home);
     showOwn(home);
     rerank();
     home.onChange();
@@ -162,27 +197,22 @@ async function take(file) {
 }
 
 async function forget() {
-  const [sent, ...told] = await Promise.all(KEPT.map(store.read));
+  const [sent, ...told] = await readStanding();
   const also = [sent?.capability && "forget-sent", (sent || told.some(Boolean)) && "forget-told"].filter(Boolean);
   if (!(await sure(["forget", "forget-own", ...also].map((id) => words(id)).join(" ")))) return;
   // Nobody sends meanwhile, in this tab or another: without its capability it could not be withdrawn.
   await store.alone(async () => {
     try {
-      await withdrawAll();
+      await withdrawAlone();
     } catch (error) {
       if (!(await sure(`${error.message} ${words("forget-lost")}`))) return;
     }
-    await store.forget();
-    showForgotten();
-  });
-}
-
-async function withdrawAll() {
-  const { capability } = (await store.read("contribution")) ?? {};
-  if (!capability) return;
-  await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: capability }).catch((error) => {
-    // The service has nothing of it any more.
-    if (error.status !== 401) throw error;
+    try {
+      await store.forget();
+      showForgotten();
+    } finally {
+      home.onKept();
+    }
   });
 }
 
@@ -194,10 +224,15 @@ async function sure(question) {
   return by("sure").returnValue === "forget";
 }
 
+/** Nothing of the person's stays, not even hidden. */
 function showForgotten() {
-  by("main").hidden = true;
+  store.onChange(() => {});
+  watch(() => {});
   home.ratings.clear();
-  say("notice", "Everything is forgotten. Reload the page to begin anew.");
+  home.onChange = home.onKept = () => {};
+  by("main").remove();
+  say("pledge", words("nothing-kept"));
+  say("notice", words("forgotten"));
   document.documentElement.dataset.ready = "forgotten";
 }
 
@@ -206,17 +241,25 @@ async function workOffline() {
 }
 
 /** What is kept of contributions; if all was forgotten meanwhile, there is nothing to tell. */
-async function tellKept() {
-  await Promise.all(KEPT.map(store.read)).then(showKept, () => {});
-}
+const tellKept = () => readStanding().then(showKept, () => {});
 
-/** If the service collects, or has something of the person's already. */
+/**
+ * If the service collects, everybody's page does the same, whether its person has contributed or not. If it does not,
+ * or the page has no titles, what was contributed earlier can be withdrawn.
+ */
 async function offerToContribute() {
-  const { collects } = await askJson("GET", "v1", { why: "does the service collect?" }).catch(() => ({}));
   const record = await store.read("contribution");
-  if (!record && !collects) return;
-  const { setUpContributing } = await import("./page/contribute.js");
-  await setUpContributing(home, collects, record);
+  const collects = await askJson("GET", "v1", { why: "does the service collect?" }).then(
+    (told) => told.collects,
+    // Nobody sees what is done offline.
+    ({ status }) => (status === 0 ? Object.keys(COLLECTS).find((each) => COLLECTS[each] === record?.kind) : null),
+  );
+  if (home.scale && Object.hasOwn(COLLECTS, collects ?? "")) {
+    const { setUpContributing } = await import("./page/contribute.js");
+    return setUpContributing(home, COLLECTS[collects]);
+  }
+  offerToWithdraw(record);
+  home.onKept = async () => offerToWithdraw(await store.read("contribution"));
 }
 
 watch(showTraffic);

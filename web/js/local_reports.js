@@ -1,10 +1,10 @@
 /** Local reports at home: answers are drawn once an epoch, kept, and repeated. */
 import { flipCoins } from "./coins.js";
 import { drawBinomial, drawNoise, drawPlaces } from "./noise.js";
-import { checkFields, Client, fromBase64, ontoScale, readScale, show, toBase64 } from "./protocol.js";
+import { checkFields, Client, fromBase64, ontoScale, show, toBase64, toldIn } from "./protocol.js";
 import { drawBelow } from "./random.js";
 import { sha256 } from "./release.js";
-import { clamp, gridParts, roundHalfEven } from "./scale.js";
+import { clamp, gridParts, readScale, roundHalfEven } from "./scale.js";
 
 const LAPLACE = "modified-laplace";
 const MECHANISMS = { [LAPLACE]: "modified Laplace", "randomized-response": "randomized response" };
@@ -147,8 +147,8 @@ function spentOf(events) {
   const usable = (e) => e?.kind === "pure" && e.epsilon > 0 && e.epsilon < 1e6 && e.count === 1 && e.ratings_per_user > 0;
   if (!Array.isArray(events) || !events.every(usable))
     throw new Error("the kept count of what was spent is damaged");
-  const total = (each) => events.reduce((sum, event) => sum + each(event), 0);
-  const [perRating, perUser] = [total((e) => e.epsilon), total((e) => e.epsilon * e.ratings_per_user)];
+  const perRating = toldIn({ events });
+  const perUser = events.reduce((sum, event) => sum + event.epsilon * event.ratings_per_user, 0);
   const reports = events.length;
   const sentence =
     `${reports} report${reports === 1 ? "" : "s"} drawn: epsilon ${show(perRating, 4, true)} for each rating, ` +

@@ -209,9 +209,9 @@ export function standingOf(memory, collection) {
   const sentences = total
     ? [
         "This is plausible deniability, not differential privacy: your true ratings are in what was sent, among made-up ones.",
-        `Of ${said(total)} items that look rated, ${said(rated)} are.` +
-          more(takenBack, "more were when they were sent, and stay.") +
-          more(late, "of the others came by themselves, because more items were asked for, and can be told to be made up."),
+        `Of ${said(total)} items that look rated, ${said(rated)} ${rated === 1 ? "is" : "are"}.` +
+          more(takenBack, `more ${takenBack === 1 ? "was when it was sent, and stays" : "were when they were sent, and stay"}.`) +
+          more(late, `of the others came by ${late === 1 ? "itself" : "themselves"}, because more items were asked for, and can be told to be made up.`),
         `By counting alone a guess that you rated one of them is right ${roundHalfEven(100 * share)}% of the time, and more often for popular items.`,
       ]
     : ["No obfuscated ratings were sent."];

@@ -1,10 +1,10 @@
 /** Open clusters at home: a hash of the tastes, and ratings among made-up ones. */
 import { makeHash } from "./cluster_hash.js";
 import { newsOf, obfuscate, standingOf } from "./obfuscation.js";
-import { checkFields, Client, fromBase64, ontoScale, readScale, show, toBase64 } from "./protocol.js";
+import { checkFields, Client, fromBase64, ontoScale, show, toBase64, toldIn } from "./protocol.js";
 import { drawBelow } from "./random.js";
 import { sha256 } from "./release.js";
-import { fromGrid, gridParts, toGrid } from "./scale.js";
+import { fromGrid, gridParts, readScale, toGrid } from "./scale.js";
 
 const HEAD = { protocol: "open-clusters", version: 1 };
 const FAKES = ["around-mean", "uniform", "popular", "same-hash"];
@@ -170,7 +170,7 @@ export class OpenClient extends Client {
   /** As `standingOf` says, and what all answers about hashes have cost (`hashEpsilon`). */
   standing() {
     const { sentences, ...counts } = standingOf(this.memory, this.collection);
-    const hashEpsilon = spentOn(this.memory);
+    const hashEpsilon = toldIn(this.memory);
     if (hashEpsilon)
       sentences.push(`Your hash was reported with an epsilon of ${show(hashEpsilon)} in all; that covers the hash and not the ratings.`);
     return { ...counts, hashEpsilon, sentences: () => sentences };
@@ -192,7 +192,7 @@ export class OpenClient extends Client {
     if (!thousandths) return value;
     state.answers = { ...state.answers };
     if (!state.answers[this.#question]) {
-      this._checkLimit(spentOn(state), this.#epsilon);
+      this._checkLimit(toldIn(state), this.#epsilon);
       const kept = flipCoins(1, thousandths / 1000, bits, this.random);
       // Which of the one other symbol: as Python takes words.
       drawBelow(1, bits, this.random);
@@ -202,6 +202,3 @@ export class OpenClient extends Client {
     return state.answers[this.#question].value;
   }
 }
-
-/** What all answers about hashes have cost. */
-const spentOn = ({ answers = {} }) => Object.values(answers).reduce((sum, { epsilon }) => sum + epsilon, 0);

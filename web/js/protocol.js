@@ -1,6 +1,6 @@
 /** What both protocols have in common. */
 import { systemRandom } from "./random.js";
-import { checkScale, nearest } from "./scale.js";
+import { nearest } from "./scale.js";
 
 /**
  * Refuse terms that are not as the rules say: for each field a list of choices, {from, to} of a whole
@@ -35,19 +35,6 @@ export function toBase64({ buffer, byteOffset, byteLength }) {
 
 export const fromBase64 = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
 
-/** The scale that a collection announces; numbers of ordinary size, since digests need Python's spelling. */
-export function readScale(text) {
-  const [, lo, hi, ending] = /^([-.\d]+)\.\.([-.\d]+?)(\/.*)?$/.exec(text) ?? [];
-  const step = ending === "/continuous" ? null : Number(ending?.slice(1) ?? 1);
-  const scale = { lo: Number(lo), hi: Number(hi), step, presence: false };
-  const ordinary = (x) => !x || (Math.abs(x) >= 1e-4 && Math.abs(x) < 1e6);
-  const shown = { 1: "", null: "/continuous" }[step] ?? `/${step}${step % 1 ? "" : ".0"}`;
-  if (`${scale.lo}..${scale.hi}${shown}` !== text || ![scale.lo, scale.hi, step].every(ordinary))
-    throw new Error("collection: 'scale' should be like 1..5, 0.5..5/0.5 or -10..10/continuous");
-  checkScale(scale);
-  return scale;
-}
-
 /** Own ratings, brought onto an announced scale: to object to a rating would tell the server something. */
 export function ontoScale(own, scale, size) {
   const [items, values] = [Int32Array.from(own.items), Float64Array.from(own.values)];
@@ -61,6 +48,10 @@ export function ontoScale(own, scale, size) {
 export const show = (number, maximumSignificantDigits = 6, useGrouping = false) =>
   number.toLocaleString("en", { maximumSignificantDigits, useGrouping });
 
+/** The epsilon, for any one rating, of all that a protocol's memory says was drawn: reports, and answers about the hash. */
+export const toldIn = ({ events = [], answers = {} }) =>
+  [...events, ...Object.values(answers)].reduce((sum, { epsilon }) => sum + epsilon, 0);
+
 /** One person's side of a collection: what every protocol has. */
 export class Client {
   /**
@@ -68,12 +59,13 @@ export class Client {
    * @param {Record<string, any>} memory a plain object, {} at first, that `report` changes: the caller
    *   stores it BEFORE the message leaves the house, keeps it for good, and lets one tab at a time change
    *   it. It is laid out as the state of Python's client.
-   * @param {{limit?: number | null, random?: any}} options limit: the most epsilon that everything together
-   *   may cost; `report` remembers it, drawn or refused, until it is told another or null, which is none
+   * @param {{limit?: number | null, elsewhere?: number, random?: any}} options limit: the most epsilon that
+   *   everything together may cost; `report` remembers it, drawn or refused, until it is told another or
+   *   null, which is none; elsewhere: what other protocols have cost, which counts as well
    */
-  constructor(collection, memory, { limit, random = systemRandom() } = {}) {
+  constructor(collection, memory, { limit, elsewhere = 0, random = systemRandom() } = {}) {
     if (!(limit === null || (limit ?? 0) >= 0)) throw new Error("a limit is an epsilon from 0 on");
-    Object.assign(this, { collection, memory, limit, random });
+    Object.assign(this, { collection, memory, limit, elsewhere, random });
   }
 
   /** Before anything else: what is refused must not forget why. */
@@ -83,7 +75,7 @@ export class Client {
   }
 
   _checkLimit(spent, more) {
-    const [{ limit = Infinity }, after] = [this.memory, spent + more];
+    const [{ limit = Infinity }, after] = [this.memory, this.elsewhere + spent + more];
     if (!(limit >= 0)) throw new Error("the limit is damaged");
     if (after > limit * (1 + 1e-9))
       throw new Error(

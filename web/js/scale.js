@@ -25,6 +25,19 @@ export function checkScale({ lo, hi, step = 1, presence = false, ...others }) {
     throw new Error("presence is on the scale 0..1 in steps of 1 and no other");
 }
 
+/** A scale as collections and catalogues spell it; numbers of ordinary size, since digests need Python's spelling. */
+export function readScale(text) {
+  const [, lo, hi, ending] = /^([-.\d]+)\.\.([-.\d]+?)(\/.*)?$/.exec(text) ?? [];
+  const step = ending === "/continuous" ? null : Number(ending?.slice(1) ?? 1);
+  const scale = { lo: Number(lo), hi: Number(hi), step, presence: false };
+  const ordinary = (x) => !x || (Math.abs(x) >= 1e-4 && Math.abs(x) < 1e6);
+  const shown = { 1: "", null: "/continuous" }[step] ?? `/${step}${step % 1 ? "" : ".0"}`;
+  if (`${scale.lo}..${scale.hi}${shown}` !== text || ![scale.lo, scale.hi, step].every(ordinary))
+    throw new Error("collection: 'scale' should be like 1..5, 0.5..5/0.5 or -10..10/continuous");
+  checkScale(scale);
+  return scale;
+}
+
 export const clamp = (number, least, most) => Math.min(Math.max(number, least), most);
 
 /** The largest code of the grid. */

@@ -4,15 +4,16 @@
  */
 
 /** The address of the page's folder; two services on one origin keep apart. */
-export const HOME = new URL("..", import.meta.url);
+export const HOME = new URL("./", document.baseURI);
 const NAME = `discreet ${HOME.pathname}`;
 const GONE = "Everything was forgotten in another tab; reload to begin anew.";
+const PATIENCE = 5000;
 
 /** @type {Promise<IDBDatabase> | null} */
 let opened = null;
 let gone = false;
 const channel = new BroadcastChannel(NAME);
-/** @type {(what: string) => void} */
+/** @type {(what: string, elsewhere: boolean) => void} */
 let tell = () => {};
 
 function open() {
@@ -23,10 +24,8 @@ function open() {
       for (const name of ["ratings", "kept"]) asked.result.createObjectStore(name);
     };
     asked.onsuccess = () => {
-      asked.result.onversionchange = () => {
-        gone = true;
-        asked.result.close();
-      };
+      // Another tab forgets: it can only if this one lets go, and keeps nothing from now on.
+      asked.result.onversionchange = letGo;
       done(asked.result);
     };
     asked.onerror = () =>
@@ -35,8 +34,15 @@ function open() {
   return opened;
 }
 
+async function letGo() {
+  gone = true;
+  const database = opened;
+  opened = null;
+  (await database)?.close();
+}
+
 /**
- * One transaction; it is on disk when this resolves.
+ * One transaction; it is on disk when this resolves, and will be even if the page is left before.
  * @param {"ratings" | "kept"} name
  * @param {IDBTransactionMode} mode
  * @param {(store: IDBObjectStore) => IDBRequest[]} work
@@ -47,21 +53,23 @@ async function run(name, mode, work) {
   return new Promise((done, fail) => {
     const transaction = database.transaction(name, mode, { durability: "strict" });
     const asked = work(transaction.objectStore(name));
+    transaction.commit();
     transaction.oncomplete = () => done(asked.map((each) => each.result));
     transaction.onabort = () =>
       fail(new Error("This browser could not keep it; is its storage full?"));
   });
 }
 
-/** @returns {Promise<Map<string, {value: number, title: string}>>} own ratings by item id */
+/** @returns {Promise<Map<string, {value: number, title: string, turn?: number}>>} own ratings by item id, by turns */
 export async function ratings() {
   const [ids, values] = await run("ratings", "readonly", (s) => [s.getAllKeys(), s.getAll()]);
-  return new Map(ids.map((/** @type {string} */ id, /** @type {number} */ i) => [id, values[i]]));
+  const all = ids.map((/** @type {string} */ id, /** @type {number} */ i) => [id, values[i]]);
+  return new Map(all.sort(([, one], [, other]) => (one.turn ?? 0) - (other.turn ?? 0)));
 }
 
 /**
  * Keep ratings; null takes one back.
- * @param {[string, {value: number, title: string} | null][]} changes
+ * @param {[string, {value: number, title: string, turn?: number} | null][]} changes
  */
 export async function rate(changes) {
   await run("ratings", "readwrite", (s) =>
@@ -79,7 +87,7 @@ export async function read(key) {
 export async function write(key, value) {
   await run("kept", "readwrite", (s) => [value === undefined ? s.delete(key) : s.put(value, key)]);
   channel.postMessage("kept");
-  tell("kept");
+  tell("kept", false);
 }
 
 /**
@@ -88,24 +96,41 @@ export async function write(key, value) {
  */
 export const alone = (work) => navigator.locks.request(NAME, work);
 
-/** @param {(what: string) => void} listener told "ratings" or "forgotten" by other tabs, "kept" by this one too */
+/**
+ * @param {(what: string, elsewhere: boolean) => void} listener told "ratings" or "forgotten" by other tabs,
+ *   "kept" by this one too
+ */
 export function onChange(listener) {
   tell = listener;
-  channel.onmessage = (event) => listener(event.data);
+  channel.onmessage = ({ data }) => {
+    // It came to nothing: what is kept is there still.
+    if (data === "not forgotten") gone = false;
+    else listener(data, true);
+  };
 }
 
-/** Remove everything: the service worker, the caches, the database. */
+/** Remove everything: the service worker, the database, the caches. Other tabs are told once it is done. */
 export async function forget() {
+  try {
+    const workers = (await navigator.serviceWorker?.getRegistrations()) ?? [];
+    await Promise.all(workers.filter((w) => w.scope === HOME.href).map((w) => w.unregister()));
+    await letGo();
+    await deleteDatabase();
+    const names = (await caches.keys()).filter((name) => name.endsWith(` ${HOME.pathname}`));
+    await Promise.all(names.map((name) => caches.delete(name)));
+  } catch (error) {
+    gone = false;
+    channel.postMessage("not forgotten");
+    throw error;
+  }
   channel.postMessage("forgotten");
-  const workers = (await navigator.serviceWorker?.getRegistrations()) ?? [];
-  await Promise.all(workers.filter((w) => w.scope === HOME.href).map((w) => w.unregister()));
-  const names = (await caches.keys()).filter((name) => name.endsWith(` ${HOME.pathname}`));
-  await Promise.all(names.map((name) => caches.delete(name)));
-  (await open()).close();
-  gone = true;
-  await new Promise((done, fail) => {
+}
+
+const deleteDatabase = () =>
+  new Promise((done, fail) => {
     const asked = indexedDB.deleteDatabase(NAME);
     asked.onsuccess = () => done(null);
-    asked.onerror = () => fail(new Error("This browser did not let go of what was kept."));
+    asked.onerror = () => fail(new Error("This browser did not let go of what was kept; nothing was forgotten."));
+    asked.onblocked = () =>
+      setTimeout(() => fail(new Error("Another tab still has it open, so nothing was forgotten. Close the other tabs and try again.")), PATIENCE);
   });
-}

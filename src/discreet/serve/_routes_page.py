@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from hashlib import sha256
 from pathlib import Path
 
 from fastapi import APIRouter, Request
@@ -10,9 +12,13 @@ from starlette.responses import Response
 
 from discreet.serve._conditional import answer
 from discreet.serve._published import MemoryContent, Representation
+from discreet.serve._slim import slim
 
 _FRESH = "public, no-cache"
 """May be kept, and is to be asked for again: a new version of the page counts at once."""
+
+_FOR_GOOD = "public, max-age=31536000, immutable"
+"""Its address has its digest."""
 
 _MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
@@ -21,9 +27,16 @@ _MEDIA_TYPES = {
     ".svg": "image/svg+xml",
     ".webmanifest": "application/manifest+json",
 }
-_COMMENT = re.compile(
-    rb"^[ \t]*(?://[^\n]*|/\*\*(?:(?!\*/).)*\*/[ \t]*)(?:\n|\Z)", re.MULTILINE | re.DOTALL
-)
+_WORKER = "worker.js"
+_UNVERSIONED = ("icon.svg", "app.webmanifest")
+_OPERATORS = {"js/operator.js"}
+_PROTOCOLS = {
+    "local": {"js/local_reports.js", "js/noise.js"},
+    "open": {"js/open_clusters.js", "js/obfuscation.js", "js/same_hash.js"},
+}
+"""Scripts of one protocol alone, by its short name."""
+_COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
+"""Scripts of any protocol."""
 _ALIASES = {"index.html": "/", "operator.html": "/operator"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -48,56 +61,75 @@ def find_page() -> Path | None:
     return None
 
 
-def without_comments(script: bytes) -> bytes:
-    """A script without the comments that have lines to themselves; nothing else changes.
-
-    That is `// ...` and `/** ... */` with no code before or after them. What stands in a template
-    literal is not told from code, so none may have a line that looks like a comment.
-    """
-    return _COMMENT.sub(b"", script)
-
-
-def read_page(folder: Path) -> dict[str, Representation]:
+def read_page(folder: Path, collects: str | None = None) -> dict[str, Representation]:
     """Each file of the page by the path it is served at; hidden and other files are left out.
 
-    Documents and styles are as they are, scripts without their comments: these are for whoever
-    reads the source, and would be a fifth of what a browser has to fetch.
+    Scripts are served slim, and only those that this service has a use for: of the protocols the
+    one that it collects by. Scripts and styles are below a folder whose name is their digest, so
+    that a page never mixes those of two versions; the worker is told this name and the list.
+
+    Args:
+        folder: The page's files.
+        collects: The short name of the protocol that the service collects by, or None.
     """
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
+    needless = set().union(*(names for kind, names in _PROTOCOLS.items() if kind != collects))
+    if collects not in _PROTOCOLS:
+        needless |= _COLLECTING
+    contents = {
+        name: slim(path.read_bytes()) if path.suffix == ".js" else path.read_bytes()
+        for name, path in files.items()
+        if path.suffix in _MEDIA_TYPES and path.is_file() and not name.startswith(".")
+        if name not in needless
+    }
+    versioned = [name for name in contents if name.startswith("js/") or name.endswith(".css")]
+    version = sha256(b"".join(contents[name] for name in versioned)).hexdigest()[:16]
     found = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
-        media_type = _MEDIA_TYPES.get(path.suffix)
-        if media_type is not None and path.is_file() and not name.startswith("."):
-            whole = path.read_bytes()
-            content = MemoryContent(without_comments(whole) if path.suffix == ".js" else whole)
-            found[_ALIASES.get(name, f"/{name}")] = Representation.of(content, media_type)
+    for name, content in contents.items():
+        place = f"/{version}/{name}" if name in versioned else _ALIASES.get(name, f"/{name}")
+        whole = _placed(name, content, version, versioned)
+        found[place] = Representation.of(MemoryContent(whole), _MEDIA_TYPES[files[name].suffix])
     return found
 
 
-def add_page_routes(router: APIRouter, folder: Path | None = None) -> frozenset[str]:
+def _placed(name: str, content: bytes, version: str, versioned: list[str]) -> bytes:
+    """A document that points to this version, a worker that knows what to keep."""
+    if name.endswith(".html"):
+        return re.sub(rb'="(?=js/|style\.css")', f'="{version}/'.encode(), content)
+    if name == _WORKER:
+        files = [f"{version}/{each}" for each in versioned if each not in _OPERATORS]
+        told = json.dumps(["./", *_UNVERSIONED, *files], separators=(",", ":"))
+        return f"const VERSION={json.dumps(version)};\nconst FILES={told};\n".encode() + content
+    return content
+
+
+def add_page_routes(
+    router: APIRouter, folder: Path | None = None, *, collects: str | None = None
+) -> frozenset[str]:
     """A route for each file, and none for anything else.
 
     Args:
         router: Where they go.
         folder: The page's files; those that came with the package if absent. If there are none,
             there is no page.
+        collects: As `read_page` takes it.
 
     Returns:
         Their paths.
     """
     folder = folder or find_page()
-    page = read_page(folder) if folder else {}
+    page = read_page(folder, collects) if folder else {}
     for path, found in page.items():
-        _offer(router, path, found)
+        _offer(router, path, found, _FOR_GOOD if path.count("/") > 1 else _FRESH)
     return frozenset(page)
 
 
-def _offer(router: APIRouter, path: str, found: Representation) -> None:
+def _offer(router: APIRouter, path: str, found: Representation, cache: str) -> None:
     async def get(request: Request) -> Response:
-        return _dressed(answer(found, request.headers, cache=_FRESH))
+        return _dressed(answer(found, request.headers, cache=cache))
 
     async def head(request: Request) -> Response:
-        return _dressed(answer(found, request.headers, cache=_FRESH, head=True))
+        return _dressed(answer(found, request.headers, cache=cache, head=True))
 
     for method, take in (("GET", get), ("HEAD", head)):
         router.add_api_route(

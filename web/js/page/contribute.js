@@ -2,10 +2,12 @@
  * Contributing: what would be sent beside what is true, sent only when the person says so, and
  * withdrawn when they say so. What a protocol remembers is kept before anything leaves.
  */
+import { toldIn } from "../protocol.js";
 import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
-import { atMost, brief, by, counted, el, fill, say, words } from "./dom.js";
+import { atMost, brief, by, counted, el, fill, same, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
+import { noteGone, withdraw } from "./standing.js";
 
 const MOST_TRUE = 100;
 const MOST_OTHERS = 5;
@@ -43,30 +45,44 @@ function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths
   return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), atMost(cost));
 }
 
-let home, record, current;
+/** The page; the protocol that the service collects by and its terms; what was sent; what is in hand. @type {any} */
+let home, collected, announced, record, current;
 let last = Promise.resolve();
 
 /**
- * Show the switch, if the service collects by a protocol that this page knows.
- * @param {any} page @param {string | undefined} collects @param {any} kept what was sent earlier
+ * Show the switch. What the service collects by is asked for and loaded by everybody's page, before it is
+ * known whether anything was sent: the service cannot tell from that who contributes.
+ * @param {any} page @param {string} kind the protocol that the service collects by
  */
-export async function setUpContributing(page, collects, kept) {
-  [home, record] = [page, kept];
-  const kind = record?.kind ?? { local: "local-reports", open: "open-clusters" }[collects];
-  if (!PROTOCOLS[kind]) return;
+export async function setUpContributing(page, kind) {
+  [home, collected] = [page, kind];
   by("contribute").hidden = false;
-  say("contribute-what", words(`what-${kind}`));
+  say("contribute-what", words(`what-${collected}`));
   by("contribute-switch").addEventListener("change", (event) => tried(event.target.checked ? prepare : turnOff));
   home.onChange = () => by("update") && tried(offerUpdate);
-  if (record?.message) await tried(() => resume(collects));
+  home.onKept = () => tried(follow);
+  await tried(begin);
+}
+
+async function begin() {
+  let met, wrong;
+  try {
+    announced = await askJson("GET", "v1/collection", { why: "how the service collects" });
+    met = await meet(announced);
+  } catch (error) {
+    wrong = error;
+  }
+  record = await read("contribution");
+  if (record?.message) await resume(met);
+  else if (wrong) throw wrong;
 }
 
 /** One thing at a time; if it fails that is said, and the switch shows how things stand. */
 function tried(work) {
   return (last = last
-    .then(work)
-    .catch((error) => say("contribute-said", error.message, true))
-    .then(() => (by("contribute-switch").checked = Boolean(record?.message || current))));
+    .then(() => by("main") && work())
+    .catch((error) => by("main") && say("contribute-said", error.message, true))
+    .then(() => by("main") && (by("contribute-switch").checked = Boolean(record?.message || current))));
 }
 
 const button = (text, work, look = "") => {
@@ -82,39 +98,51 @@ const paragraphs = (texts, look = "") => texts.map((text) => el("p", { className
 const rows = (...all) => fill(by("contribute-more"), ...all);
 
 /** What a collection needs: its protocol's module, the catalogue, the person's side of it. */
-async function meet(announced) {
-  const kind = announced?.protocol;
+async function meet(terms) {
+  const kind = terms?.protocol;
   const protocol = PROTOCOLS[kind];
-  if (!protocol) throw new Error("The service collects by a protocol that this page does not know.");
-  const catalog = announced.catalog === home.catalog.digest ? home.catalog : (await loadCatalog()).catalog;
+  if (!protocol) throw new Error(words("unknown-protocol"));
+  const catalog = terms.catalog === home.catalog.digest ? home.catalog : (await loadCatalog()).catalog;
   const { Client, readCollection, readSent } = await protocol.load();
-  const collection = await readCollection(announced, catalog);
+  const collection = await readCollection(terms, catalog);
   const popularity = catalog === home.catalog ? home.counts : undefined;
-  const make = async (memory) => new Client(collection, memory, { limit: (await read("limit")) ?? null, popularity });
-  return { kind, announced, protocol, catalog, collection, readSent, make, memory: `memory ${kind}` };
+  const make = async (memory) => new Client(collection, memory, { limit: (await read("limit")) ?? null, elsewhere: await toldBeside(kind), popularity });
+  return { kind, announced: terms, protocol, catalog, collection, readSent, make, memory: `memory ${kind}` };
+}
+
+/** What other protocols' answers have cost. */
+async function toldBeside(kind) {
+  const others = Object.keys(PROTOCOLS).filter((each) => each !== kind);
+  const memories = await Promise.all(others.map((each) => read(`memory ${each}`)));
+  return memories.reduce((sum, memory) => sum + toldIn(memory ?? {}), 0);
 }
 
 /** The switch goes on: the terms, before anything is drawn. */
 async function prepare() {
   say("contribute-said", "");
-  current = await meet(await askJson("GET", "v1/collection", { why: "how the service collects" }));
+  announced = await askJson("GET", "v1/collection", { why: "how the service collects" });
+  current = await meet(announced);
   const client = await current.make((await read(current.memory)) ?? {});
   const cost = client.cost > 0 ? [words("looking")] : [];
   rows(...paragraphs([...current.protocol.before(client), ...cost]), ...limitField(client), ...paragraphs([words("decide")], "soft"),
     el("div", { className: "buttons" }, button("Show what would be sent", () => draw(), "main")));
 }
 
-/** Where there is something to pay: how much epsilon all of it together may cost. */
-function limitField({ cost, spent }) {
+/** Where there is something to pay: how much epsilon everything together may cost, by whatever protocol. */
+function limitField({ cost }) {
   if (!(cost > 0)) return [];
   const input = el("input", { type: "text", id: "limit", inputMode: "decimal", autocomplete: "off", size: 6 });
+  input.setAttribute("aria-describedby", "limit-about");
   read("limit").then((limit) => (input.value = limit ?? ""));
   input.addEventListener("change", () => tried(async () => {
     const limit = readLimit(input);
     await write("limit", limit);
     say("contribute-said", limit === undefined ? "There is no limit now." : `Your limit is epsilon ${limit} now.`);
   }));
-  return [el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, `Never tell more than epsilon, ${spent ? "for each rating by all reports" : "by all answers about the hash"},`), input, "(empty: no limit)")];
+  return [
+    el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more than epsilon"), input, "(empty: no limit)"),
+    el("p", { id: "limit-about", className: "soft" }, words("limit")),
+  ];
 }
 
 /** Nothing is kept or drawn beside a limit that is none. */
@@ -141,7 +169,7 @@ async function draw(anyway = false) {
   });
   current.isDrawn = true;
   await show(message, [button("Send this", () => send(message), "main"), button("Not now", leave)]);
-  say("contribute-said", "This has not been sent yet.");
+  say("contribute-said", words("not-yet"));
 }
 
 function askWhetherAnyway() {
@@ -156,7 +184,7 @@ function askWhetherAnyway() {
 }
 
 /** Leave what was sent before as it is. */
-const leave = () => (record?.message ? resume(true) : turnOff());
+const leave = () => (record?.message ? resume(current) : turnOff());
 
 /** The true ratings beside what is sent. */
 async function show(message, buttons) {
@@ -186,26 +214,35 @@ async function show(message, buttons) {
 async function send(message) {
   await alone(async () => {
     const { drawn } = await current.make((await read(current.memory)) ?? {});
-    if (drawn && JSON.stringify(drawn) !== JSON.stringify(message)) throw new Error(words("stale"));
+    if (drawn && !same(drawn, message)) throw new Error(words("stale"));
     record = (await read("contribution")) ?? {};
     if (!record.capability) {
       const { capability } = await askJson("POST", "v1/enrolments", { why: "a random name for what you send" });
-      if (!/^[\w-]{43}$/.test(capability)) throw new Error("The service sent no capability.");
-      await write("contribution", (record = { capability }));
+      if (!/^[\w-]{43}$/.test(capability)) throw new Error(words("no-capability"));
+      await keep({ capability });
     }
-    Object.assign(record, { kind: current.kind, announced: current.announced, message, done: false });
-    await write("contribution", record);
+    const before = record;
+    // What was there before is there until this takes its place.
+    const had = Boolean(before.done || before.had);
+    await keep({ ...before, kind: current.kind, announced: current.announced, message, done: false, had });
     try {
       await ask("PUT", "v1/report", { why: "what you contribute", body: message, secret: record.capability });
     } catch (error) {
-      if (error.status !== 401) throw error;
-      await drop();
-      throw new Error("The service did not know you any more; send again to begin anew.");
+      if (error.status === 401) {
+        await noteGone();
+        record = undefined;
+        throw new Error(words("unknown-person"));
+      }
+      // It was refused, so nothing has changed; without an answer it may have arrived.
+      if (error.status >= 400 && error.status < 500) await keep(before);
+      throw error;
     }
-    await write("contribution", (record = { ...record, done: true }));
+    await keep({ ...record, done: true });
   });
   await showSent();
 }
+
+const keep = (told) => write("contribution", (record = told));
 
 async function showSent() {
   await show(record.message, [button("Withdraw it", turnOff)]);
@@ -222,48 +259,50 @@ async function offerUpdate() {
   if (!by("update")) return;
   const client = await current.make((await read(current.memory)) ?? {});
   const { news, more } = client.waits(home.own(current.catalog, current.collection.scale));
-  const isSent = JSON.stringify(client.drawn) === JSON.stringify(record.message);
+  const isSent = same(client.drawn, record.message);
   const wait = news ? words("wait", counted(news, "rating"), more) : "";
   fill(by("update"), more && isSent ? wait : button("Show an update", () => draw()));
 }
 
-/** After a reload: what was sent, and whether the service has begun another epoch. */
-async function resume(collects) {
-  current = await meet(record.announced);
-  await showSent();
-  if (!collects) return;
-  const now = await askJson("GET", "v1/collection", { why: "is it still the same epoch?" });
-  if (JSON.stringify(now) === JSON.stringify(record.announced)) return;
+/**
+ * What was sent, and whether the service has begun another epoch. What belongs to terms that are not the
+ * service's any more is not fetched to show it: that would tell who contributed.
+ * @param {any} met the service's terms, if they are known
+ */
+async function resume(met) {
+  const { announced: terms, kind } = record;
+  const isKnown = kind === collected && [home.catalog, met?.catalog].some((each) => each?.digest === terms.catalog);
+  current = same(met?.announced, terms) ? met : isKnown && (await meet(terms).catch(() => undefined));
+  if (current) await showSent();
+  else {
+    rows(el("div", { className: "buttons" }, button("Withdraw it", turnOff)));
+    say("contribute-said", words(record.done ? "is-there" : "may-be-there"));
+  }
+  if (!met || same(met.announced, terms)) return;
   by("update")?.remove();
   say("contribute-said", words("new-terms"));
   by("contribute-more").lastChild.prepend(button("Look at the new terms", prepare, "main"));
 }
 
-async function turnOff() {
-  if (record?.capability) await withdraw();
-  else say("contribute-said", `Nothing was sent.${current?.isDrawn ? " What was drawn stays as it is, and counted." : ""}`);
+/** Another tab has sent or withdrawn something. */
+async function follow() {
+  const [now, before] = [await read("contribution"), record];
+  if (same(now, before)) return;
+  record = now;
+  if (record?.message) return resume(announced && (await meet(announced)));
+  if (!before?.message) return;
   current = undefined;
   rows();
+  say("contribute-said", words("withdrawn-elsewhere"));
 }
 
-/** Have the service delete what was sent, and the capability with it. */
-async function withdraw() {
-  await alone(async () => {
-    record = await read("contribution");
-    if (!record?.capability) return;
-    await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: record.capability }).catch((error) => {
-      // The service has nothing of it any more.
-      if (error.status !== 401) throw error;
-    });
-    await drop();
-  });
-  say("contribute-said", "Withdrawn: the service has deleted it.");
-}
-
-/** The service has nothing of the person any more; that it had stays known, and what was spent. */
-async function drop() {
-  const { kind, message, done } = record;
-  const { events, answers } = (await read(`memory ${kind}`)) ?? {};
-  if (message) await write("gone", { was: done, spent: Boolean(events ?? answers) });
-  await write("contribution", (record = undefined));
+async function turnOff() {
+  record = await read("contribution");
+  if (record?.capability) {
+    await withdraw();
+    record = undefined;
+    say("contribute-said", words("withdrawn"));
+  } else say("contribute-said", `Nothing was sent.${current?.isDrawn ? " What was drawn stays as it is, and counted." : ""}`);
+  current = undefined;
+  rows();
 }

@@ -5,10 +5,20 @@ const MOST_ROWS = 200_000;
 const ITEM_NAMES = ["id", "item", "item_id", "itemid", "movieid", "title", "name"];
 const RATING_NAMES = ["rating", "ratings", "stars", "score", "value"];
 
+// What a spreadsheet would take for a formula, with or without the apostrophes that say it is none.
+const FORMULA = /^'*[=+\-@\t\r\n]/;
+const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
+
+/** A name that no spreadsheet works out: an apostrophe before it says that it is text. @param {string} name */
+const asText = (name) => (FORMULA.test(name) && !isNumber(name) ? `'${name}` : name);
+
+/** The name that `asText` was given. @param {string} text */
+const asName = (text) => (text.startsWith("'") && FORMULA.test(text) ? text.slice(1) : text);
+
 /** @param {Iterable<[string, {value: number, title: string}]>} ratings @returns {string} */
 export function toCsv(ratings) {
   const field = (/** @type {any} */ text) => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
-  const rows = [...ratings].map(([id, { title, value }]) => [id, title, String(value)]);
+  const rows = [...ratings].map(([id, { title, value }]) => [asText(id), asText(title), String(value)]);
   return [["id", "title", "rating"], ...rows].map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
@@ -31,7 +41,7 @@ export async function fromCsv(file, presence) {
   const { item, rating, header } = columns(rows[0].cells, presence);
   const found = new Map();
   for (const { cells, line } of header ? rows.slice(1) : rows) {
-    const name = cells[item]?.trim();
+    const name = asName(cells[item]?.trim() ?? "");
     const value = presence ? 1 : Number(cells[rating]?.trim() || NaN);
     if (!name || !Number.isFinite(value)) throw new Error(`Line ${line} needs ${presence ? "a title" : "a title and a number"}; nothing was read.`);
     found.set(name, { name, value, line });

@@ -30,6 +30,9 @@ export function say(id, text, wrong = false) {
 /** What the document has ready to be said, with values in the places of its #. @param {string} id @param {...any} values */
 export const words = (id, ...values) => by("words").content.getElementById(id).textContent.replace(/#/g, () => values.shift());
 
+/** Whether two things are written alike as JSON. @param {any} one @param {any} other */
+export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`;

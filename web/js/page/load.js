@@ -1,58 +1,67 @@
 /** The release: fetched once, kept in Cache Storage by its digest, checked every time it is read. */
 import { catalogDigest, readRelease, sha256 } from "../release.js";
+import { readScale } from "../scale.js";
 import { ask, askJson } from "../service.js";
 import { HOME } from "../store.js";
+import { words } from "./dom.js";
 
 const CACHE = `discreet release ${HOME.pathname}`;
 const MINUTES = 10;
 
 /**
- * The release that the service has, or offline the one that is kept.
- * @returns {Promise<{release: import("../release.js").Release, sha256: string, bytes: number, offline: boolean} | null>}
- *   null: none has been built yet
+ * @typedef {{release: import("../release.js").Release, sha256: string, bytes: number, notice?: string}} Loaded
+ *   notice: why it is not what the service has
+ */
+
+/**
+ * The release that the service has; the one that is kept if that cannot be had or is no good.
+ * @returns {Promise<Loaded | null>} null: none has been built yet
  * @throws {Error}
  */
 export async function loadRelease() {
   const kept = await readKept();
-  let answer;
   try {
-    answer = await ask("GET", "v1/release", {
+    const answer = await ask("GET", "v1/release", {
       why: kept ? "has the release changed?" : "the release", known: kept?.sha256, seconds: 60 * MINUTES,
     });
+    return answer.status === 304 && kept ? kept : await readAnswer(answer);
   } catch (error) {
     if (error.status === 404) return null;
     if (!kept) throw error;
-    return { ...kept, release: await readRelease(kept.buffer), bytes: kept.buffer.byteLength, offline: error.status === 0 };
+    return { ...kept, notice: error.status === 0 ? words("offline") : words("kept-release", error.message) };
   }
-  const found = answer.status === 304 && kept ? kept : await readAnswer(answer);
-  // Read before it is kept: what cannot be read is not worth keeping.
-  const release = await readRelease(found.buffer);
-  if (found !== kept) await keep(found);
-  return { release, sha256: found.sha256, bytes: found.buffer.byteLength, offline: false };
 }
 
 async function readAnswer(answer) {
-  const buffer = await answer.arrayBuffer();
+  const buffer = await answer.arrayBuffer().catch(() => {
+    throw new Error(words("not-whole"));
+  });
   const digest = await sha256(buffer);
   const tag = /^(?:W\/)?"([0-9a-f]{64})(?:-gzip)?"$/.exec(answer.headers.get("etag") ?? "")?.[1];
-  if (tag && tag !== digest) throw new Error("The release was damaged on its way here; reload to fetch it again.");
-  return { buffer, sha256: digest };
+  if (tag && tag !== digest) throw new Error(words("on-its-way"));
+  // Read before it is kept: what cannot be read is not worth keeping.
+  const release = await readRelease(buffer);
+  await keep(buffer, digest).catch(() => {});
+  return { release, sha256: digest, bytes: buffer.byteLength };
 }
 
 const placeOf = (digest) => new URL(`v1/release?sha256=${digest}`, HOME).href;
 
-async function keep({ buffer, sha256: digest }) {
+async function keep(buffer, digest) {
   const cache = await caches.open(CACHE);
-  for (const old of await cache.keys()) await cache.delete(old);
+  const old = await cache.keys();
   await cache.put(placeOf(digest), new Response(buffer));
+  for (const place of old) if (place.url !== placeOf(digest)) await cache.delete(place);
 }
 
+/** What is kept, if it is whole and can be read. @returns {Promise<Loaded | null>} */
 async function readKept() {
   const cache = await caches.open(CACHE);
   for (const place of await cache.keys()) {
     const buffer = await (await cache.match(place))?.arrayBuffer();
     const digest = buffer && (await sha256(buffer));
-    if (place.url === placeOf(digest)) return { buffer, sha256: digest };
+    const release = place.url === placeOf(digest) && (await readRelease(buffer).catch(() => null));
+    if (release) return { release, sha256: digest, bytes: buffer.byteLength };
     await cache.delete(place);
   }
   return null;
@@ -68,7 +77,6 @@ export async function loadCatalog() {
   const named = titles ?? ids;
   if ((await catalogDigest(ids, named)) !== digest) throw new Error("The catalogue is not what its digest says.");
   const places = new Map([...named.entries(), ...ids.entries()].map(([i, name]) => [name, i]));
-  const { readScale } = await import("../protocol.js");
   const { lo, hi, step } = readScale(scale);
   return { catalog: { ids, titles: named, origin, digest, find: (name) => places.get(name) }, scale: { lo, hi, step, presence: false } };
 }

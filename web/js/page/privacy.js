@@ -41,7 +41,7 @@ export function showKept([record, gone, ...memories]) {
 
 /** How things stand, whenever it was sent. */
 function pledgeOf({ record, gone }, told) {
-  if (record) return `A contribution of yours ${record.done ? "is" : "may be"} at the service; withdraw it below.`;
+  if (record) return `A contribution of yours ${record.done || record.had ? "is" : "may be"} at the service; withdraw it below.`;
   if (gone) return `Nothing of yours is at the service now, but it ${gone.was ? "was" : "may have been"}.${gone.spent ? " What was spent stays counted." : ""}`;
   return `Your ratings stay in this browser. ${told ? "No rating" : "Nothing about you"} was sent.`;
 }

@@ -1,4 +1,7 @@
-/** The control that rates a title: stars as a radio group, or whatever the scale asks for. */
+/**
+ * The control that rates a title: stars as a radio group, or whatever the scale asks for. With the keyboard the
+ * Delete key takes a rating back in all of them.
+ */
 import { contains, levels } from "../scale.js";
 import { brief, el } from "./dom.js";
 
@@ -31,30 +34,67 @@ function choices(scale, all, title, value, rate) {
     box.append(el("label", { title: words }, input, like === undefined ? brief(level) : ""));
   }
   box.addEventListener("change", (event) => rate(Number(event.target.value)));
-  box.addEventListener("keydown", (event) => {
-    if (event.key !== "Delete" && event.key !== "Backspace") return;
+  return removable(box, () => {
     for (const input of box.querySelectorAll("input")) input.checked = false;
     rate(null);
   });
-  return box;
 }
 
+/** Let the Delete key do this. */
+function removable(control, remove) {
+  control.setAttribute("aria-keyshortcuts", "Delete");
+  control.addEventListener("keydown", (event) => {
+    if (event.key !== "Delete" && event.key !== "Backspace") return;
+    event.preventDefault();
+    remove();
+  });
+  return control;
+}
+
+/** A slider stands in the middle until the title is rated: to click or to press Enter there rates it too. */
 function slider(scale, title, value, rate) {
   const { lo, hi, step } = scale;
   const told = { type: "range", min: lo, max: hi, step: step ?? (hi - lo) / 200, "aria-label": `Rate ${title}` };
-  const input = el("input", { ...told, value: value ?? (lo + hi) / 2 });
-  const shown = el("output", {}, value === undefined ? "–" : brief(value));
-  input.addEventListener("input", () => (shown.textContent = brief(Number(input.value))));
-  input.addEventListener("change", () => rate(Number(input.value)));
+  const input = el("input", told);
+  const shown = el("output", { ariaHidden: "true" });
+  let rated;
+  const show = (now) => {
+    shown.textContent = now === undefined ? "–" : brief(now);
+    input.ariaValueText = now === undefined ? "not rated" : `${brief(now)} of ${brief(hi)}`;
+  };
+  const put = (now) => {
+    rated = now;
+    input.value = now ?? (lo + hi) / 2;
+    show(now);
+  };
+  const take = () => {
+    const now = Number(input.value);
+    if (now === rated) return;
+    rated = now;
+    show(now);
+    rate(now);
+  };
+  put(value);
+  input.addEventListener("input", () => show(Number(input.value)));
+  for (const kind of ["change", "click"]) input.addEventListener(kind, take);
+  input.addEventListener("keydown", ({ key }) => (key === "Enter" || key === " ") && take());
+  removable(input, () => {
+    if (rated !== undefined) rate(null);
+    put(undefined);
+  });
   return el("div", { className: "rater" }, input, shown);
 }
 
 function toggle(title, value, rate) {
-  const button = el("button", { type: "button", "aria-pressed": String(value !== undefined), "aria-label": `I know ${title}` }, "I know it");
-  button.addEventListener("click", () => {
-    const on = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(on));
+  const name = "I know it";
+  const button = el("button", { type: "button", "aria-label": `${name}: ${title}` }, name);
+  const isOn = () => button.ariaPressed === "true";
+  const turn = (on) => {
+    button.ariaPressed = String(on);
     rate(on);
-  });
+  };
+  button.ariaPressed = String(value !== undefined);
+  button.addEventListener("click", () => turn(!isOn()));
+  removable(button, () => isOn() && turn(false));
   return el("div", { className: "rater" }, button);
 }

@@ -5,121 +5,214 @@ const NEIGHBOURS = 20;
 const SHRINK = 5;
 /** A neighbour is left out if those before it explain all but this share of its variance. */
 const PIVOT = 0.05;
-/** Where the search for the edge begins: 1/64 of the largest similarity, in a float's bits. */
-const OCTAVES = 6 << 23;
-/** Up to so many own ratings their products are computed once and kept. */
-const KEPT = 1000;
+/** Up to so many own items what is between them is worked out once and kept. */
+const MOST_KEPT = 1000;
+/** If more own items come or go at once, everything is worked out again. */
+const MOST_CHANGED = 8;
+const STALE = -1;
+const NONE = { count: 0 };
 
 /**
  * G + M_i + b + sum w_j (x_j - b) over the own items most similar to item i. Similarities and weights
  * come from the head's covariance for items of the head, else from the factors: the weights solve
  * (A + ridge I) w = a, A between neighbours, a between them and the item.
+ *
+ * Neighbours and weights follow from which items are rated, not from how. So they are kept for every
+ * item, and worked out again where an own item has come or gone that is, or would be, among them.
  */
 export class KnnPredictor extends ModelPredictor {
   constructor(release, name) {
     super(release, name);
+    const { size, rank } = this;
     if (this.head.items.length) this._averages = averages(release, this.head);
+    this._spreads = this.noise.map((noise, item) => noise + (rank ? dot(this._row(item), this._row(item)) : 0));
+    /** The own items that the rest is about, and each one's place among them. */
+    this._own = new Int32Array();
+    this._places = new Int32Array(size);
+    /** By item: how many neighbours it has, STALE if that is to be found out, and the least similarity. */
+    this._counts = new Int8Array(size).fill(STALE);
+    this._edges = new Float32Array(size);
+    this._neighbours = new Int32Array(size * NEIGHBOURS);
+    this._weights = new Float64Array(size * NEIGHBOURS);
+  }
+
+  _fill(own, items, out) {
+    this._turnTo(own.items);
+    const { _places: places, _neighbours: neighbours, _weights: weights } = this;
+    const residuals = this.residuals(own);
+    const bias = dot(this.biasShares(own), residuals);
+    for (let i = 0; i < out.length; i++) {
+      const item = items ? items[i] : i;
+      let [moved, rest] = [0, 1];
+      for (let at = item * NEIGHBOURS, end = at + this._settle(item); at < end; at++) {
+        moved += weights[at] * residuals[places[neighbours[at]]];
+        rest -= weights[at];
+      }
+      out[i] = this._level(item) + moved + rest * bias;
+    }
   }
 
   _explain(own) {
-    const room = {
-      A: new Float64Array(NEIGHBOURS ** 2),
-      a: new Float64Array(NEIGHBOURS),
-      least: new Float64Array(NEIGHBOURS),
-      chosen: new Int32Array(NEIGHBOURS),
-      most: Math.min(NEIGHBOURS, own.items.length),
-    };
-    const byFactors = this.rank ? this._byFactors(own, room) : () => 0;
-    const byMatrix = this._byMatrix(own, room);
+    this._turnTo(own.items);
     const shares = this.biasShares(own);
     const residuals = this.residuals(own);
     const moved = new Float64Array(residuals.length);
     return (item) => {
-      const { a, chosen } = room;
-      const count = this.head.positions[item] < 0 ? byFactors(item) : byMatrix(item);
       moved.fill(0);
       let rest = 1;
-      for (let n = 0; n < count; n++) rest -= moved[chosen[n]] = a[n];
+      for (let at = item * NEIGHBOURS, end = at + this._settle(item); at < end; at++)
+        rest -= moved[this._places[this._neighbours[at]]] = this._weights[at];
       // With b = sum c_j x_j, b + sum w_j (x_j - b) is the sum of (c_j (1 - sum w) + w_j) x_j.
       for (let j = 0; j < moved.length; j++) moved[j] = (moved[j] + shares[j] * rest) * residuals[j];
       return moved;
     };
   }
 
-  /** A function that puts an item's neighbours and their weights into the room; it says how many. */
-  _byFactors({ items }, room) {
-    const { factors, noise, rank } = this;
+  /** Be about these own items: what they change is stale. */
+  _turnTo(items) {
+    const [now, before] = [new Set(items), new Set(this._own)];
+    const changed = [...now].filter((item) => !before.delete(item)).concat(...before);
+    if (!changed.length && this._byFactors) return;
+    if (changed.length > MOST_CHANGED) this._counts.fill(STALE);
+    else changed.forEach((item) => this._unsettle(item));
+    this._own = items.slice();
+    items.forEach((item, place) => (this._places[item] = place));
+    this._byFactors = this.rank ? this._makeByFactors(items) : () => NONE;
+    this._byMatrix = this.head.items.length ? this._makeByMatrix(items) : null;
+  }
+
+  /** An own item came or went: stale is where it is as similar as the least of the neighbours, or more. */
+  _unsettle(other) {
+    const { _counts: counts, _edges: edges } = this;
+    const one = new Float32Array(1);
+    for (let item = 0; item < counts.length; item++) {
+      if (counts[item] === STALE || item === other) continue;
+      one[0] = this._similarity(item, other);
+      if (one[0] > 0 && one[0] >= edges[item]) counts[item] = STALE;
+    }
+  }
+
+  /** How much of an item's variance the rating of another one explains, or how often both are rated. */
+  _similarity(item, other) {
+    const { head, factors, rank } = this;
+    if (head.positions[item] >= 0) {
+      const place = head.positions[other];
+      return place < 0 ? 0 : this.release.arrays.weights.data[head.entry(head.positions[item], place)];
+    }
+    let product = 0;
+    for (let f = 0, at = item * rank, to = other * rank; f < rank; f++) product += factors[at + f] * factors[to + f];
+    return (product * product) / this._spreads[other];
+  }
+
+  /** See that an item's neighbours and their weights are known. @returns {number} How many there are. */
+  _settle(item) {
+    if (this._counts[item] !== STALE) return this._counts[item];
+    const { count, least, places, weights } = (this.head.positions[item] < 0 ? this._byFactors : this._byMatrix)(item);
+    for (let n = 0, at = item * NEIGHBOURS; n < count; n++, at++) {
+      this._neighbours[at] = this._own[places[n]];
+      this._weights[at] = weights[n];
+    }
+    this._edges[item] = count === NEIGHBOURS ? least : 0;
+    return (this._counts[item] = count);
+  }
+
+  _row(item) {
+    return this.factors.subarray(item * this.rank, (item + 1) * this.rank);
+  }
+
+  /** A function from an item outside the head to its neighbours among these items. */
+  _makeByFactors(items) {
+    const { rank, _spreads: spreads } = this;
     const count = items.length;
-    const rowOf = (item) => factors.subarray(item * rank, (item + 1) * rank);
-    const rows = Array.from(items, rowOf);
-    const spreads = Float64Array.from(items, (item, j) => noise[item] + dot(rows[j], rows[j]));
+    const rows = Array.from(items, (item) => this._row(item));
     // Four own items side by side, factor by factor.
     const blocks = new Float64Array((count + 3) * rank);
     rows.forEach((row, j) => row.forEach((one, f) => (blocks[(j - (j % 4)) * rank + 4 * f + (j % 4)] = one)));
-    const gram = new Float64Array(count > KEPT ? 0 : count ** 2);
-    for (let at = 0; at < gram.length; at++) gram[at] = dot(rows[Math.floor(at / count)], rows[at % count]);
+    const between = (one, other) => (one === other ? spreads[items[one]] : dot(rows[one], rows[other]));
     const products = new Float64Array(count);
-    const similarities = new Float32Array(count);
-    const bits = new Int32Array(similarities.buffer);
     const goal = new Float64Array(rank);
+    const near = new Nearest(count, between, 0, false);
     return (item) => {
-      const { A, a, chosen, most } = room;
-      goal.set(rowOf(item));
+      goal.set(this._row(item));
       multiply(blocks, goal, products);
-      // How much of the item's variance an own rating explains.
       for (let j = 0; j < count; j++)
-        similarities[j] = items[j] === item ? 0 : (products[j] * products[j]) / spreads[j];
-      const found = choose(bits, most, chosen, false);
-      for (let p = 0; p < found; p++) {
-        const place = chosen[p];
-        a[p] = products[place];
-        A[p * NEIGHBOURS + p] = spreads[place];
-        for (let q = 0; q < p; q++) {
-          const other = chosen[q];
-          A[q * NEIGHBOURS + p] = count > KEPT ? dot(rows[place], rows[other]) : gram[place * count + other];
-        }
-      }
-      weigh(room, found, 0);
-      return found;
+        near.similarities[j] = items[j] === item ? 0 : (products[j] * products[j]) / spreads[items[j]];
+      return near.find((place) => products[place]);
     };
   }
 
-  /** The same for items of the head, among own items of the head. */
-  _byMatrix({ items }, room) {
-    const { head, _averages: averages } = this;
+  /** The same for items of the head, whose neighbours are in it too. */
+  _makeByMatrix(items) {
+    const { head, _averages: found } = this;
     const { arrays, scale } = this.release;
-    const weights = arrays.weights?.data;
-    const ridge = 0.5 * ((scale.hi - scale.lo) / 4) ** 2;
     const inside = Int32Array.from(items.keys()).filter((j) => head.positions[items[j]] >= 0);
     const own = inside.map((j) => head.positions[items[j]]);
-    const similarities = new Float32Array(own.length);
-    const bits = new Int32Array(similarities.buffer);
+    const between = (one, other) => found[head.entry(own[one], own[other])];
+    const near = new Nearest(own.length, between, 0.5 * ((scale.hi - scale.lo) / 4) ** 2, true);
     return (item) => {
-      const { A, a, chosen, most } = room;
       const target = head.positions[item];
       for (let j = 0; j < own.length; j++)
-        similarities[j] = own[j] === target ? 0 : Math.max(weights[head.entry(target, own[j])], 0);
-      const found = choose(bits, most, chosen, true);
-      for (let p = 0; p < found; p++) {
-        const i = own[chosen[p]];
-        a[p] = averages[head.entry(target, i)];
-        for (let q = 0; q <= p; q++) A[q * NEIGHBOURS + p] = averages[head.entry(i, own[chosen[q]])];
-      }
-      weigh(room, found, ridge);
-      for (let p = 0; p < found; p++) chosen[p] = inside[chosen[p]];
-      return found;
+        near.similarities[j] = own[j] === target ? 0 : Math.max(arrays.weights.data[head.entry(target, own[j])], 0);
+      const { places, ...told } = near.find((place) => found[head.entry(target, own[place])]);
+      return { ...told, places: places.map((place) => inside[place]) };
     };
   }
 }
 
-/** Replace a by the weights; A is used up. */
-function weigh({ A, a, least }, count, ridge) {
-  for (let p = 0; p < count; p++) {
-    A[p * NEIGHBOURS + p] += ridge;
-    least[p] = PIVOT * Math.max(A[p * NEIGHBOURS + p], 0);
+/** Finds the neighbours of one item after the other among the same own items. */
+class Nearest {
+  /**
+   * @param {number} size how many own items there are
+   * @param {(one: number, other: number) => number} between A, by places among them
+   * @param {number} ridge @param {boolean} sorted as `choose` takes it
+   */
+  constructor(size, between, ridge, sorted) {
+    Object.assign(this, { between, ridge, sorted });
+    /** Of the item in question to each own item, 0 or above; to be filled before `find`. */
+    this.similarities = new Float32Array(size);
+    this._A = new Float64Array(NEIGHBOURS ** 2);
+    this._least = new Float64Array(NEIGHBOURS);
+    if (size <= MOST_KEPT) {
+      this._kept = new Float64Array(size ** 2);
+      for (let p = 0; p < size; p++)
+        for (let q = 0; q <= p; q++) this._kept[p * size + q] = this._kept[q * size + p] = between(p, q);
+    }
+    this._before = { count: 0, places: new Int32Array(NEIGHBOURS) };
+    this._places = new Int32Array(NEIGHBOURS);
+    this._weights = new Float64Array(NEIGHBOURS);
   }
-  factorize(A, count, NEIGHBOURS, least);
-  solve(A, count, NEIGHBOURS, a);
+
+  /** @param {(place: number) => number} beside a, by place; what is told is used again for the next item */
+  find(beside) {
+    const { similarities, _A: A, _places: places, _weights: weights } = this;
+    const count = choose(similarities, Math.min(NEIGHBOURS, similarities.length), places, this.sorted);
+    let least = Infinity;
+    for (let p = 0; p < count; p++) {
+      weights[p] = beside(places[p]);
+      least = Math.min(least, similarities[places[p]]);
+    }
+    this._factorize(count);
+    solve(A, count, NEIGHBOURS, weights);
+    return { count, least, places, weights };
+  }
+
+  /** Where there are few own items, those of one item are often those of the next. */
+  _factorize(count) {
+    const { _A: A, _least: least, _places: places, _before: before, _kept: kept, between, ridge } = this;
+    const size = this.similarities.length;
+    let same = count === before.count;
+    for (let p = 0; same && p < count; p++) same = places[p] === before.places[p];
+    if (same) return;
+    before.count = count;
+    before.places.set(places);
+    for (let p = 0; p < count; p++) {
+      for (let q = 0; q <= p; q++)
+        A[p * NEIGHBOURS + q] = kept ? kept[places[p] * size + places[q]] : between(places[p], places[q]);
+      A[p * NEIGHBOURS + p] += ridge;
+      least[p] = PIVOT * Math.max(A[p * NEIGHBOURS + p], 0);
+    }
+    factorize(A, count, NEIGHBOURS, least);
+  }
 }
 
 /** The product of a goal with every row of the blocks. */
@@ -143,45 +236,29 @@ function multiply(blocks, goal, products) {
  * Fill `chosen` with the places of the `most` largest similarities above 0, the earlier among equals.
  * The order, which decides whose pivot is given up, is Python's: the largest first if `sorted` or if
  * equals had to be parted, else that of the places.
- * @param {Int32Array} bits Of similarities, 0 or above: a float's bits rise with its value.
+ * @param {Float32Array} similarities 0 or above
  * @returns {number} How many there are.
  */
-function choose(bits, most, chosen, sorted) {
-  const edge = edgeOf(bits, most);
-  let count = 0;
-  for (let place = 0; place < bits.length && !sorted; place++)
-    if (bits[place] > edge) {
-      if (count === most) sorted = true;
-      else chosen[count++] = place;
+function choose(similarities, most, chosen, sorted) {
+  let [count, edge, parted] = [0, 0, false];
+  for (let place = 0; place < similarities.length; place++) {
+    const one = similarities[place];
+    if (one <= edge) {
+      parted ||= one > 0 && one === edge;
+      continue;
     }
-  if (!sorted) return count;
-  count = 0;
-  for (let place = 0; place < bits.length; place++) {
-    if (bits[place] <= edge || (count === most && bits[place] <= bits[chosen[most - 1]])) continue;
+    const fallen = edge;
     let spot = count < most ? count++ : most - 1;
-    for (; spot > 0 && bits[chosen[spot - 1]] < bits[place]; spot--) chosen[spot] = chosen[spot - 1];
+    for (; spot > 0 && similarities[chosen[spot - 1]] < one; spot--) chosen[spot] = chosen[spot - 1];
     chosen[spot] = place;
+    if (count < most) continue;
+    edge = similarities[chosen[most - 1]];
+    parted = fallen === edge;
   }
+  if (sorted || parted) return count;
+  for (let place = 0, at = 0; at < count; place++)
+    if (similarities[place] >= edge && similarities[place] > 0) chosen[at++] = place;
   return count;
-}
-
-/** The largest edge, 0 or above, that at least `wanted` of the bits lie above; 0 if fewer do. */
-function edgeOf(bits, wanted) {
-  let high = 0;
-  for (let place = 0; place < bits.length; place++) high = Math.max(high, bits[place]);
-  let low = 0;
-  let middle = Math.max(0, high - OCTAVES);
-  while (high > low) {
-    let above = 0;
-    for (let place = 0; place < bits.length; place++) above += (middle - bits[place]) >>> 31;
-    if (above === wanted) return middle;
-    if (above > wanted) {
-      if (low === middle) return low;
-      low = middle;
-    } else high = middle;
-    middle = low + ((high - low) >> 1);
-  }
-  return low;
 }
 
 /**

@@ -58,32 +58,30 @@ class Head {
 }
 
 /**
- * Turn the upper triangle of A, rows `stride` apart, into R with R^T R = A. A pivot that is not above
+ * Turn the lower triangle of A, rows `stride` apart, into L with L L^T = A. A pivot that is not above
  * `least` is given up: its unknown becomes 0 and the others go on as if it were not there. The diagonal
  * of the result holds reciprocals, 0 where a pivot was given up.
  */
 export function factorize(A, size, stride, least) {
-  for (let p = 0; p < size; p++) {
-    const row = p * stride;
-    const inverse = A[row + p] > least[p] ? 1 / Math.sqrt(A[row + p]) : 0;
-    A[row + p] = inverse;
-    for (let c = p + 1; c < size; c++) A[row + c] *= inverse;
-    for (let r = p + 1; r < size; r++) {
-      const factor = A[row + r];
-      for (let c = r, below = r * stride; c < size; c++) A[below + c] -= factor * A[row + c];
+  for (let r = 0, row = 0; r < size; r++, row += stride)
+    for (let c = 0, other = 0; c <= r; c++, other += stride) {
+      let left = A[row + c];
+      for (let k = 0; k < c; k++) left -= A[row + k] * A[other + k];
+      if (c < r) A[row + c] = left * A[other + c];
+      else A[row + c] = left > least[c] ? 1 / Math.sqrt(left) : 0;
     }
-  }
 }
 
 /** Replace b by the solution of the system that `factorize` left in A. */
 export function solve(A, size, stride, b) {
-  for (let p = 0; p < size; p++) {
-    b[p] *= A[p * stride + p];
-    for (let c = p + 1; c < size; c++) b[c] -= A[p * stride + c] * b[p];
+  for (let p = 0, row = 0; p < size; p++, row += stride) {
+    let left = b[p];
+    for (let c = 0; c < p; c++) left -= A[row + c] * b[c];
+    b[p] = left * A[row + p];
   }
-  for (let p = size - 1; p >= 0; p--) {
-    for (let c = p + 1; c < size; c++) b[p] -= A[p * stride + c] * b[c];
-    b[p] *= A[p * stride + p];
+  for (let p = size - 1, row = p * stride; p >= 0; p--, row -= stride) {
+    b[p] *= A[row + p];
+    for (let c = 0; c < p; c++) b[c] -= A[row + c] * b[p];
   }
 }
 

@@ -47,7 +47,7 @@ export class PosteriorPredictor extends ModelPredictor {
       for (let p = 0; p < size; p++) {
         const scaled = row[p] / this.noise[own.items[j]];
         b[p] += scaled * x;
-        for (let c = p; c < size; c++) A[p * size + c] += scaled * row[c];
+        for (let c = 0; c <= p; c++) A[p * size + c] += scaled * row[c];
       }
     });
     factorize(A, size, size, new Float64Array(size));
