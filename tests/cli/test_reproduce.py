@@ -44,11 +44,16 @@ def test_one_figure_is_told_and_written(tmp_path: Path) -> None:
     assert said.code == 0
     assert said.out.startswith("# chow-fig2: diversity of c-values")
     assert "made-up ratings of the Netflix Prize's shape: 2,000 ratings" in said.err
-    more = call("reproduce", "chow-fig2", "-o", tmp_path / "made", "--ratings", "3000")
+    (tmp_path / "made" / "chow-fig2.md").write_text("my own notes")
+    again = call("reproduce", "chow-fig2", "-o", tmp_path / "made").complaint()
+    assert "chow-fig2.svg: exists; choose another name, or say --overwrite" in again
+    assert (tmp_path / "made" / "chow-fig2.md").read_text() == "my own notes"
+    told = ("-o", tmp_path / "made", "--overwrite")
+    more = call("reproduce", "chow-fig2", *told, "--ratings", "3000")
     assert "made-up ratings of the Netflix Prize's shape: 3,000 ratings" in more.err
     assert {path.suffix for path in (tmp_path / "made").iterdir()} == {".svg", ".csv", ".md"}
-    told = call("reproduce", "chow-fig2", "-o", tmp_path / "made", "--json").json()
-    assert [Path(path).name for path in told["written"]["chow-fig2"]] == [
+    listed = call("reproduce", "chow-fig2", *told, "--json").json()
+    assert [Path(path).name for path in listed["written"]["chow-fig2"]] == [
         "chow-fig2.svg", "chow-fig2.csv", "chow-fig2.md",
     ]  # fmt: skip
 
@@ -104,6 +109,7 @@ def test_all_goes_on_where_one_cannot_be_made(
         ((), "say which figures, or all"),
         (("mm-fig9", "-o", "x"), "'mm-fig9' is no figure; there are mm-fig1"),
         (("mm-fig1",), "say where the files go: -o FOLDER"),
+        (("mm-fig1", "-o", "/proc/self"), "mm-fig1.md: cannot be written"),
         (("mm-fig1", "-o", "x", "--size", "huge"), "--size is small or full, not 'huge'"),
         (("mm-fig1", "-o", "x", "--data", "nowhere"), "nowhere: is not there"),
         (("mm-fig1", "-o", "x", "--data", "x", "--ratings", "9000"), "--ratings is for made-up"),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from discreet.cli import _console, _inputs
+from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._inputs import BadRows
+from discreet.cli._overwriting import Overwrite, check_new
 from discreet.cli._progress import stages
 from discreet.domain import InputError
 
@@ -43,6 +45,7 @@ def reproduce(
     ratings: _Ratings = None,
     size: _Size = "small",
     output: _Output = None,
+    overwrite: Overwrite = False,
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
@@ -70,6 +73,7 @@ def reproduce(
         "columns": _inputs.parse_columns(columns),
         "on_bad_rows": on_bad_rows.value,
     }
+    _check_folder(output, names, overwrite)
     sentence, written, refused = _make(names, output, data, size, told)
     if json:
         _console.write_json({"data": sentence, "written": written, "refused": refused})
@@ -90,6 +94,17 @@ def _chosen(figures: list[str] | None, size: str) -> list[str]:
         raise InputError(f"--size is {' or '.join(Size)}, not '{size}'")
     chosen = list(REPRODUCTIONS) if _ALL in figures else list(dict.fromkeys(figures))
     return [find_reproduction(name).name for name in chosen]
+
+
+def _check_folder(folder: Path, names: list[str], overwrite: bool) -> None:
+    """Refuse early what would be refused after minutes of work."""
+    for name, kind in itertools.product(names, ("svg", "csv", "md")):
+        check_new(folder / f"{name}.{kind}", overwrite)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be made: {error.strerror or error}", path=folder) from error
+    _outputs.check_writable(folder / f"{names[0]}.md")
 
 
 def _make(

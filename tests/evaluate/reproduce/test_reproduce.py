@@ -8,6 +8,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from discreet.evaluate.reproduce import (
     open_study,
     reproduce,
 )
+from discreet.evaluate.reproduce._answers import _epsilon_said
 from discreet.evaluate.reproduce._buckets import few_bits
 from discreet.evaluate.reproduce._found import Claim, write_found
 from discreet.evaluate.reproduce._study import EFFORTS, of_people
@@ -242,3 +244,19 @@ def test_full_is_more_than_small() -> None:
     assert full.directory == 480_189
     for name in ("ratings", "draws", "cuts", "beacons", "attacks", "people", "uploads"):
         assert getattr(full, name) > getattr(small, name)
+
+
+@pytest.mark.parametrize(
+    ("utilities", "said"),
+    [
+        ((0.2, 0.6, 0.8), "3e+03"),
+        ((0.2, 0.1, 0.5), "more differ up to 5,000"),
+        ((0.9, 0.95, 1.0), "fewer differ already at 0.1"),
+        ((0.6, 0.5, 0.8), "3e+03"),  # by chance it fell
+    ],
+)
+def test_an_epsilon_that_was_not_reached_is_not_said(
+    utilities: tuple[float, ...], said: str
+) -> None:
+    curve = [SimpleNamespace(utility=utility) for utility in utilities]
+    assert _epsilon_said(curve, (0.1, 1_000.0, 5_000.0)) == said  # type: ignore[arg-type]

@@ -37,7 +37,7 @@ def lists_changed(study: Study) -> Found:
         ),
         Claim(
             "epsilon of an answer at which 30 % of a list differ", "not said",
-            "; ".join(f"{_epsilon_at(some[w], at):.3g} ({NAMES[w]})" for w in some),
+            "; ".join(f"{_epsilon_said(some[w], at)} ({NAMES[w]})" for w in some),
         ),
         Claim("Delta f", "0.5 (T = 20, phi = 10, Delta r = 5)", _bounds(study)),
     ]  # fmt: skip
@@ -93,17 +93,8 @@ def attacks_that_succeed(study: Study) -> Found:
 def risk_against_utility(study: Study) -> Found:
     """Figure 2: risk against utility, over people and over records."""
     curves, at = _measured(study)
-    claims = [_risk_claim(curves, whose, over) for whose, over in curves]
-    epsilon = _epsilon_at(curves[Sensitivity.PROVED, Over.PEOPLE], at)
-    plan = OutputPlan(
-        function=_function(study, Sensitivity.PROVED), catalog=study.ratings.catalog,
-        shown_to="anybody", epsilon_per_output=epsilon,
-    )  # fmt: skip
-    here = (
-        f"epsilon {plan.cost.epsilon:,.0f}: choosing it looks at {plan.outputs:,} noisy numbers of "
-        f"epsilon {epsilon:.3g} each"
-    )
-    claims.append(Claim("what one such list costs", "epsilon of one answer", here))
+    claims = [_risk_claim(curves, whose, over, at) for whose, over in curves]
+    claims.append(_cost_claim(study, curves[Sensitivity.PROVED, Over.PEOPLE], at))
     notes = [
         "An average over records, in which people with many ratings count most, comes closest to "
         "the paper's 4 %; one attack a user, as its section 3.4 tells it, succeeds more often.",
@@ -114,19 +105,36 @@ def risk_against_utility(study: Study) -> Found:
     )
 
 
-def _risk_claim(curves: Curves, whose: Sensitivity, over: Over) -> Claim:
+def _risk_claim(curves: Curves, whose: Sensitivity, over: Over, at: Sequence[float]) -> Claim:
     """Risk where people keep 70 % of their lists."""
-    curve = curves[whose, over]
+    curve, people = curves[whose, over], curves[whose, Over.PEOPLE]
     rounded, clipped = (
-        _at_said(curves[whose, Over.PEOPLE], [getattr(point, name) for point in curve])
+        _at_said(people, [getattr(point, name) for point in curve])
         for name in ("risk_rounded", "risk_clipped")
     )
-    here = (
-        f"{rounded:.1%}; cut to the scale {clipped:.1%}; the most frequent rating alone "
-        f"{curve[0].majority:.1%}"
-    )
+    if rounded is None or clipped is None:
+        here = f"no such epsilon: {_missed(people, at)}"
+    else:
+        here = f"{rounded:.1%}; cut to the scale {clipped:.1%}"
     what = f"risk at 70 % utility over {over}, {NAMES[whose]}"
-    return Claim(what, f"{SAID[1]:.0%}", here)
+    majority = f"the most frequent rating alone {curve[0].majority:.1%}"
+    return Claim(what, f"{SAID[1]:.0%}", f"{here}; {majority}")
+
+
+def _cost_claim(study: Study, curve: Sequence[RiskUtility], at: Sequence[float]) -> Claim:
+    """What a list costs of which people keep 70 %."""
+    epsilon = _at_said(curve, at)
+    here = f"no such epsilon: {_missed(curve, at)}"
+    if epsilon is not None:
+        plan = OutputPlan(
+            function=_function(study, Sensitivity.PROVED), catalog=study.ratings.catalog,
+            shown_to="anybody", epsilon_per_output=epsilon,
+        )  # fmt: skip
+        here = (
+            f"epsilon {plan.cost.epsilon:,.0f}: choosing it looks at {plan.outputs:,} noisy "
+            f"numbers of epsilon {epsilon:.3g} each"
+        )
+    return Claim("what one such list costs", "epsilon of one answer", here)
 
 
 def _draw_risk(figure: Any, study: Study, curves: Curves) -> None:
@@ -187,13 +195,25 @@ def _bounds(study: Study) -> str:
     )
 
 
-def _at_said(curve: Sequence[RiskUtility], values: Sequence[float]) -> float:
-    """Where people keep 70 % of their lists."""
-    return float(np.interp(SAID[0], [point.utility for point in curve], values))
+def _at_said(curve: Sequence[RiskUtility], values: Sequence[float]) -> float | None:
+    """Where people keep 70 % of their lists; None if at no epsilon that was tried, or at all."""
+    # Utility rises with epsilon, but for the noise of so many attacks.
+    kept = np.maximum.accumulate([point.utility for point in curve])
+    if not kept[0] < SAID[0] <= kept[-1]:
+        return None
+    return float(np.interp(SAID[0], kept, values))
 
 
-def _epsilon_at(curve: Sequence[RiskUtility], at: Sequence[float]) -> float:
-    return _at_said(curve, at)
+def _missed(curve: Sequence[RiskUtility], at: Sequence[float]) -> str:
+    """What to say where `_at_said` finds nothing."""
+    if curve[0].utility >= SAID[0]:
+        return f"fewer differ already at {at[0]:g}"
+    return f"more differ up to {at[-1]:,g}"
+
+
+def _epsilon_said(curve: Sequence[RiskUtility], at: Sequence[float]) -> str:
+    found = _at_said(curve, at)
+    return _missed(curve, at) if found is None else f"{found:,.3g}"
 
 
 def _risks(some: Mapping[Sensitivity, Sequence[RiskUtility]], place: int) -> str:

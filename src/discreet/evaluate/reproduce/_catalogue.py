@@ -92,7 +92,7 @@ def find_reproduction(name: str) -> Reproduction:
         InputError: There is none.
     """
     if name not in REPRODUCTIONS:
-        raise InputError(f"'{name}' is no figure; there are {', '.join(REPRODUCTIONS)}")
+        raise InputError(f"'{name}' is no figure; there are {', '.join(REPRODUCTIONS)}; or all")
     return REPRODUCTIONS[name]
 
 
