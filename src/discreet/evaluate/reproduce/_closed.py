@@ -68,9 +68,10 @@ def _claims(last: dict[str, Any], server: dict[str, Any], largest: int) -> list[
         Claim("what a client fetches", "not said", f"{last['mb_down'] * times:.1f} MB"),
         Claim(
             "the server's comparing", "not said",
-            f"{server['users']:,} uploads, {server['pairs']:,} pairs: {server['cpu_s']:.2f} s, "
-            f"{server['peak_mib']:,.0f} MiB; clusters are the equal hash values: "
-            f"{'yes' if server['right'] else 'NO'}",
+            f"{server['users']:,} uploads, {server['pairs']:,} pairs: {server['cpu_s']:.2f} s"
+            # Of a process that held more before, its peak tells nothing.
+            + f", {server['peak_mib']:,.0f} MiB" * (server["peak_mib"] > 1)
+            + f"; clusters are the equal hash values: {'yes' if server['right'] else 'NO'}",
         ),
     ]  # fmt: skip
 
