@@ -273,6 +273,24 @@ def test_settings_that_cannot_be_are_refused_before_the_charge(
     assert ledger.history() == []
 
 
+def test_a_failure_after_the_charge_says_that_it_was_charged(split: Split, tmp_path: Path) -> None:
+    """As on a cluster, whose rows are looked at only once they are paid for."""
+
+    def fails(*_: object) -> None:
+        raise InputError("the rating is not on the scale", path="ratings.csv", line=7)
+
+    ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 50.0, 1e-6)])
+    told = {"protect": "user", "method": "covariance", "epsilon": 40.0, "progress": fails}
+    with pytest.raises(InputError) as caught:
+        fit(split.train, ledger=ledger, **told)
+    assert str(caught.value) == (
+        "ratings.csv, line 7: the rating is not on the scale; the ledger was charged all the same"
+    )
+    assert len(ledger.history()) == 1
+    with pytest.raises(InputError, match=r"on the scale$"):
+        fit(split.train, **told)
+
+
 def test_a_prediction_that_is_no_number_moves_the_probe_error_no_further(split: Split) -> None:
     statistic = ProbeError(split.test.scale)
     sane = np.full(len(split.test), 3.0)

@@ -155,6 +155,9 @@ def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
 @contextmanager
 def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
     """If what follows fails after the charge, say so: what is booked stays booked."""
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.measure import CHARGED
+
     before = 0 if ledger is None else len(ledger.history())
 
     def was_charged() -> bool:
@@ -163,13 +166,13 @@ def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if not was_charged():
+        if not was_charged() or error.reason.endswith(CHARGED):
             raise
-        reason = f"{error.reason}; the ledger was charged all the same"
+        reason = f"{error.reason}; {CHARGED}"
         raise InputError(reason, path=error.path, line=error.line) from error
     except KeyboardInterrupt:
         if was_charged():
-            _console.note("the ledger was charged all the same")
+            _console.note(CHARGED)
         raise
 
 

@@ -1,6 +1,6 @@
 """The door: each statistic with its sensitivity and its proof."""
 
-from discreet.measure._fit import fit
+from discreet.measure._fit import CHARGED, fit
 from discreet.measure._noise import Noise
 from discreet.measure._paper import fit_paper
 from discreet.measure._publish import PublicCounts, publish_item_counts
@@ -19,6 +19,7 @@ from discreet.measure.probe_error import choose_best, publish_rmse
 from discreet.measure.sets import PROTECTION, AttackKind, PrivateSets, private_sets
 
 __all__ = [
+    "CHARGED",
     "PROTECTION",
     "Answers",
     "AttackKind",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,7 @@ from discreet.privacy.accounting import mu_of_theta
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 
+CHARGED = "the ledger was charged all the same"
 _SCALARS = 0.01
 _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
 
@@ -87,8 +90,21 @@ def fit(
     public = _features(features, len(ratings.catalog), chosen)
     budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
     spender = _open(budget, chosen.method, ledger, randomness)
-    effects, taste = _learn(ratings, spender, chosen, public, progress)
-    return _release(ratings, spender, chosen, effects, taste)
+    with _telling_of_charge(ledger is not None):
+        effects, taste = _learn(ratings, spender, chosen, public, progress)
+        return _release(ratings, spender, chosen, effects, taste)
+
+
+@contextmanager
+def _telling_of_charge(is_charged: bool) -> Iterator[None]:
+    """If what follows fails after a charge, say so: what is booked stays booked."""
+    try:
+        yield
+    except InputError as error:
+        if not is_charged:
+            raise
+        reason = f"{error.reason}; {CHARGED}"
+        raise InputError(reason, path=error.path, line=error.line) from error
 
 
 def check_fit(
