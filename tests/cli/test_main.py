@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -131,3 +133,10 @@ def test_nothing_that_the_readers_advise_stays_in_python() -> None:
     found = list(advices())
     assert len(found) > 5
     assert [text for text in map(_wording.in_options, found) if ARGUMENT.search(text)] == []
+
+
+def test_who_stops_reading_ends_it_with_a_code_of_its_own() -> None:
+    """1 is what `discreet audit` says of a refuted claim."""
+    code = f"{sys.executable} -m discreet.cli audit --list | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("141\n", "")

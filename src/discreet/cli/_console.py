@@ -8,8 +8,23 @@ from typing import Any
 
 from rich.console import Console
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+_NOBODY_READS = 141
+"""As the shell has it; 1 would say that a claim was refuted."""
+
+
+class _Console(Console):
+    """Ends with an exit code of its own where nobody reads on, as in `| head`."""
+
+    def on_broken_pipe(self) -> None:
+        """See `Console`."""
+        try:
+            super().on_broken_pipe()
+        except SystemExit:
+            raise SystemExit(_NOBODY_READS) from None
+
+
+out = _Console(highlight=False)
+err = _Console(stderr=True, highlight=False)
 
 
 def complain(message: str) -> None:
