@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.audit._counterexamples import theorem_3_2
 from discreet.audit._neighbours import ratings_of
 from discreet.audit._tags import large_group
 from discreet.audit.attacks.errata import PAPERS, Erratum, all_errata
@@ -118,6 +119,14 @@ def test_theorem_4_by_hand(errata: dict[str, Erratum]) -> None:
     """The mean goes from -380/120 to -376.2/121, by 0.05758, 100 times, and the new one is at B."""
     shift = 380 / 120 - 376.2 / 121
     assert errata["000, Theorem 4"].value("found in L1") == pytest.approx(100 * shift + 1, abs=1e-4)
+
+
+def test_theorem_3_2_rests_on_no_division_by_nothing(errata: dict[str, Erratum]) -> None:
+    """Item 0 goes from one owner to two, one of whom has the twenty items: 1/sqrt(2 * 2) each."""
+    example = theorem_3_2()
+    owners = [int((example.neighbours.ratings(world).items == 0).sum()) for world in (0, 1)]
+    assert owners == [2, 1]
+    assert errata["003, Theorem 3.2"].value("found") == pytest.approx(1 / math.sqrt(4), abs=1e-4)
 
 
 def test_theorem_5_by_hand(errata: dict[str, Erratum]) -> None:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.audit._chances import level_chances
 from discreet.audit._tags import BITS, Group, large_group, our_tags
 from discreet.audit.attacks import AttackResult, most_with_prior, most_without_record
 from discreet.audit.attacks._data import (
     MOST_PEOPLE,
     join,
-    level_chances,
     people_with,
     pick_users,
     popularity,
@@ -26,12 +29,16 @@ from discreet.audit.attacks._data import (
 )
 from discreet.audit.attacks._membership import _Scene as MembershipScene
 from discreet.audit.attacks._quotient import secret_keys
+from discreet.audit.attacks._reconstruction import _Scene as ReconstructionScene
+from discreet.audit.attacks._repeated import _Scene as RepeatedScene
 from discreet.audit.attacks._result import judge, twice
 from discreet.audit.attacks._uploads import upload_tables
 from discreet.domain import InputError
 from discreet.privacy.accounting import gaussian_delta
 from discreet.privacy.mechanisms import RandomizedResponse
 from discreet.ratings import Ratings, find_shape, make_ratings
+
+Floats = npt.NDArray[np.float64]
 
 
 def ratings(name: str = "ml-100k", count: int = 20_000, seed: int = 0) -> Ratings:
@@ -175,11 +182,41 @@ def test_some_ratings_of_each_are_their_own_and_differ() -> None:
 
 def test_level_chances_are_shares_held_back_to_the_whole() -> None:
     data = ratings()
-    chances = level_chances(data)
+    items = np.arange(len(data.catalog))
+    chances = level_chances(data, items, np.full(len(items), -1))
     assert np.allclose(chances.sum(axis=1), 1) and chances.min() > 0
     most = int(popularity(data).argmax())
     shares = np.bincount(data.codes[data.items == most], minlength=5) / popularity(data)[most]
     assert np.abs(chances[most] - shares).max() < 0.05
+
+
+def with_other_value(data: Ratings, at: int) -> Ratings:
+    codes = data.codes.copy()
+    codes[at] = (codes[at] + 2) % 5
+    return replace(data, codes=codes)
+
+
+def of_repeated(data: Ratings, item: int) -> Floats:
+    scene = RepeatedScene(data, 0)
+    return scene._chances[scene._people.items == item]
+
+
+def of_reconstruction(data: Ratings, item: int) -> Floats:
+    scene = ReconstructionScene(data)
+    return scene._chances[scene._codes[:, item] >= 0, item]
+
+
+@pytest.mark.parametrize("chances_of", [of_repeated, of_reconstruction])
+def test_what_is_guessed_beforehand_does_not_know_the_victim_s_own_rating(
+    chances_of: Callable[[Ratings, int], Floats],
+) -> None:
+    """Another value of the only rating of an item changes nothing in what it is guessed by."""
+    data = prepare(ratings(), seed=0)
+    first, last = (data.starts[np.diff(data.starts).argmax() + more] for more in (0, 1))
+    at = int(first + np.flatnonzero(popularity(data)[data.items[first:last]] == 1)[0])
+    versions = (data, with_other_value(data, at))
+    before, after = (chances_of(each, int(data.items[at])) for each in versions)
+    assert before.shape == (1, 5) and np.allclose(before, after, atol=1e-12)
 
 
 @pytest.mark.parametrize("percent", [0, 100])

@@ -148,6 +148,22 @@ def test_the_refuted_size_is_where_the_chance_passes_the_level(claim: Claim) -> 
     assert refuted_size(claim, Guessed(200, 100, 50), 0.01) == 0
 
 
+def test_with_a_delta_the_chance_may_fall_before_it_rises() -> None:
+    claim, guessed, miss = Claim(3.0, 2e-5), Guessed(4000, 400, 400), 0.05 / 3
+    assert chance(guessed, 0.0, 2e-5) > miss > chance(guessed, 3.0, 2e-5)
+    size = refuted_size(claim, guessed, miss)
+    assert claim.is_broken_by(size) and 4 < size < 5
+    assert chance(guessed, size * 0.999, 2e-5) <= miss < chance(guessed, size * 1.01, 2e-5)
+
+
+@pytest.mark.parametrize("count", [20, 21, 23, 27, 39])
+def test_no_coin_is_guessed_both_ways(count: int) -> None:
+    """Of an odd number one is left out: so everything that is told is guessed rightly."""
+    coins = np.arange(count) % 2 == 0
+    found = audit_guesses("x", Claim(1.0), coins * 1.0, coins, 0.95)
+    assert found.runs <= count and found.refuted == found.most > 1
+
+
 def test_one_run_of_nothing_but_noise_refutes_nothing() -> None:
     rng = np.random.default_rng(3)
     flagged = [

@@ -74,7 +74,7 @@ def test_a_key_comes_back_and_is_for_its_owner_alone(
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     again = Canaries.load(path)
     assert again.items == key.items and np.array_equal(again.included, key.included)
-    assert "private" in repr(again) and again.items[0] not in repr(again).split("(")[0]
+    assert repr(again) == f"Canaries({COUNT}, private)"
 
 
 @pytest.mark.parametrize(
@@ -137,6 +137,18 @@ def test_a_release_that_promises_nothing_has_no_claim(planted: tuple[Ratings, Ca
     made = fit(planted[0], epsilon=1.0, randomness=SeededRandomness(1))
     with pytest.raises(InputError, match="promises nothing"):
         audit_release(made, planted[1])
+    with pytest.raises(InputError, match=r"confidence is from 0\.5 to below 1"):
+        audit_release(made, planted[1], confidence=95.0)
+
+
+def test_what_people_report_themselves_is_not_audited_by_canaries(
+    planted: tuple[Ratings, Canaries],
+) -> None:
+    """One account more is no neighbour there: an empty report is, of one that tells of ratings."""
+    made = released(planted[0], 1.0, 1.0)
+    local = dataclasses.replace(made, parameters={**made.parameters, "local_reports": {}})
+    with pytest.raises(InputError, match="canaries are for what a curator fitted"):
+        audit_release(local, planted[1])
 
 
 def test_canaries_of_another_catalogue_are_refused(planted: tuple[Ratings, Canaries]) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy.stats import binom
 
+from discreet.audit._bands import at_least, at_most
 from discreet.audit.lower_bound import (
     SUBJECTS,
     Claim,
@@ -20,7 +22,7 @@ from discreet.audit.lower_bound import (
     find_subjects,
     search,
 )
-from discreet.audit.lower_bound._distinguish import choose_test, learn
+from discreet.audit.lower_bound._distinguish import choose_threshold, learn
 from discreet.domain import PRESENCE, InputError
 from discreet.measure import Noise
 from discreet.privacy import Randomness, SeededRandomness, Unit
@@ -45,11 +47,24 @@ class Coin(PairSubject):
         return said if self.chances[0] > self.chances[1] else -said
 
 
+def alarm_rate(first: float, second: float, tries: int, miss: float) -> float:
+    """How often rates that are bounded from so many tries refute epsilon 1: exactly."""
+    hits = np.arange(tries + 1)
+    with np.errstate(divide="ignore"):
+        low, high = np.log(at_least(hits, tries, miss)), np.log(at_most(hits, tries, miss))
+    laws = (binom.pmf(hits, tries, chance) for chance in (first, second))
+    return float((np.outer(*laws) * (low[:, None] - high > 1)).sum())
+
+
 def test_a_false_alarm_is_as_rare_as_the_confidence_says() -> None:
-    """Exactly at the claim: P = e^eps P'. A few hundred audits at 80 %."""
-    right = Coin((0.5, 0.5 / np.e))
+    """Exactly at the claim, P = e^eps P', audits at 80 % flag as rarely as four rates make them."""
+    first, second = 0.5, 0.5 / np.e
+    right = Coin((first, second))
     alarms = [audit(right, runs=400, confidence=0.8, seed=n).is_violated for n in range(400)]
-    assert np.mean(alarms) <= 0.2
+    rate, undivided = (alarm_rate(first, second, 300, miss) for miss in (0.05, 0.2))
+    most = binom.ppf(1 - 1e-5, 400, rate)
+    assert 1 <= sum(alarms) <= most
+    assert rate < 0.02 and binom.cdf(most, 400, undivided) < 1e-5, "else a slip would not show"
 
 
 @pytest.mark.parametrize("chances", [(0.6, 0.1), (0.1, 0.6), (0.4, 0.9), (0.99, 0.9)])
@@ -140,6 +155,19 @@ def test_two_outputs_with_the_same_noise_are_seen_through() -> None:
     assert score(first[1000:]).min() > score(second[1000:]).max()
 
 
+def test_thresholds_are_chosen_on_runs_that_the_score_has_not_met() -> None:
+    """From as many columns of noise as there are runs a score learns its own rows by heart."""
+
+    class Columns(Coin):
+        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
+            said = super().draw(world, runs, randomness)
+            noise = randomness.words(runs * 60).reshape(runs, 60) / 2.0**64
+            return np.column_stack([noise, said + 0.3 * noise[:, 0]])
+
+    found = [audit(Columns((0.9, 0.1)), runs=240, confidence=0.9, seed=n).refuted for n in range(8)]
+    assert np.mean(found) > 1, "0.86 if they are chosen on the same"
+
+
 def test_spread_is_learnt_as_well_as_place() -> None:
     rng = np.random.default_rng(2)
     first, second = rng.normal(size=(4000, 3)), 3 * rng.normal(size=(4000, 3))
@@ -162,7 +190,7 @@ def test_a_threshold_is_where_most_is_refuted(is_high: bool) -> None:
     first, second = rng.random(4000), rng.random(4000)
     first[:400] = 2.0 if is_high else 0.5
     second[:400] = 0.5 if is_high else -1.0
-    test = choose_test(Claim(1.0), [first, second], is_high=is_high)
+    test = choose_threshold(Claim(1.0), [first, second], is_high=is_high)
     assert 400 <= test.hits(first if is_high else second) < 410
     assert test.hits(second if is_high else first) < 10
 

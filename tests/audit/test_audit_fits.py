@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.audit._likelihood import likelihood_ratio, log_ratio, scale_of
+from discreet.audit._likelihood import likelihood_ratio, log_ratio, scale_of, touched
 from discreet.audit.lower_bound import SUBJECTS, audit
 from discreet.audit.lower_bound._pipelines import EffectsSubject, PipelineSubject
 from discreet.measure import Noise, Transcript, record_fit
@@ -83,10 +83,10 @@ def test_the_ratio_is_that_of_the_densities(noise: Noise) -> None:
 
 def test_a_ratio_of_a_whole_fit_adds_up_over_statistics() -> None:
     subject, transcript, added = recorded("pipeline/covariance/user/gaussian", 0)
-    whole = likelihood_ratio(transcript, added, is_there=True)
+    whole = likelihood_ratio(transcript, list(map(touched, added)), is_there=True)
     single = []
     for at, part in enumerate(added):
-        alone = [part if place == at else 0 * each for place, each in enumerate(added)]
+        alone = [touched(part if n == at else 0 * each) for n, each in enumerate(added)]
         single.append(likelihood_ratio(transcript, alone, is_there=True))
     assert whole == pytest.approx(sum(single)) and max(map(abs, single)) > 0.1
     assert subject.claim.mu is not None

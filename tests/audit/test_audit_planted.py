@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
-from discreet.audit.lower_bound import Neighbours, StatisticSubject, audit
-from discreet.audit.lower_bound._mechanisms import CHOOSERS, selection
+from discreet.audit.lower_bound import Claim, Neighbours, StatisticSubject, audit
+from discreet.audit.lower_bound._mechanisms import CHOOSERS, PrivateSetsSubject, selection
 from discreet.audit.lower_bound._pipelines import PipelineSubject, spent
+from discreet.audit.lower_bound._protocols import HashSubject
 from discreet.audit.lower_bound.planted import PLANTED
 from discreet.audit.lower_bound.planted._statistics import movements, root_weights
 from discreet.measure import Noise
-from discreet.privacy.mechanisms import Moves
+from discreet.privacy import Randomness, Receipt
+from discreet.privacy.mechanisms import Moves, RandomizedResponse
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 CONFIDENCE = 1 - 1e-4
 RUNS = {
@@ -51,6 +58,37 @@ def test_every_bug_that_was_asked_for_is_planted() -> None:
 def test_with_all_candidates_the_same_selection_is_not_flagged(kind: str) -> None:
     right = selection("right", CHOOSERS[kind], Moves.ONE)
     assert not audit(right, confidence=CONFIDENCE, seed=1).is_violated
+
+
+@pytest.mark.parametrize("moves", Moves)
+@pytest.mark.parametrize("kind", CHOOSERS)
+def test_lists_that_cost_twice_what_they_say_are_caught(
+    kind: Literal["k-subset", "gumbel"], moves: Moves
+) -> None:
+    class Thin(PrivateSetsSubject):
+        epsilon, claim = 4.0, Claim(2.0)  # type: ignore[assignment]
+
+    thin = Thin(f"private-sets/{kind}/moves-{moves}", "x", kind, moves)
+    assert audit(thin, confidence=CONFIDENCE, seed=1).is_violated
+
+
+def test_bits_that_one_coin_turns_round_are_caught_in_whole_messages() -> None:
+    """Each bit by itself is as it should be."""
+
+    class OneCoin(HashSubject):
+        def said(self, values: Floats, count: int, randomness: Randomness) -> Ints:
+            mechanism = RandomizedResponse(2, self.thousandths / 1000)
+            event = mechanism.event("audit", count)
+            turned = mechanism.release(
+                np.zeros(count, np.int64), event, Receipt([event], randomness)
+            )
+            true = self.hash_of(values) >> np.arange(self.bits) & 1
+            return np.asarray(true ^ turned[:, None])
+
+    found = audit(OneCoin(), confidence=CONFIDENCE, seed=1)
+    assert found.is_violated and found.runs == 500, "a message is a run"
+    first, second = HashSubject().people
+    assert (HashSubject().hash_of(first) ^ HashSubject().hash_of(second)).bit_count() == 2
 
 
 @pytest.mark.parametrize("name", ["no-corner/weights", "coarse-grid/weights", "paper-003/cosine"])

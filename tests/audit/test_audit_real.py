@@ -17,7 +17,8 @@ FEWER = {
     "pipeline": 150,
     "local-reports/modified-laplace/whole": 500,
     "local-reports/randomized-response/whole": 500,
-    "open-clusters": 800,
+    "open-clusters/hash-bits": 800,
+    "open-clusters/hash": 300,
     "closed-clusters": 1000,
 }
 """Runs of what is slow; the command makes more. They are enough to refute the claims."""
@@ -36,6 +37,16 @@ SLOW = [
 """Left to the command: fits like those that are tested, and too slow for as many runs as tell."""
 
 
+LOOSE = {
+    "refinement-moments/rating/gaussian": 0.55,
+    "refinement-moments/presence/rating/gaussian": 0.65,
+    "refinement-weight/rating/gaussian": 0.7,
+    "covariance-diagonal/rating/laplace": 0.6,
+}
+"""Statistics whose bounds no neighbours that we know come near to; all others move by most of
+theirs, so that a bound which is a fifth too small would be seen."""
+
+
 def runs_of(name: str) -> int | None:
     return next((runs for start, runs in FEWER.items() if name.startswith(start)), None)
 
@@ -49,7 +60,7 @@ def test_the_audit_refutes_nothing_that_is_right(name: str) -> None:
     assert not found.is_violated, found.seen
     assert found.confidence == CONFIDENCE and found.subject == name
     if isinstance(subject, StatisticSubject):
-        assert 0 < subject.moved <= 1, "no more than the sensitivity, without any run"
+        assert LOOSE.get(name, 0.85) < subject.moved <= 1, "without any run"
 
 
 @pytest.mark.parametrize("name", [n for n in SUBJECTS if not n.startswith("one-run/")])
@@ -107,17 +118,17 @@ def test_every_kind_of_thing_has_a_subject() -> None:
     }  # fmt: skip
 
 
-def is_searched(name: str) -> bool:
-    """A statistic, of one kind of noise for each unit; the movement is the same for the other."""
-    if not name.endswith(("rating/laplace", "user/gaussian")):
-        return False
-    return isinstance(SUBJECTS[name](), StatisticSubject)
+SEARCHED = [n for n in SUBJECTS if isinstance(SUBJECTS[n](), StatisticSubject)]
 
 
-@pytest.mark.parametrize("name", list(filter(is_searched, SUBJECTS)))
+@pytest.mark.parametrize("name", SEARCHED)
 def test_a_search_finds_no_neighbours_that_move_further_than_booked(name: str) -> None:
+    """From the corner, where released levels are so extreme that few values matter.
+
+    From ordinary levels: see `test_audit_search.py`.
+    """
     subject = SUBJECTS[name]()
     assert isinstance(subject, StatisticSubject)
-    worse = subject.worse(30, np.random.default_rng(3))
-    assert subject.moved <= worse.moved <= 1
+    worse = subject.worse(12, np.random.default_rng(3))
+    assert worse.moved <= 1
     assert worse.neighbours.unit is subject.neighbours.unit

@@ -21,7 +21,7 @@ from discreet.audit import (
 from discreet.audit._bands import excess_band, success_band
 from discreet.audit._bench import Bench
 from discreet.audit._local import LocalMechanism, send_reports, true_reports
-from discreet.audit._subjects import AnswersSubject, subject_of
+from discreet.audit._methods import AnswersMethod, method_of
 from discreet.domain import InputError, Scale
 from discreet.measure.outputs import OutputFunction
 from discreet.privacy import SeededRandomness
@@ -140,8 +140,8 @@ def test_a_rating_moves_all_of_its_owners_answers_as_the_attack_assumes(ratings:
 
 def test_who_gets_no_answers_is_not_found_out(ratings: Ratings) -> None:
     bench = Bench(ratings, attacks=60, draws=2, seed=2)
-    subject = subject_of(bench, "slope-one-answers", {"protect": "user"})
-    assert isinstance(subject, AnswersSubject)
+    subject = method_of(bench, "slope-one-answers", {"protect": "user"})
+    assert isinstance(subject, AnswersMethod)
     _, likely = subject.draw(1e6, bench.victims, SeededRandomness(1))
     is_answered = np.diff(bench.train.starts)[bench.victims.people] >= 20
     assert 0 < is_answered.sum() < 60

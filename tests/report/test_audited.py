@@ -12,7 +12,7 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.privacy import Guarantee, PureEvent, Unit
-from discreet.report import AuditFinding, make_report
+from discreet.report import AuditFinding, make_report, number_up
 from release._making import make_release, spent, unprotected
 from report._pages import report
 from report._reading import see
@@ -35,17 +35,33 @@ def test_audits_stand_beside_the_claim(tmp_path: Path) -> None:
     assert seen.row("few runs")[-1] == "too few runs to refute"
     assert "No audit was attached" not in seen.text
     assert "None of these audits is of this file" in seen.text
+    promise = f"epsilon {number_up(spent().epsilon)} at delta 1e-06, per {spent().unit}."
+    assert f"This release claims {promise}" in seen.text
 
 
 def test_a_refuted_claim_is_seen_first(tmp_path: Path) -> None:
-    finding = AuditFinding("whole fit", 1.0, 2.0, 0.95, 1e-6, 2000, True)
     made = make_release(np.zeros((3, 1)), guarantee=spent())
-    seen = report(made, tmp_path, audits=[finding])
+    name = f"pipeline/{made.method}/{spent().unit}/gaussian"
+    finding = AuditFinding(name, 1.0, 2.0, 0.95, 1e-6, 2000, True)
+    other = replace(finding, subject="closed-clusters/tags")
+    seen = report(made, tmp_path, audits=[other, finding])
     assert "Not to be relied on: a claim is false" in seen.text
-    assert "refuted what this rests on: whole fit" in seen.text
+    assert f"refuted what this rests on: {name}. See below" in seen.text
     assert "Differentially private: epsilon" not in seen.text
     right = report(made, tmp_path, audits=[replace(finding, violated=False)])
     assert "Not to be relied on" not in right.text
+
+
+@pytest.mark.parametrize("subject", ["closed-clusters/tags", "pipeline/slope-one/user/laplace"])
+def test_another_part_of_the_program_is_not_what_this_rests_on(
+    tmp_path: Path, subject: str
+) -> None:
+    finding = AuditFinding(subject, 0.0, 0.01, 0.95, 0.0, 2000, True)
+    made = make_release(np.zeros((3, 1)), guarantee=spent())
+    seen = report(made, tmp_path, audits=[finding])
+    assert f"An audit refuted a part of the program: {subject}." in seen.text
+    assert "what this rests on" not in seen.text and "Not to be relied on" not in seen.text
+    assert ("div", {"class": "verdict no"}) in seen.tags
 
 
 def test_canaries_and_notes_are_told(tmp_path: Path) -> None:

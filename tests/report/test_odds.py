@@ -47,6 +47,11 @@ def test_pure_odds_have_no_exception() -> None:
     assert after(0.001, math.inf) == 1.0
 
 
+def test_a_chance_that_is_not_small_is_not_left_aside() -> None:
+    assert odds_factor(1.0, 1e-3) == (pytest.approx(math.e / 0.9), pytest.approx(0.01))
+    assert odds_factor(0.001, 0.2) == odds_factor(0.1, 0.0011) == (math.inf, 0.0)
+
+
 @given(st.floats(1e-12, 1e8))
 def test_numbers_are_rounded_to_the_safe_side(value: float) -> None:
     up, down = (float(f(value).replace(",", "")) for f in (number_up, number_down))

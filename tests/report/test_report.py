@@ -14,11 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.audit._neighbours import ratings_of
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.evaluate._completion import send_reports
 from discreet.evaluate._judge import people_of
-from discreet.measure import fit, fit_paper
-from discreet.privacy import Guarantee, PureEvent, SeededRandomness, Unit
+from discreet.measure import Noise, fit, fit_paper
+from discreet.measure.centring import ItemLevels
+from discreet.measure.user_votes import UserVotes
+from discreet.privacy import GaussianEvent, Guarantee, PureEvent, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.protocols.local_reports import messages as local
 from discreet.protocols.local_reports.server import build as build_local
@@ -117,15 +120,51 @@ def test_what_was_published_can_be_checked(ratings: Ratings, tmp_path: Path) -> 
     assert "page made on 2030-01-02 03:04 UTC" in seen.text
 
 
+IN_DATA, HISTORY = "whether a person is in the data", "what a person known to be in it has rated"
+
+
 def test_odds_per_rating_per_user_and_for_a_change(tmp_path: Path) -> None:
     seen = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
-    assert seen.row("a person with all their ratings")[1:] == [
-        "1", "1e-06", "3.03 times", "73.2 %",
-    ]  # fmt: skip
+    assert seen.row(IN_DATA)[1:] == ["1", "1e-06", "3.03 times", "73.2 %"]
     assert seen.row("one rating more or less")[1] == "2.123"
     assert seen.row("one rating with another value")[1] == "2.123"
-    assert "but for a chance of 1 in 100,000" in seen.text
     assert seen.row("50 %")[1] == "75.2 %"
+    heads = [cell for row in seen.rows for cell in row if "but for a chance of" in cell]
+    assert heads == [
+        "odds grow at most, but for a chance of 1 in 100,000",
+        "at most afterwards, but for a chance of 1 in 100,000",
+    ]
+
+
+def test_a_history_of_somebody_known_to_be_there_is_a_person_less_and_one_more(
+    tmp_path: Path,
+) -> None:
+    """The votes of a user with one 5 and with one 1 are two sensitivities apart."""
+    votes = UserVotes(ItemLevels(3.0, np.zeros(4)), np.ones(4), None, Noise.LAPLACE)
+    one, other = (votes.measure(ratings_of([{0: value}], 4))[0] for value in (5.0, 1.0))
+    apart = float(np.abs(one - other).sum() / votes.sensitivity)
+    assert apart == pytest.approx(2.0, rel=1e-3)
+    event = PureEvent(unit=Unit.USER, label="votes", epsilon=1.0, mechanism="laplace")
+    promise = Guarantee(Unit.USER, (event,), 0.0)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+    assert seen.row(IN_DATA)[1:] == ["1", "0", "2.72 times", "73.2 %"]
+    assert seen.row(HISTORY)[1:] == ["2", "0", "7.39 times", "88.1 %"]
+    assert "put in: that counts twice." in seen.text
+
+
+def test_a_history_of_protected_ratings_costs_as_many_as_it_may_have(
+    ratings: Ratings, tmp_path: Path
+) -> None:
+    told = {"label": "x", "epsilon": 0.1, "mechanism": "coin"}
+    event = PureEvent(unit=Unit.RATING, ratings_per_user=7, **told)
+    promise = Guarantee(Unit.RATING, (event,), 0.0)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+    assert seen.row(IN_DATA)[1] == "0.7" and seen.row(HISTORY)[1] == "1.4"
+    local = report(local_reports(ratings), tmp_path)
+    assert local.row(HISTORY)[1] == "240", "each of 120 answers once, whatever changes"
+    assert all(row[:1] != [IN_DATA] for row in local.rows)
+    assert "That somebody sent a report is not protected" in local.text
+    assert "that counts twice" not in local.text
 
 
 def test_pure_promises_leave_no_chance_aside(tmp_path: Path) -> None:
@@ -133,11 +172,20 @@ def test_pure_promises_leave_no_chance_aside(tmp_path: Path) -> None:
     promise = Guarantee(Unit.RATING, (event,), 0.0)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
     assert seen.row("one rating more or less")[1:] == ["1.099", "0", "3 times", "75 %"]
-    assert seen.row("a person with all their ratings")[1:] == [
-        "no bound", "", "without bound", "100 %",
-    ]  # fmt: skip
+    for what in (IN_DATA, HISTORY):
+        assert seen.row(what)[1:] == ["no bound", "", "without bound", "100 %"]
     assert "but for a chance" not in seen.text
     assert "A person's whole history is not protected" in seen.text
+
+
+def test_a_delta_that_is_not_small_bounds_no_odds(tmp_path: Path) -> None:
+    event = GaussianEvent(unit=Unit.RATING, label="x", sensitivity=1.0, sigma=2.0)
+    promise = Guarantee(Unit.RATING, (event,), 0.19)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+    row = seen.row("one rating more or less")
+    assert row[2:4] == ["0.19", "without bound"] and row[4] < "70 %"
+    assert [seen.row(prior)[1] for prior in ("0.1 %", "50 %")] == ["no bound"] * 2
+    assert "1 in 1" not in seen.text
 
 
 def test_everything_that_is_shown_is_escaped(tmp_path: Path) -> None:
@@ -163,6 +211,18 @@ def test_odds_without_bound_are_not_counted_in_times(tmp_path: Path) -> None:
     promise = Guarantee(Unit.RATING, (event,), 0.0)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
     assert seen.row("one rating more or less")[1:4] == ["800", "0", "without bound"]
+    assert seen.row("0.1 %")[1] == "no bound"
+
+
+def test_a_cluster_s_mean_gives_its_hash_to_the_operator(ratings: Ratings, tmp_path: Path) -> None:
+    """See `discreet attack hash-recovery`."""
+    closed, opened = (
+        report(KINDS[kind](ratings), tmp_path) for kind in ("closed clusters", "open clusters")
+    )
+    assert "hash the mean of a cluster's uploads" in closed.row("the operator")[1]
+    assert closed.row("the operator")[2].endswith("from their tags alone")
+    assert "it does not see" not in closed.text
+    assert "hash the mean" not in opened.text
 
 
 def test_reports_are_known_by_their_beginning(tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ def test_the_ledger_s_totals_are_shown(tmp_path: Path) -> None:
     ledger.charge(promise.events, "films of March")
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
     assert "1 charge since" in seen.text and "No charge of this ledger" not in seen.text
-    assert "Charge 1 is for this release" in seen.text
+    assert "Charge 1 is of this release's method and cost; a ledger cannot tell" in seen.text
     assert seen.row("user")[1:4] == ["1", "3", "1e-06"]
     assert 2 < float(seen.row("user")[4]) < 3
     assert seen.row("rating")[2] == "none"
-    assert seen.row("1")[2:] == ["films of March", "this release"]
+    assert seen.row("1")[2:] == ["films of March", "like this release"]
     assert len(ledger.history()) == 1  # reading charges nothing
 
 
@@ -48,8 +48,8 @@ def test_the_charge_of_a_fit_is_found_among_others(
     fit(ratings, ledger=ledger, **told | {"method": "cosine"})
     made = fit(ratings, ledger=ledger, **told)
     seen = report(made, tmp_path, ledger=ledger)
-    assert "Charge 3 is for this release" in seen.text
-    assert [seen.row(number)[3] for number in "123"] == ["", "", "this release"]
+    assert "Charge 3 is of this release's method and cost" in seen.text
+    assert [seen.row(number)[3] for number in "123"] == ["", "", "like this release"]
     fit(ratings, ledger=ledger, **told)
     assert (
         "Charges 3, 4 are each of this release's method"
@@ -63,7 +63,9 @@ def test_a_ledger_that_paid_for_something_else_says_so(ratings: Ratings, tmp_pat
     fit(ratings, ledger=ledger, epsilon=5.0)
     seen = report(fit(ratings, epsilon=1.0), tmp_path, ledger=ledger)
     assert "No charge of this ledger is for this release" in seen.text
-    assert "this release" not in seen.row("1")
+    assert "like this release" not in seen.row("1")
+    other = report(fit(ratings, epsilon=5.0), tmp_path, ledger=ledger)
+    assert "Charge 1 is for" not in other.text, "this very file was never charged"
     free = report(open_clusters(ratings), tmp_path, ledger=ledger)
     assert "spent nothing that a ledger counts, so none of its charges is for it" in free.text
 
@@ -76,7 +78,7 @@ def test_an_old_charge_of_the_release_is_shown_too(tmp_path: Path) -> None:
     for _ in range(25):
         ledger.charge(other.events, "another")
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
-    assert seen.row("1")[2:] == ["the first", "this release"]
+    assert seen.row("1")[2:] == ["the first", "like this release"]
     assert sum(row[2:3] == ["another"] for row in seen.rows) == 20
 
 

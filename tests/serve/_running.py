@@ -35,6 +35,9 @@ def make_catalog(items: int = ITEMS) -> Catalog:
     return Catalog([f"i{n}" for n in range(items)], [f"Title {n} é" for n in range(items)])
 
 
+_IDLE_SECONDS = 1.0
+
+
 def make_collection(epoch: int = 1) -> Collection:
     return Collection(make_catalog(), Scale(1, 5), "modified-laplace", 2.0, epoch)
 
@@ -71,10 +74,11 @@ class Answer:
 
 
 class Talk:
-    """One keep-alive connection."""
+    """One keep-alive connection while it is in use: the service closes idle ones after 5 s."""
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self._used = time.monotonic()
         self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
 
     def ask(
@@ -84,10 +88,14 @@ class Talk:
         if secret is not None:
             told["Authorization"] = f"Bearer {secret}"
         sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+        if time.monotonic() - self._used > _IDLE_SECONDS:
+            self._connection.close()  # the next request opens another
         self._connection.request(method, path, sent, told)
         answer = self._connection.getresponse()
         named = {name.lower(): value for name, value in answer.getheaders()}
-        return Answer(answer.status, named, answer.read())
+        found = Answer(answer.status, named, answer.read())
+        self._used = time.monotonic()
+        return found
 
     def enrol(self) -> str:
         answer = self.ask("POST", "/v1/enrolments")

@@ -8,9 +8,9 @@ from discreet.audit._consequences import (
     consequences,
 )
 from discreet.audit._linear_ideal import RiskUtility, best_value, risk_utility
+from discreet.audit._methods import METHODS
 from discreet.audit._release_attack import attack_release
 from discreet.audit._scenes import Over
-from discreet.audit._subjects import METHODS
 from discreet.audit._victims import Guesses, Victims, choose_victims, guess
 
 __all__ = [

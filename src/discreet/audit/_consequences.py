@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from discreet.audit._bands import CONFIDENCE, Band, excess_band, success_band
 from discreet.audit._bench import Bench
-from discreet.audit._subjects import Subject, methods_for, subject_of
+from discreet.audit._methods import ComparedMethod, method_of, methods_for
 from discreet.audit._victims import Guesses, guess
 from discreet.domain import InputError
 from discreet.privacy import Unit
@@ -132,16 +132,16 @@ def consequences(
     names = _names(ratings.scale.presence, methods, protect)
     bench = Bench(ratings, attacks=attacks, draws=draws, seed=seed)
     told = {"protect": protect, "delta": delta}
-    subjects = {name: subject_of(bench, name, told) for name in names}
-    most = max(bench.foreseen(subject.without_noise()) for subject in subjects.values())
+    chosen = {name: method_of(bench, name, told) for name in names}
+    most = max(bench.foreseen(method.without_noise()) for method in chosen.values())
     if most <= 1e-9:
         raise InputError("there is nothing to lose: even without noise nothing is foreseen")
     found: list[Consequence] = []
-    for name, subject in subjects.items():
+    for name, method in chosen.items():
         for epsilon in budgets:
             if progress is not None:
                 progress("attacks", len(found), len(names) * len(budgets))
-            found.append(_measure(bench, name, subject, most, epsilon))
+            found.append(_measure(bench, name, method, most, epsilon))
     return found
 
 
@@ -161,18 +161,20 @@ def _budgets(epsilons: Iterable[float]) -> list[float]:
     return budgets
 
 
-def _measure(bench: Bench, name: str, subject: Subject, most: float, epsilon: float) -> Consequence:
+def _measure(
+    bench: Bench, name: str, method: ComparedMethod, most: float, epsilon: float
+) -> Consequence:
     bounds = np.linspace(0, len(bench.victims), bench.draws + 1).astype(int)
     utilities, errors, guesses = [], [], []
     for draw in range(bench.draws):
         victims = bench.victims.part(int(bounds[draw]), int(bounds[draw + 1]))
         source = bench.randomness(name, epsilon, draw)
-        predicted, likelihoods = subject.draw(epsilon, victims, source)
+        predicted, likelihoods = method.draw(epsilon, victims, source)
         utilities.append(min(bench.foreseen(predicted) / most, 1.0))
         errors.append(bench.error(predicted))
         guesses.append(guess(victims, likelihoods, bench.choices))
     known = [error for error in errors if error is not None]
-    linear = subject.linear(epsilon)
+    linear = method.linear(epsilon)
     paper: dict[str, Any] = {}
     if linear is not None:
         paper = {"rounded": linear.risk_rounded, "rounded_band": linear.risk_rounded_band}
@@ -181,7 +183,7 @@ def _measure(bench: Bench, name: str, subject: Subject, most: float, epsilon: fl
     return Consequence(
         method=str(name),
         epsilon=epsilon,
-        of=subject.of,
+        of=method.of,
         utility=float(np.mean(utilities)),
         utility_band=_student_band(utilities),
         error=float(np.mean(known)) if known else None,

@@ -105,9 +105,13 @@ def theorem_3_1() -> Answer:
 
 
 def theorem_3_2() -> Answer:
-    """Two people with the same twenty items; one of them is the first to buy item 0."""
+    """Two people with the same twenty items; one of them buys item 0, which a third one has.
+
+    The third one has nineteen other items. So every norm is above 0, before and after.
+    """
     own = dict.fromkeys(range(1, T + 1), 1.0)
-    neighbours = Neighbours(T + 1, Unit.RATING, own, {0: 1.0}, (own,), PRESENCE)
+    third = dict.fromkeys((0, *range(T + 1, 2 * T)), 1.0)
+    neighbours = Neighbours(2 * T, Unit.RATING, own, {0: 1.0}, (own, third), PRESENCE)
     return Answer(*_functions(OutputMethod.COSINE), neighbours)
 
 

@@ -7,6 +7,7 @@ coarse that costs an attacker a little, and proves nothing wrong.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,7 +43,17 @@ def scale_of(spoken: Spoken, noise: Noise) -> float:
     return spoken.spread if noise is Noise.GAUSSIAN else spoken.spread / math.sqrt(2)
 
 
-def likelihood_ratio(transcript: Transcript, parts: list[_Ints], *, is_there: bool) -> float:
+Part = tuple[_Ints, _Ints]
+"""What somebody adds to a statistic: where, and how much; elsewhere nothing is learnt."""
+
+
+def touched(part: _Ints) -> Part:
+    """Where a person's part of a statistic is not 0, and what it is."""
+    places = np.flatnonzero(part)
+    return places, part.ravel()[places]
+
+
+def likelihood_ratio(transcript: Transcript, parts: Sequence[Part], *, is_there: bool) -> float:
     """How much likelier all outputs of a fit are with somebody than without: the logarithm.
 
     Args:
@@ -51,9 +62,8 @@ def likelihood_ratio(transcript: Transcript, parts: list[_Ints], *, is_there: bo
         is_there: Whether the fit had that person.
     """
     noise, found = transcript.budget.noise, 0.0
-    for spoken, part in zip(transcript.spoken, parts, strict=True):
-        touched = np.flatnonzero(part)  # elsewhere nothing is learnt
-        noisy, exact, added = (each.ravel()[touched] for each in (spoken.noisy, spoken.exact, part))
+    for spoken, (places, added) in zip(transcript.spoken, parts, strict=True):
+        noisy, exact = (each.ravel()[places] for each in (spoken.noisy, spoken.exact))
         without = exact - added if is_there else exact
         scale = scale_of(spoken, noise)
         found += float(log_ratio(noisy, without + added, without, noise, scale))

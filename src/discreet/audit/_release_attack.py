@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._likelihood import likelihood_ratio
+from discreet.audit._likelihood import likelihood_ratio, touched
 from discreet.audit._victims import Victims
 from discreet.measure import Transcript
 
@@ -38,7 +38,7 @@ def _likelihoods(transcript: Transcript, victims: Victims, row: int) -> _Floats:
     for option, own in enumerate(versions):
         if option != victims.secrets[row]:
             moved = zip(transcript.contribution(own), true, strict=True)
-            parts = [would - was for would, was in moved]
+            parts = [touched(would - was) for would, was in moved]
             # As if what the secret makes a difference by were a person of its own.
             found[option] = likelihood_ratio(transcript, parts, is_there=False)
     return found

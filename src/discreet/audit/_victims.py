@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit._chances import level_chances
 from discreet.domain import InputError
 from discreet.ratings import Ratings
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
-_OVERALL = 10.0
-"""How many ratings of an item the distribution of all ratings weighs as much as."""
 _TIE = 1e-9
 
 
@@ -97,11 +96,10 @@ def choose_victims(ratings: Ratings, attacks: int, choices: np.random.Generator)
     if ratings.scale.presence:
         return _of_presence(ratings, people, places, choices)
     codes = ratings.codes.astype(np.int64)
-    chances = _chances(ratings, places)
+    rated, secrets = ratings.items[places].astype(np.int64), codes[places]
+    chances = level_chances(ratings, rated, secrets)
     majority = int(np.bincount(codes).argmax())
-    return Victims(
-        ratings, people, ratings.items[places].astype(np.int64), codes[places], chances, majority
-    )
+    return Victims(ratings, people, rated, secrets, chances, majority)
 
 
 def _of_presence(
@@ -124,19 +122,6 @@ def _lacking(ratings: Ratings, people: _Ints, choices: np.random.Generator) -> _
         if not had.any():
             return drawn
         drawn[had] = choices.integers(0, items, int(had.sum()))
-
-
-def _chances(ratings: Ratings, places: _Ints) -> _Floats:
-    """From all other ratings: those of the same item, and all together."""
-    levels = round(ratings.scale.range / ratings.scale.step) + 1 if ratings.scale.step else 0
-    codes, items = ratings.codes.astype(np.int64), ratings.items.astype(np.int64)
-    cells = np.bincount(items * levels + codes, minlength=len(ratings.catalog) * levels)
-    secret = np.eye(levels)[codes[places]]
-    of_item = cells.reshape(-1, levels)[items[places]] - secret
-    overall = np.bincount(codes, minlength=levels) - secret + 1.0
-    overall /= overall.sum(axis=1, keepdims=True)
-    chances = of_item + _OVERALL * overall
-    return np.asarray(chances / chances.sum(axis=1, keepdims=True))
 
 
 def _without(own: Ratings, item: int) -> Ratings:

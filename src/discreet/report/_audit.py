@@ -12,7 +12,7 @@ from typing import Any
 from discreet.domain import InputError
 
 _MOST_BYTES = 1 << 24
-_ROUNDING = 1e-6
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class AuditFinding:
         """Whether so many runs could have refuted the claim; they could if it is not told."""
         if self.most is None or self.claimed_epsilon is None:
             return True
-        return self.most > self.claimed_epsilon * (1 + _ROUNDING)
+        return self.most > self.claimed_epsilon * (1 + _SLACK)
 
 
 def sha256_of(path: Path) -> str:
@@ -125,7 +125,7 @@ def _finding(plain: dict[str, Any], sha: str | None, note: str) -> AuditFinding:
     audited = plain["audited_epsilon"]
     known = math.inf if audited is None else _number(audited)
     promised = None if claimed is None else _number(claimed)
-    beyond = promised is not None and known > promised * (1 + _ROUNDING)
+    beyond = promised is not None and known > promised * (1 + _SLACK)
     return AuditFinding(
         subject=_name(plain["subject"]),
         claimed_epsilon=promised,

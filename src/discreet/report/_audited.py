@@ -9,14 +9,19 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.privacy import Guarantee
+from discreet.release import Release
 from discreet.report import _html
 from discreet.report._audit import AuditFinding
 from discreet.report._html import Html
 from discreet.report._odds import number_down, number_up
+from discreet.report._readers import Made, made_by
 
 THE_RELEASE = "release"
 """The subject of an audit of one release by its canaries; others are parts of the program."""
-_ROUNDING = 1e-6
+SAME = 1e-6
+"""How far apart, relatively, two costs may be that are taken for one."""
+_NOISES = {"gaussian": "gaussian", "geometric": "laplace"}
+"""As the names of subjects have them, by the kind of an event."""
 _HEADS = (
     "subject", "claimed epsilon", "audited, at least", "runs could show", "delta", "confidence",
     "runs", "",
@@ -65,6 +70,19 @@ def check_audits(
             )
 
 
+def rests_on(release: Release, subject: str) -> bool:
+    """Whether an audit's subject is this release, or a fit of its method, unit and noise.
+
+    What reports were randomised by on people's devices has subjects of its own.
+    """
+    parts = set(subject.split("/"))
+    if made_by(release) is Made.LOCAL:
+        return subject == THE_RELEASE or "local-reports" in parts
+    noises = {_NOISES.get(event.kind) for event in release.guarantee.events}
+    is_alike = {release.method, str(release.guarantee.unit)} <= parts and bool(noises & parts)
+    return subject == THE_RELEASE or is_alike
+
+
 def _claims_the_same(one: AuditFinding, guarantee: Guarantee) -> bool:
     if not guarantee.is_private or one.claimed_epsilon is None:
         return False
@@ -74,8 +92,7 @@ def _claims_the_same(one: AuditFinding, guarantee: Guarantee) -> bool:
     except InputError:  # Gaussian noise has no epsilon at delta 0
         return False
     return all(
-        math.isclose(a, b, rel_tol=_ROUNDING)
-        for a, b in ((one.claimed_epsilon, told), (one.delta, own))
+        math.isclose(a, b, rel_tol=SAME) for a, b in ((one.claimed_epsilon, told), (one.delta, own))
     )
 
 
@@ -83,10 +100,13 @@ def audited(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> list[Html]:
     """Every finding, what it can mean, and what was counted on this file itself."""
     if not audits:
         return [_html.paragraph(_HOW_TO)]
-    claimed = number_up(guarantee.epsilon) if guarantee.is_private else "none"
+    claimed = "no epsilon"
+    if guarantee.is_private:
+        claimed = f"epsilon {number_up(guarantee.epsilon)} at delta {number_up(guarantee.delta)}"
+        claimed += f", per {guarantee.unit}"
     own = [one for one in audits if one.subject == THE_RELEASE]
     said = (
-        f"This release claims epsilon {claimed}. An audited epsilon is what attacks have shown "
+        f"This release claims {claimed}. An audited epsilon is what attacks have shown "
         "for sure; it is never above the true one, but for a chance of 1 less the confidence. "
         f"Below the claim it proves nothing; above it the claim is false. "
         f"{_OF_THIS if own else _OF_PARTS}"

@@ -6,6 +6,8 @@ import math
 
 _RARER = 10.0
 """The chance that is left aside, in deltas, where a bound on odds is told."""
+_OFTEN = 0.01
+"""A larger chance is nothing to be left aside."""
 _TOLERANCE = 1e-9
 
 
@@ -26,10 +28,13 @@ def odds_factor(epsilon: float, delta: float) -> tuple[float, float]:
     Let S be the outcomes that make A more than K times as likely against B as before. Then
     P_A(S) >= K P_B(S), and with P_A(S) <= e^eps P_B(S) + delta the chance of S is at most
     delta/(1 - e^eps/K), in either world. For delta 0 and K = e^eps there is no such outcome; else
-    K = e^eps/0.9 leaves a chance of at most 10 delta.
+    K = e^eps/0.9 leaves a chance of at most 10 delta. Where that is not small there is no bound to
+    tell: the factor is infinite then.
     """
+    if _RARER * delta > _OFTEN:
+        return math.inf, 0.0
     factor = math.exp(epsilon) if epsilon < 700 else math.inf
-    return (factor, 0.0) if delta == 0 else (factor / (1 - 1 / _RARER), min(_RARER * delta, 1.0))
+    return (factor, 0.0) if delta == 0 else (factor / (1 - 1 / _RARER), _RARER * delta)
 
 
 def after(prior: float, factor: float) -> float:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import datetime
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from discreet import __version__
 from discreet.domain import CatalogOrigin
-from discreet.privacy import Guarantee, Unit
+from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release, load
 from discreet.report import _html
 from discreet.report._audit import AuditFinding, sha256_of
-from discreet.report._audited import audited, check_audits
+from discreet.report._audited import audited, check_audits, rests_on
 from discreet.report._html import Html
-from discreet.report._odds import (
-    after,
-    best_guess,
-    number_up,
-    odds_factor,
-    one_in,
-    percent_up,
-)
-from discreet.report._readers import made_by, who_can
+from discreet.report._promised import promises
+from discreet.report._readers import Made, made_by, who_can
 from discreet.report._spending import spending
 
 PATENT = (
@@ -66,7 +58,6 @@ _NO_LIMITS = (
     "Anybody who took part, alone or with others: nothing bounds what can be found out about them.",
     *_ALWAYS,
 )
-_PRIORS = (0.001, 0.01, 0.1, 0.5)
 
 
 def make_report(
@@ -95,9 +86,9 @@ def make_report(
     return _html.page(
         "Privacy report of a release",
         under,
-        _verdict(release.guarantee, audits),
+        _verdict(release, audits),
         _html.section("What was published", *_published(path, sha256, release)),
-        _html.section("What it promises", *_promises(release)),
+        _html.section("What it promises", *promises(release)),
         _html.section("What it does not promise", *_not_promised(release)),
         _html.section("What was spent and what is left", *spending(release, ledger)),
         _html.section("Audited beside claimed", *audited(release.guarantee, audits)),
@@ -106,16 +97,20 @@ def make_report(
     )
 
 
-def _verdict(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> Html:
+def _verdict(release: Release, audits: Sequence[AuditFinding]) -> Html:
+    guarantee = release.guarantee
     lines = str(guarantee).splitlines()
-    if guarantee.is_private:
-        refuted = [one.subject for one in audits if one.violated]
-        if refuted:
-            claimed = f"It claims: {lines[0]}"
-            by = f"An audit refuted what this rests on: {', '.join(refuted)}. See below."
-            return _html.box(["Not to be relied on: a claim is false", by, claimed], good=False)
+    if not guarantee.is_private:
+        return _html.box(["Not private: there is no guarantee", *lines[1:]], good=False)
+    refuted = [one.subject for one in audits if one.violated]
+    if not refuted:
         return _html.box([f"Differentially private: {lines[0]}", lines[1]], good=True)
-    return _html.box(["Not private: there is no guarantee", *lines[1:]], good=False)
+    own = [subject for subject in refuted if rests_on(release, subject)]
+    head, what = "Not to be relied on: a claim is false", "what this rests on"
+    if not own:
+        head, what = "Look into this first: the program broke a claim", "a part of the program"
+    by = f"An audit refuted {what}: {', '.join(own or refuted)}. See below."
+    return _html.box([head, by, f"It claims: {lines[0]}"], good=False)
 
 
 def _published(path: Path, sha256: str, release: Release) -> list[Html]:
@@ -141,69 +136,6 @@ def _published(path: Path, sha256: str, release: Release) -> list[Html]:
     return [_html.table((), facts), _html.table(("array", "numbers", "how many"), arrays)]
 
 
-def _promises(release: Release) -> list[Html]:
-    guarantee = release.guarantee
-    if not guarantee.is_private:
-        return [_html.paragraph("Nothing that differential privacy can put into numbers.")]
-    views = [
-        ("one rating more or less", guarantee.per(Unit.RATING)),
-        ("one rating with another value", guarantee.changed_rating),
-        ("a person with all their ratings", guarantee.per(Unit.USER)),
-    ]
-    if release.scale.presence:
-        views = [
-            ("one record more or less", views[0][1]),
-            ("a person with all records", views[2][1]),
-        ]
-    rows = [(what, *_figures(epsilon, guarantee.delta)) for what, epsilon in views]
-    heads = (
-        "who or what is protected",
-        "epsilon",
-        "delta",
-        "odds grow at most",
-        "best guess right",
-    )
-    parts = [_html.table(heads, rows), _html.paragraph(_explained(guarantee))]
-    parts += [_html.paragraph(sentence) for sentence in guarantee.sentences()]
-    return [*parts, _beliefs(guarantee)]
-
-
-def _figures(epsilon: float | None, delta: float) -> tuple[str, str, str, str]:
-    if epsilon is None or math.isinf(epsilon):
-        return "no bound", "", "without bound", "100 %"
-    factor, _ = odds_factor(epsilon, delta)
-    return (
-        number_up(epsilon),
-        number_up(delta),
-        number_up(factor, 3) + " times" * math.isfinite(factor),
-        percent_up(best_guess(epsilon, delta)),
-    )
-
-
-def _explained(guarantee: Guarantee) -> str:
-    _, chance = odds_factor(guarantee.epsilon, guarantee.delta)
-    aside = ""
-    if chance:
-        aside = (
-            f" (but for a chance of {one_in(chance)}, which is why it is a little more than the "
-            "factor below)"
-        )
-    return (
-        "Read it so: somebody who knows everything else about everybody, and looks at this release "
-        "for as long as they like, multiplies the odds of what they suspect by at most so much"
-        f"{aside}. Who has to guess between two cases that were equally likely, where 50 % is "
-        "chance, is right at most so often."
-    )
-
-
-def _beliefs(guarantee: Guarantee) -> Html:
-    factor, _ = odds_factor(guarantee.epsilon, guarantee.delta)
-    whom = "person" if guarantee.unit is Unit.USER else "rating"
-    rows = [(percent_up(prior), percent_up(after(prior, factor))) for prior in _PRIORS]
-    heads = (f"belief beforehand that the {whom} is in the data", "at most afterwards")
-    return _html.table(heads, rows)
-
-
 def _not_promised(release: Release) -> list[Html]:
     guarantee = release.guarantee
     said = [f"There is no guarantee: {reason}." for reason in guarantee.not_private]
@@ -211,6 +143,8 @@ def _not_promised(release: Release) -> list[Html]:
         said.append(
             "A person's whole history is not protected: nothing limits how many ratings it has."
         )
+    if guarantee.is_private and made_by(release) is Made.LOCAL:
+        said.append("That somebody sent a report is not protected: how many did is published.")
     said += [f"The promise fails if it is not true that {clause}." for clause in guarantee.assumes]
     return [_html.bullets([*said, *(_LIMITS if guarantee.is_private else _NO_LIMITS)])]
 

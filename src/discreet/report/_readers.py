@@ -17,7 +17,7 @@ class Made(enum.Enum):
     CURATOR = "by a curator who holds the true ratings"
     LOCAL = "by a server from reports that were randomised on people's own devices"
     OPEN = "by a server from uploads in which true ratings stand among made-up ones"
-    CLOSED = "by a server from such uploads, of members whose hash values it does not see"
+    CLOSED = "by a server from such uploads, of members whose tags do not show their hash values"
 
 
 def made_by(release: Release) -> Made:
@@ -83,8 +83,10 @@ def _operator(made: Made) -> tuple[str, str, str]:
 
 
 def _of_clusters(made: Made) -> Rows:
-    hidden = "see the hash values of honest members from their tags"
+    read = "; hash the mean of a cluster's uploads, which nearly always gives its hash value"
+    hidden = "see the hash values of honest members from their tags alone"
     if made is Made.OPEN:
+        read = ""
         hidden = (
             "be sure that an item of an upload is true, unless it is popular or in other uploads"
         )
@@ -99,7 +101,7 @@ def _of_clusters(made: Made) -> Rows:
         (
             "the operator",
             "read every upload, in which the true ratings stand; see who is in a bucket or cluster "
-            "together while a release is built",
+            f"together while a release is built{read}",
             hidden,
         ),
         (

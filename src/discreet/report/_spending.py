@@ -9,11 +9,11 @@ from discreet.privacy.accounting import FilterAccountant
 from discreet.privacy.ledger import Entry, Ledger
 from discreet.release import Release
 from discreet.report import _html
+from discreet.report._audited import SAME
 from discreet.report._html import Html
 from discreet.report._odds import number_down, number_up
 
 _SHOWN_CHARGES = 20
-_ROUNDING = 1e-6
 _COSTS = FilterAccountant()
 
 
@@ -57,7 +57,7 @@ def _ledger(release: Release, ledger: Ledger) -> list[Html]:
     totals = [_unit(ledger, unit) for unit in Unit]
     heads = ("per", "spent (epsilon)", "limit", "delta", "left: Gaussian", "or pure")
     parts.append(_html.table(heads, totals))
-    own = [entry.number for entry in history if _is_for(entry, release)]
+    own = [entry.number for entry in history if _is_like(entry, release)]
     parts.append(_html.paragraph(_paid(release.guarantee, own)))
     shown = [e for e in history if e.number in own or e.number > len(history) - _SHOWN_CHARGES]
     rows = [_charge(entry, is_own=entry.number in own) for entry in shown]
@@ -66,8 +66,8 @@ def _ledger(release: Release, ledger: Ledger) -> list[Html]:
     return parts
 
 
-def _is_for(entry: Entry, release: Release) -> bool:
-    """Whether a charge is for what a release is called and spent, as far as a ledger can tell.
+def _is_like(entry: Entry, release: Release) -> bool:
+    """Whether a charge may be for a release: it is of its method, unit and cost.
 
     A fit books one event for all of its statistics, which has the method's name.
     """
@@ -76,13 +76,13 @@ def _is_for(entry: Entry, release: Release) -> bool:
     if not all(e.label in known and e.unit is guarantee.unit for e in entry.events):
         return False
     booked, spent = (_COSTS.totals(events) for events in (entry.events, guarantee.events))
-    return math.isclose(booked.pure, spent.pure, rel_tol=_ROUNDING) and math.isclose(
-        booked.mu_squared, spent.mu_squared, rel_tol=_ROUNDING
+    return math.isclose(booked.pure, spent.pure, rel_tol=SAME) and math.isclose(
+        booked.mu_squared, spent.mu_squared, rel_tol=SAME
     )
 
 
 def _paid(guarantee: Guarantee, own: list[int]) -> str:
-    """Which charges are for the release, in words."""
+    """Which charges may be for the release, in words."""
     if not guarantee.events:
         return "This release spent nothing that a ledger counts, so none of its charges is for it."
     if not own:
@@ -91,17 +91,16 @@ def _paid(guarantee: Guarantee, own: list[int]) -> str:
             "cost. It was paid for elsewhere or not at all, or the ledger is of other people. What "
             "the two cost together is more than the table says."
         )
-    if len(own) == 1:
-        return f"Charge {own[0]:,} is for this release: of its method, and of what it cost."
     numbers = ", ".join(f"{number:,}" for number in own)
+    which = f"Charge {numbers} is" if len(own) == 1 else f"Charges {numbers} are each"
     return (
-        f"Charges {numbers} are each of this release's method and of what it cost: one of them is "
-        "for it, the others for releases like it."
+        f"{which} of this release's method and cost; a ledger cannot tell whether one is for this "
+        "very file."
     )
 
 
 def _charge(entry: Entry, *, is_own: bool) -> tuple[str, ...]:
-    marks = [*(["this release"] if is_own else []), *([] if entry.is_private else ["seeded"])]
+    marks = [*(["like this release"] if is_own else []), *([] if entry.is_private else ["seeded"])]
     time = f"{entry.time:%Y-%m-%d %H:%M}"
     return f"{entry.number:,}", time, entry.purpose, ", ".join(marks)
 

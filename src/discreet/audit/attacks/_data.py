@@ -115,17 +115,6 @@ def levels(ratings: Ratings) -> int:
     return len(ratings.scale.levels)
 
 
-def level_chances(ratings: Ratings, damping: float = 5.0) -> Floats:
-    """For each item the chances of each value, held back to those of all items."""
-    size = levels(ratings)
-    cells = np.bincount(
-        ratings.items.astype(np.int64) * size + ratings.codes, minlength=size * len(ratings.catalog)
-    ).reshape(-1, size)
-    overall = (cells.sum(axis=0) + 1) / (cells.sum() + size)
-    counts = cells.sum(axis=1, keepdims=True)
-    return np.asarray((cells + damping * overall) / (counts + damping))
-
-
 def some_of_each(ratings: Ratings, users: Ints, count: int, rng: np.random.Generator) -> Ints:
     """For each of these people so many places of their ratings, without repeats: a row each."""
     sizes = np.diff(ratings.starts)[users]

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._likelihood import log_ratio, scale_of
+from discreet.audit._likelihood import Part, likelihood_ratio, touched
 from discreet.audit.attacks._data import Floats, Ints, pick_users
 from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior
 from discreet.measure import Transcript, record_fit
@@ -90,11 +90,18 @@ class _Scene:
             randomness=SeededRandomness(f"membership {self._seed} {epsilon}"),
         )
         usual = [part.ravel() for part in transcript.contribution(self._sample)]
-        parts = [_parts(transcript, suspect) for suspect in self._suspects]
+        added = (transcript.contribution(suspect) for suspect in self._suspects)
+        parts = [[touched(part) for part in each] for each in added]
         return _Seen(transcript, usual, parts)
 
     def _outcome(self, name: str, scores: Floats, epsilon: float | None) -> Outcome:
-        """Against always saying "in"."""
+        """Against always saying "in".
+
+        Suspects share one draw of the noise, so they are not independent. But half of them are in:
+        noise that makes everybody look as if they were in is right about one half and wrong about
+        the other. Over 40 draws at epsilon 1 the share of right answers had a standard deviation of
+        0.050, where independent ones have 0.057: bands are not too narrow.
+        """
         won = (scores > 0) == self._is_in
         if epsilon is None:
             return judge(name, won, self._is_in, is_protected=False)
@@ -102,19 +109,11 @@ class _Scene:
         return judge(name, won, self._is_in, is_protected=True, bound=lambda _: most)
 
     def _ideal(self, seen: _Seen) -> Floats:
-        """The log of how much likelier the outputs are with the suspect than without.
-
-        What is seen less everybody else's part is noise and, if the suspect is in, their part.
-        """
-        scores, noise = np.zeros(len(seen.parts)), seen.transcript.budget.noise
-        for place, spoken in enumerate(seen.transcript.spoken):
-            noisy, exact = spoken.noisy.ravel(), spoken.exact.ravel()
-            scale = scale_of(spoken, noise)
-            for row, parts in enumerate(seen.parts):
-                at, own = parts[place]
-                less = exact[at] - own * self._is_in[row]
-                scores[row] += log_ratio(noisy[at], less + own, less, noise, scale)
-        return scores
+        """The log of how much likelier the outputs are with the suspect than without."""
+        told = zip(seen.parts, self._is_in.tolist(), strict=True)
+        return np.array(
+            [likelihood_ratio(seen.transcript, parts, is_there=is_in) for parts, is_in in told]
+        )
 
     def _ideal_exact(self, seen: _Seen) -> Floats:
         """Likewise without noise: what is left of the exact statistics without everybody else.
@@ -164,13 +163,4 @@ class _Seen:
 
     transcript: Transcript
     usual: list[Ints]
-    parts: list[list[tuple[Ints, Floats]]]
-
-
-def _parts(transcript: Transcript, person: Ratings) -> list[tuple[Ints, Floats]]:
-    """What a person adds to each statistic: where, and how much."""
-    found = []
-    for part in transcript.contribution(person):
-        at = np.flatnonzero(part)
-        found.append((at, part.ravel()[at].astype(np.float64)))
-    return found
+    parts: list[list[Part]]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit.attacks._data import Floats, Ints, level_chances, pick_users, popularity
+from discreet.audit._chances import level_chances
+from discreet.audit.attacks._data import Floats, Ints, pick_users, popularity
 from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.audit.attacks._uploads import upload_tables
 from discreet.ratings import Ratings
@@ -36,8 +37,8 @@ def popular_items(ratings: Ratings, seed: int) -> AttackResult:
         outcomes.append(_outcome(name, ratings, codes, true, fakes))
     return AttackResult(
         "popular-items",
-        "an upload to open clusters, how many of its items are true, how often every item is rated "
-        "and with which values, and how fakes are drawn",
+        "an upload to open clusters, how many of its items are true, how often others rate every "
+        "item and with which values, and how fakes are drawn",
         "tell the true items from the made-up ones",
         "which part of the items that were named is true",
         tuple(outcomes),
@@ -49,7 +50,7 @@ def popular_items(ratings: Ratings, seed: int) -> AttackResult:
 def _outcome(
     name: str, ratings: Ratings, codes: Ints, true: npt.NDArray[np.bool_], fakes: str
 ) -> Outcome:
-    scores = np.where(codes >= 0, _scores(ratings, codes, fakes), -np.inf)
+    scores = np.where(codes >= 0, _scores(ratings, codes, true, fakes), -np.inf)
     numbers = true.sum(axis=1)
     ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1)
     won = (true & (ranks < numbers[:, None])).sum(axis=1) / numbers
@@ -57,21 +58,24 @@ def _outcome(
     return judge(name, won, guessed, is_protected=fakes == "popular")
 
 
-def _scores(ratings: Ratings, codes: Ints, fakes: str) -> Floats:
-    """The log of how much likelier a rating is of the person than of the client."""
-    rated = popularity(ratings) / ratings.user_count
-    chances = level_chances(ratings)
+def _scores(ratings: Ratings, codes: Ints, true: npt.NDArray[np.bool_], fakes: str) -> Floats:
+    """The log of how much likelier a rating is of the person than of the client.
+
+    Popularity and values are those of everybody else's ratings.
+    """
+    rated = (popularity(ratings) - true + 0.5) / ratings.user_count
+    items = np.broadcast_to(np.arange(codes.shape[1]), codes.shape)
+    chances = level_chances(ratings, items, np.where(true, codes, -1))
     values = np.maximum(codes, 0)
-    items = np.arange(codes.shape[1])
-    parts = chances.shape[1] - 1
+    parts = chances.shape[2] - 1
     sent = codes >= 0
     mean = np.where(sent, codes, 0).sum(axis=1) / np.maximum(sent.sum(axis=1), 1)
     grid = np.arange(parts + 1)
     made_up = np.exp(-((grid - mean[:, None]) ** 2) / (2 * (parts / 4) ** 2))
     made_up /= made_up.sum(axis=1, keepdims=True)
-    person = np.log(chances[items, values])
+    person = np.log(np.take_along_axis(chances, values[:, :, None], axis=2)[:, :, 0])
     client = np.log(np.take_along_axis(made_up, values, axis=1) + 1e-9)
     if fakes == "popular":
         # Fakes are where ratings are, but for a floor: rare items are faked more often.
         return np.asarray(person - client + np.log(rated / (rated + 0.1 * rated.mean())))
-    return np.asarray(person - client + np.log(rated + 1e-9))
+    return np.asarray(person - client + np.log(rated))

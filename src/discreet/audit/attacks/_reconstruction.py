@@ -13,7 +13,8 @@ import math
 
 import numpy as np
 
-from discreet.audit.attacks._data import Floats, Ints, Marks, level_chances, popularity, table
+from discreet.audit._chances import level_chances
+from discreet.audit.attacks._data import Floats, Ints, Marks, popularity, table
 from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.domain import InputError
 from discreet.privacy import Receipt, SeededRandomness, Unit
@@ -65,8 +66,10 @@ class _Scene:
             raise InputError("too few can be attacked: hardly an item has a single rater")
         self._codes = codes[self._owners]
         self._sizes = (self._codes >= 0).sum(axis=1)
-        self._odds = (counts + 0.5) / (len(codes) - counts + 0.5)
-        self._chances = level_chances(ratings)
+        others = counts - (self._codes >= 0)
+        self._odds = (others + 0.5) / (len(codes) - others - 0.5)
+        items = np.broadcast_to(np.arange(codes.shape[1]), self._codes.shape)
+        self._chances = level_chances(ratings, items, self._codes)
 
     def outcome(self, name: str, epsilon: float | None, seed: int) -> Outcome:
         """Rows of both matrices, with noise or without."""
@@ -124,5 +127,5 @@ class _Scene:
 
     def _guess(self) -> Floats:
         named = self._named(np.zeros(self._codes.shape), math.inf)
-        right = self._chances.argmax(axis=1) == self._codes
+        right = self._chances.argmax(axis=2) == self._codes
         return np.asarray((named & right).sum(axis=1) / self._sizes)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.audit.attacks._data import Floats, level_chances, pick_users
+from discreet.audit._chances import level_chances
+from discreet.audit.attacks._data import Floats, pick_users
 from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior
 from discreet.domain import OwnRatings
 from discreet.privacy import Randomness, SeededRandomness
@@ -43,7 +44,7 @@ def repeated_reports(ratings: Ratings, seed: int) -> AttackResult:
             scene.outcome(epochs, scene.remembering(_EPOCHS), _EPOCHS, is_protected=True),
         ),
         f"Epsilon is {_EPSILON:g} a rating and epoch. Repeating an answer costs nothing; epochs "
-        "add up. Guessing names the value that the item most often has.",
+        "add up. Guessing names the value that others most often gave the item.",
     )
 
 
@@ -55,14 +56,15 @@ class _Scene:
         order = np.argsort(-counts, kind="stable")
         wanted = int(np.searchsorted(np.cumsum(counts[order]), _RATINGS)) + 1
         self._people = pick_users(ratings, order[:wanted])
-        self._chances, self._seed = level_chances(ratings), seed
+        items, codes = (each.astype(np.int64) for each in (self._people.items, self._people.codes))
+        self._chances, self._seed = level_chances(ratings, items, codes), seed
         self._collection = Collection(
             ratings.catalog, ratings.scale, Mechanism.RANDOMIZED_RESPONSE, _EPSILON
         )
 
     def outcome(self, name: str, scores: Floats, epochs: int, *, is_protected: bool) -> Outcome:
         """The likeliest rating, from reports and chances together, against chances alone."""
-        chances = np.log(self._chances[self._people.items])
+        chances = np.log(self._chances)
         blind = chances.argmax(axis=1) == self._people.codes
         won = (scores + chances).argmax(axis=1) == self._people.codes
         # Another value of a rated item is one answer's epsilon, not two.

@@ -113,7 +113,8 @@ def judge(
 
     Args:
         against: What was attacked.
-        won: Independent attacks, right or wrong or the part that was right.
+        won: Attacks, right or wrong or the part that was right: independent, or such that their
+            mean varies no more than if they were.
         guessed: The same of guesses.
         is_protected: See `Outcome`.
         bound: From how often a guess is right to how often anything can be; it rises.

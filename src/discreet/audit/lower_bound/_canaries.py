@@ -20,12 +20,12 @@ import numpy.typing as npt
 from discreet.audit._likelihood import log_ratio, scale_of
 from discreet.audit._neighbours import STARS, ratings_of
 from discreet.audit.lower_bound._claims import DELTA, Claim
-from discreet.audit.lower_bound._engine import Finding, Subject
+from discreet.audit.lower_bound._engine import Finding, Subject, check
 from discreet.audit.lower_bound._one_run import audit_guesses
 from discreet.audit.lower_bound._pipelines import claim_of, crowd, spent, thinner
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
-from discreet.measure import Noise, Transcript, record_fit
+from discreet.measure import Method, Noise, Transcript, record_fit
 from discreet.privacy import Randomness, Unit
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -166,9 +166,16 @@ def audit_release(release: Release, canaries: Canaries, *, confidence: float = 0
     """A lower bound on a release's epsilon from the canaries in it.
 
     Raises:
-        InputError: The release promises nothing, or is not of these canaries' catalogue.
+        InputError: The release promises nothing, was not fitted by a curator, is not of these
+            canaries' catalogue, or the confidence cannot be used.
     """
+    check(None, confidence)
     guarantee = release.guarantee
+    if release.method not in list(Method) or "local_reports" in release.parameters:
+        raise InputError(
+            "canaries are for what a curator fitted, where one more is one user more; what people "
+            "send themselves has subjects of its own: see discreet audit --list"
+        )
     if not guarantee.is_private:
         raise InputError("this release promises nothing, so there is no claim to audit")
     claim = Claim.of(guarantee.events, guarantee.delta or DELTA)

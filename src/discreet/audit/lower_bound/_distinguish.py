@@ -74,24 +74,24 @@ def _design(features: _Floats, middle: _Floats, whiten: _Floats) -> _Floats:
 
 
 @dataclass(frozen=True)
-class Test:
+class Threshold:
     """An event, "the score is at least (or at most) the threshold", likelier in one world.
 
     Attributes:
-        threshold: Of the score.
+        value: Of the score.
         is_high: At least, which favours the first world; otherwise at most.
     """
 
-    threshold: float
+    value: float
     is_high: bool
 
     def hits(self, scores: _Floats) -> int:
         """In how many runs it happened."""
-        inside = scores >= self.threshold if self.is_high else scores <= self.threshold
+        inside = scores >= self.value if self.is_high else scores <= self.value
         return int(np.count_nonzero(inside))
 
 
-def choose_test(claim: Claim, trained: list[_Floats], *, is_high: bool) -> Test:
+def choose_threshold(claim: Claim, trained: list[_Floats], *, is_high: bool) -> Threshold:
     """The threshold that refutes most on the training runs themselves.
 
     Their own intervals keep it away from the ends, where a rate that looks small may not be.
@@ -112,7 +112,7 @@ def choose_test(claim: Claim, trained: list[_Floats], *, is_high: bool) -> Test:
         found = claim.refuted(at_least(likely, tries, miss), at_most(rare, tries, miss))
         if found.max() > 0:
             break
-    return Test(float(pooled[np.argmax(found)]), is_high)
+    return Threshold(float(pooled[np.argmax(found)]), is_high)
 
 
 def _hits(ordered: _Floats, thresholds: _Floats, is_high: bool) -> _Floats:

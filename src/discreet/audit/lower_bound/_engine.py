@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from discreet.audit._bands import at_least, at_most
 from discreet.audit.lower_bound._claims import Claim
-from discreet.audit.lower_bound._distinguish import choose_test, learn
+from discreet.audit.lower_bound._distinguish import choose_threshold, learn
 from discreet.domain import InputError
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness
 
@@ -134,14 +134,16 @@ class PairSubject(Subject):
         is_learnt = outputs[0].ndim == 2
         share = _TRAINING_OF_SCORES if is_learnt else _TRAINING_OF_THRESHOLDS
         cut = round(runs * share)
+        # What a score was fitted to flatters it: thresholds are chosen on runs that it has not met.
+        fitted = cut // 2 if is_learnt else 0
         if is_learnt:
             outputs = _features(outputs, cut)
-            score = learn(*(each[:cut] for each in outputs)).score
+            score = learn(*(each[:fitted] for each in outputs)).score
             outputs = [score(each) for each in outputs]
         else:
             outputs = _scores(outputs, cut)
-        return self._test([e[:cut] for e in outputs], [e[cut:] for e in outputs], confidence,
-                          "learnt" if is_learnt else "analytic")  # fmt: skip
+        trained, tested = ([e[fitted:cut] for e in outputs], [e[cut:] for e in outputs])
+        return self._test(trained, tested, confidence, "learnt" if is_learnt else "analytic")
 
     def _drawn(self, runs: int, randomness: Randomness) -> list[_Floats]:
         """Both worlds, alike: with fewer runs in one of them its rates would be wrong."""
@@ -162,8 +164,8 @@ class PairSubject(Subject):
         tries, miss = len(tested[0]), (1 - confidence) / 4
         best, seen = 0.0, "nothing told the two apart"
         for is_high in (True, False):
-            test = choose_test(self.claim, trained, is_high=is_high)
-            hits = [test.hits(each) for each in tested]
+            threshold = choose_threshold(self.claim, trained, is_high=is_high)
+            hits = [threshold.hits(each) for each in tested]
             likely, rare = hits if is_high else hits[::-1]
             low, high = at_least(likely, tries, miss), at_most(rare, tries, miss)
             found = float(self.claim.refuted(low, high))

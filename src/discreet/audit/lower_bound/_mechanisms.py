@@ -39,6 +39,8 @@ from discreet.privacy.mechanisms import (
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
+_STEP = 100
+"""The most that a score moves, in grid units."""
 _LAPLACE = {"presence": "the largest value or none", "value": "the largest value or the smallest"}
 
 
@@ -186,26 +188,27 @@ def selection(
     """Two of eight items; the first two, which are rarely chosen otherwise, move up.
 
     If items are chosen one after the other and one score moves, most is told by an item that is
-    likely and yet not chosen, either time.
+    likely and yet not chosen, either time: so likely that it shows, and not so likely that with
+    half of the noise it would always be chosen.
     """
-    step, epsilon = 100, 2.0
-    mechanism = chooser(2, epsilon, step, moves)
+    epsilon = 2.0
+    mechanism = chooser(2, epsilon, _STEP, moves)
     unit = mechanism.divisor / epsilon
     places = np.arange(8)
     base = np.where(places < 2, -round((1.5 if moves is Moves.ONE else 0.6) * unit), 0)
     if moves is Moves.ONE and chooser is GumbelTopK:
-        base = np.where(places < 1, round(2.5 * unit), 0)
+        base = np.where(places < 1, round(1.5 * unit), 0)
     moved = np.zeros(8, np.int64)
     if moves is Moves.ONE:
-        moved[0], about = step, "two of eight items; one item's score moves"
+        moved[0], about = _STEP, "two of eight items; one item's score moves"
     else:
-        moved[:2], moved[2:], about = step, -step, "two of eight items; all scores move"
+        moved[:2], moved[2:], about = _STEP, -_STEP, "two of eight items; all scores move"
     return SelectionSubject(name, about, mechanism, np.array([base + moved, base]), dropped)
 
 
 @dataclass(frozen=True)
 class PrivateSetsSubject(PairSubject):
-    """Lists for people as `private_sets` draws them, from scores that are on no grid."""
+    """Lists for people as `private_sets` draws them: `selection`'s scores, off the grid."""
 
     name: str
     about: str
@@ -220,11 +223,8 @@ class PrivateSetsSubject(PairSubject):
         return Claim(self.epsilon)
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        scores = np.array([-0.31, -0.27, 0.0, 0.01, 0.02, 0.03, 0.04, 0.05])
-        if world == 0:
-            scores[0] += self.sensitivity
-            if self.moves is Moves.ALL:
-                scores[1:] += self.sensitivity * np.where(np.arange(1, 8) < 2, 1, -1)
+        worst = selection(self.name, CHOOSERS[self.kind], self.moves)
+        scores = worst.scores[world] * (self.sensitivity / _STEP)
         made = private_sets(
             np.tile(scores, (runs, 1)), 2, protect="rating", epsilon=self.epsilon,
             sensitivity=self.sensitivity, moves=self.moves, mechanism=self.kind,

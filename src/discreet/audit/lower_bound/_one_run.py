@@ -18,7 +18,7 @@ _Floats = npt.NDArray[np.float64]
 
 PARTS = (0.1, 0.3, 1.0)
 """How large parts of the canaries are guessed: the surest ones, some, all."""
-_POINTS, _HALVINGS = 60, 60
+_POINTS, _HALVINGS, _SIZES = 60, 60, 501
 _LARGEST = 50.0
 
 
@@ -62,10 +62,17 @@ def chance_under(claim: Claim, size: float, guessed: Guessed) -> float:
 
 
 def refuted_size(claim: Claim, guessed: Guessed, miss: float) -> float:
-    """The largest size under which so many right guesses have at most the chance `miss`."""
-    if chance_under(claim, 0.0, guessed) > miss:
+    """The largest size under which so many right guesses have at most the chance `miss`.
+
+    A larger epsilon makes right guesses likelier and the price of delta smaller: with a delta the
+    chance may fall before it rises, so a grid of sizes is looked at first. What refutes one size
+    refutes all smaller ones, which claim more.
+    """
+    starts = np.linspace(0.0, _LARGEST, _SIZES) if claim.mu is None and claim.delta else np.zeros(1)
+    fit = [float(each) for each in starts if chance_under(claim, float(each), guessed) <= miss]
+    if not fit:
         return 0.0
-    low, high = 0.0, _LARGEST
+    low, high = fit[-1], _LARGEST
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if chance_under(claim, middle, guessed) <= miss:
@@ -112,5 +119,5 @@ def audit_guesses(
 
 
 def _halves(coins: int) -> list[int]:
-    """How many are guessed to be in, and as many to be out."""
-    return [max(1, round(part * coins / 2)) for part in PARTS]
+    """How many are guessed to be in, and as many others to be out."""
+    return [min(max(1, round(part * coins / 2)), coins // 2) for part in PARTS]

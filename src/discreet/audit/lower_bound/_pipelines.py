@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._likelihood import likelihood_ratio
+from discreet.audit._likelihood import likelihood_ratio, touched
 from discreet.audit._neighbours import STARS, Neighbours, Person, ratings_of
 from discreet.audit.lower_bound._claims import DELTA, Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
@@ -163,7 +163,7 @@ class PipelineSubject(_FitSubject):
         if self.neighbours.without:
             less = transcript.contribution(self._own[1])
             parts = [more - each for more, each in zip(parts, less, strict=True)]
-        return likelihood_ratio(transcript, parts, is_there=world == 0)
+        return likelihood_ratio(transcript, list(map(touched, parts)), is_there=world == 0)
 
     @cached_property
     def _own(self) -> list[Ratings]:

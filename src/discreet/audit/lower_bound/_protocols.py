@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,7 @@ def protocols() -> Iterator[tuple[str, Callable[[], Subject]]]:
         for kind, (make, about) in _KINDS.items():
             yield f"{start}/{kind}", partial(make, f"{start}/{kind}", about, mechanism)
     yield "open-clusters/hash-bits", HashBitsSubject
+    yield "open-clusters/hash", HashSubject
     yield "closed-clusters/tags", TagSubject
 
 
@@ -170,9 +172,54 @@ class EpochsSubject(_LocalSubject):
         return scores
 
 
+_HASHED = np.where(np.arange(40) * 7 % 11 < 5, 5.0, 1.0)
+"""Ratings that hash bits are made of; nothing is special about them."""
+
+
 @dataclass(frozen=True)
-class HashBitsSubject(PairSubject):
-    """Hash bits under randomized response; each of a message's bits is a run.
+class _HashSubject(PairSubject):
+    """Hash values of open clusters under randomized response, from the real client."""
+
+    runs: int
+
+    bits: ClassVar[int]
+    thousandths: ClassVar[int]
+
+    @cached_property
+    def collection(self) -> OpenCollection:
+        """Of eighty items."""
+        return OpenCollection(
+            catalog_of(80), STARS, bits=self.bits, bit_epsilon_thousandths=self.thousandths
+        )
+
+    @property
+    def _epsilon(self) -> float:
+        """Of a whole message."""
+        event = self.collection.hash_event
+        assert event is not None
+        return event.epsilon
+
+    def hash_of(self, values: _Floats) -> int:
+        """Without noise."""
+        items = np.arange(len(values), dtype=np.int32)
+        return self.collection.cluster_hash.value(items, (values - 1).astype(np.uint8))
+
+    def said(self, values: _Floats, count: int, randomness: Randomness) -> _Ints:
+        """What so many clients send who all have these ratings, bit by bit."""
+        own = OwnRatings(np.arange(len(values), dtype=np.int32), values)
+        with tempfile.TemporaryDirectory() as folder:
+            states = (Path(folder) / str(number) for number in range(count))
+            sent = [self._report(state, own, randomness) for state in states]
+        return np.asarray(np.array(sent)[:, None] >> np.arange(self.bits) & 1)
+
+    def _report(self, state: Path, own: OwnRatings, randomness: Randomness) -> int:
+        client = OpenClient(self.collection, state, hash_only=True, randomness=randomness)
+        return client.report(own).hash
+
+
+@dataclass(frozen=True)
+class HashBitsSubject(_HashSubject):
+    """One bit of a hash; each of a message's bits is a run (PROOF.md).
 
     The two people rate the same items, one turned round: every bit differs.
     """
@@ -184,29 +231,45 @@ class HashBitsSubject(PairSubject):
 
     @property
     def claim(self) -> Claim:
-        event = self._collection.hash_event
-        assert event is not None
-        return Claim(event.epsilon / self.bits)
+        return Claim(self._epsilon / self.bits)
+
+    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+        said = self.said(6 - _HASHED if world else _HASHED, -(-runs // self.bits), randomness)
+        true = self.hash_of(_HASHED) >> np.arange(self.bits) & 1
+        return np.asarray((said == true).ravel()[:runs], np.float64)
+
+
+@dataclass(frozen=True)
+class HashSubject(_HashSubject):
+    """A whole message: every bit, and of any two whether they are alike.
+
+    Half of the bits differ between the two people. If all did, a client that turns all bits round
+    by one coin would give neither away.
+    """
+
+    runs: int = 1000
+
+    name, about = "open-clusters/hash", "a whole reported hash; somebody with half of its bits"
+    bits, thousandths = 4, 500
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self._epsilon)
 
     @cached_property
-    def _collection(self) -> OpenCollection:
-        return OpenCollection(
-            catalog_of(80), STARS, bits=self.bits, bit_epsilon_thousandths=self.thousandths
+    def people(self) -> tuple[_Floats, _Floats]:
+        """Ratings whose hashes have half of their bits in common."""
+        tried = (np.where(np.arange(40) < turned, 6 - _HASHED, _HASHED) for turned in range(40))
+        true = self.hash_of(_HASHED)
+        half = self.bits // 2
+        return _HASHED, next(
+            each for each in tried if (self.hash_of(each) ^ true).bit_count() == half
         )
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        values = np.where(np.arange(40) * 7 % 11 < 5, 5.0, 1.0)
-        own = OwnRatings(np.arange(40, dtype=np.int32), 6 - values if world else values)
-        clients = -(-runs // self.bits)
-        with tempfile.TemporaryDirectory() as folder:
-            said = [self._report(Path(folder) / str(n), own, randomness) for n in range(clients)]
-        true = self._collection.cluster_hash.value(own.items, (values - 1).astype(np.uint8))
-        bits = (np.array(said)[:, None] ^ true) >> np.arange(self.bits) & 1
-        return np.asarray(1.0 - bits.ravel()[:runs], np.float64)
-
-    def _report(self, state: Path, own: OwnRatings, randomness: Randomness) -> int:
-        client = OpenClient(self._collection, state, hash_only=True, randomness=randomness)
-        return client.report(own).hash
+        said = self.said(self.people[world], runs, randomness)
+        one, other = np.triu_indices(self.bits, 1)
+        return np.hstack([said, said[:, one] == said[:, other]]).astype(np.float64)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet.audit._counterexamples import theorem_4
 from discreet.audit._neighbours import STARS, Neighbours, Person
 from discreet.audit.lower_bound._noisy import StatisticSubject
-from discreet.domain import PRESENCE
+from discreet.domain import PRESENCE, Scale
 from discreet.measure import ItemCounts, Noise
 from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
@@ -168,16 +168,16 @@ def _agreement(unit: Unit, noise: Noise) -> StatisticSubject:
     centring, levels = HuberCentring(0.5, 40), levels_that_leave([FAR, -FAR, FAR], 3)
     directions = np.array([[10.0], [9.0], [1000.0]])
     statistic = RatingAgreement(unit, directions, centring=centring, levels=levels)
-    return _of_agreement(f"agreement/{unit}/{noise}", statistic, noise, STARS.mid)
+    return _of_agreement(f"agreement/{unit}/{noise}", statistic, noise, STARS)
 
 
 def _presence_agreement(unit: Unit, noise: Noise) -> StatisticSubject:
     statistic = PresenceAgreement(unit, np.array([[10.0], [-9.0], [1000.0]]))
-    return _of_agreement(f"agreement/presence/{unit}/{noise}", statistic, noise, 1.0)
+    return _of_agreement(f"agreement/presence/{unit}/{noise}", statistic, noise, PRESENCE)
 
 
-def _of_agreement(name: str, statistic: Agreement, noise: Noise, value: float) -> StatisticSubject:
-    scale = PRESENCE if value == 1.0 else STARS
+def _of_agreement(name: str, statistic: Agreement, noise: Noise, scale: Scale) -> StatisticSubject:
+    value = scale.hi if scale.presence else scale.mid
     neighbours = Neighbours.of(statistic.unit, 3, {0: value, 1: value}, (2, value), scale)
     about = "whether ratings agree along features; one that turns it round"
     told = (neighbours, noise, statistic.sensitivity)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit._neighbours import STARS, Neighbours, Person
-from discreet.audit.lower_bound._noisy import StatisticSubject
+from discreet.audit.lower_bound._noisy import RUNS, StatisticSubject
 from discreet.audit.lower_bound._statistics import (
     FAR,
     Builder,
@@ -44,6 +44,13 @@ _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 _OLD = 12
+_PUSHED = {"diagonal": 2, "triangle": 40}
+"""How many old ratings one more pushes furthest in L1, all of them together."""
+_MOVERS = {"rows": 200, "moments": 1000, "weight": 7}
+_DAMPING = 20.0
+"""Of refinements: c0."""
+_FEWER = 10_000
+"""Runs where very many numbers move."""
 
 
 def pair_statistics() -> Iterator[tuple[str, Builder]]:
@@ -91,9 +98,10 @@ def _covariance(
 
     In L1 what the new rating pushes the old ones by counts for more, so they are on the edge.
     """
-    items = _OLD + 1
     pushes = kind == "rating" and noise is Noise.LAPLACE and not weights
-    old = 0 if part == "diagonal" and kind != "user" and not pushes else _OLD
+    most = _PUSHED[part] if pushes else _OLD
+    old = 0 if part == "diagonal" and kind != "user" and not pushes else most
+    items = most + 1
     statistic, scale = _covariance_of(kind, noise, items)
     value = 1.0 if scale.presence else 5.0 if kind == "user" else 3.0
     rated = dict.fromkeys(range(old), value)
@@ -111,7 +119,9 @@ def _covariance(
 
     told = statistic.vote_sensitivities if weights else statistic.sensitivities
     about = f"the {part} of {'who rated both' if weights else 'how tastes go together'}"
-    return StatisticSubject(name, about, measure, neighbours, noise, told[part == "diagonal"])
+    runs = _FEWER if items > 2 * _OLD else RUNS
+    bound = told[part == "diagonal"]
+    return StatisticSubject(name, about, measure, neighbours, noise, bound, runs=runs)
 
 
 def _covariance_of(kind: str, noise: Noise, items: int) -> tuple[Covariance, Scale]:
@@ -122,7 +132,7 @@ def _covariance_of(kind: str, noise: Noise, items: int) -> tuple[Covariance, Sca
         return UserCovariance(noise, head, user_votes(noise, items)), STARS
     if noise is Noise.LAPLACE:
         centring = HuberCentring(0.5, 1)
-        x = [on_the_edge(centring, _OLD)] * _OLD + [FAR]
+        x = [on_the_edge(centring, items - 1)] * (items - 1) + [FAR]
         return RatingCovariance(noise, head, centring, levels_that_leave(x, items)), STARS
     levels = levels_that_leave([FAR] * items, items)
     return RatingCovariance(noise, head, HuberCentring(0.5, 20), levels), STARS
@@ -152,29 +162,46 @@ def _cosine(part: str, unit: Unit, noise: Noise) -> StatisticSubject:
 
 
 def _refinement(part: str) -> StatisticSubject:
-    """Old ratings that one more pushes all the same way, held at the edge of the clipping."""
-    centring, reach, movers = HuberCentring(0.4, 40), 1.4, 60
-    held = round(reach * math.sqrt(movers + 20))
+    """Old ratings that one more pushes all the same way, held at the edge of the clipping.
+
+    The more there are, the nearer they come to moving by as much as the new one. For the weight
+    few fall from one end of the clamp to the other.
+    """
+    centring, reach, movers = HuberCentring(0.4, 40), 1.4, _MOVERS[part]
+    held = _held(reach, movers) - (part == "rows")
     items = movers + held + 1
     directions = np.append(np.full(items - 1, -1.0), 1.0)[:, None]
     level = held * centring.reach // centring.fictitious
     fall = centring.reach // (movers + centring.fictitious) + 1
     x = np.full(items, FAR)
     x[:movers:2], x[1:movers:2] = level + centring.reach, level - centring.reach + fall
-    if part == "weight":  # all old ratings fall to the other end of the clamp
-        centring, items = HuberCentring(0.4, 1), 8
+    if part == "weight":
+        centring, items = HuberCentring(0.4, 1), movers + 1
         directions, x = np.zeros((items, 1)), np.full(items, FAR)
-        x[:-1] = centring.reach - on_the_edge(centring, items - 1)
+        x[:-1] = centring.reach - on_the_edge(centring, movers)
     levels = levels_that_leave(x, items)
-    statistic = RatingRefinement(directions, reach, centring=centring, levels=levels)
+    statistic = RatingRefinement(directions, reach, _DAMPING, centring=centring, levels=levels)
     neighbours = Neighbours.by_rating(items, threes(items - 1), (items - 1, 3.0))
     name = f"refinement-{part}/rating/gaussian"
     return _record_refinement(name, part, statistic, neighbours)
 
 
+def _held(reach: float, movers: int) -> int:
+    """The most ratings in one direction, beside some that cancel, whose tastes are not clipped.
+
+    They are held/lambda long, and lambda^2 = movers + held + c0.
+    """
+    square = reach * reach
+    return math.floor((square + math.sqrt(square**2 + 4 * square * (movers + _DAMPING))) / 2)
+
+
 def _presence_refinement(part: str) -> StatisticSubject:
-    old = {"rows": 12, "moments": 5, "weight": 0}[part]
-    statistic = PresenceRefinement(np.ones((old + 1, 1)), 1.4)
+    """Records that nearly cancel, held at the edge of the clipping, and one against them."""
+    old = {"rows": 200, "moments": 1000, "weight": 0}[part]
+    reach, along = 1.4, np.ones(old + 1)
+    held = math.floor(reach * math.sqrt(old + _DAMPING)) // 2 * 2
+    along[(old + held) // 2 :] = -1.0
+    statistic = PresenceRefinement(along[:, None], reach, _DAMPING)
     records = dict.fromkeys(range(old), 1.0)
     neighbours = Neighbours.by_rating(old + 1, records, (old, 1.0), PRESENCE)
     name = f"refinement-{part}/presence/rating/gaussian"

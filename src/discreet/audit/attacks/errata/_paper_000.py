@@ -69,7 +69,7 @@ def _theorem_3() -> Erratum:
             number("the mu of Theorem 3's noise", theorem_3_mu(epsilon, delta)),
             number("the epsilon from which on it is too little", first, ".1f"),
         ),
-        ("1e-5", "10"),
+        ("1e-5", "10", "16"),
     )
 
 

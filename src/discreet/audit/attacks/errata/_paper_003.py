@@ -60,7 +60,7 @@ def _theorem_3_2() -> Erratum:
             number("found", example.moved),
             number("ours: 1/phi", example.ours.by_others / example.ours.grid, ".1f"),
         ),
-        ("20", "10"),
+        ("20", "19", "10"),
     )
 
 
@@ -84,6 +84,7 @@ def _overlap() -> Erratum:
         "003, overlap",
         "90 % overlap with the true list at any epsilon",
         (percent("the least overlap that a generated set can have", least),),
+        ("4.5",),
     )
 
 
@@ -149,8 +150,9 @@ def _guessing() -> Erratum:
         return -math.expm1(-0.5 * epsilon / spread)
 
     return Erratum(
-        "003, Definition 3",
-        "Definition 3: guessing as epsilon goes to 0",
+        "003, Definitions 3 and 4",
+        "Definitions 3 and 4: the linear adversary is one of those that only guess as epsilon goes "
+        "to 0",
         (
             percent("claimed as epsilon goes to 0: one of five", 1 / 5),
             percent("found at epsilon 1, rounded and not cut", right(1.0)),

@@ -27,7 +27,7 @@ METHODS: tuple[str, ...] = (*Method, *LocalMechanism, ANSWERS)
 _PRESENCE_METHODS = (Method.REFINED, Method.COSINE)
 
 
-class Subject(abc.ABC):
+class ComparedMethod(abc.ABC):
     """One method on a bench.
 
     Attributes:
@@ -56,7 +56,7 @@ class Subject(abc.ABC):
         return None
 
 
-class ReleaseSubject(Subject):
+class ReleaseMethod(ComparedMethod):
     """A release: attacked from every statistic that was published on the way."""
 
     def __init__(self, bench: Bench, method: str, told: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ class ReleaseSubject(Subject):
         return found, attack_release(transcript, victims)
 
 
-class LocalSubject(Subject):
+class LocalMethod(ComparedMethod):
     """Reports randomised at home: attacked from the victim's own report on the item."""
 
     of = "report"
@@ -102,7 +102,7 @@ class LocalSubject(Subject):
         return predict_at_home(levels, bench.train.scale, bench.people, bench.rows, bench.items)
 
 
-class AnswersSubject(Subject):
+class AnswersMethod(ComparedMethod):
     """Slope One with noise on every answer: attacked from all answers to the victim.
 
     Whoever has fewer ratings than the paper's T gets no answers: nothing is found out about them,
@@ -179,7 +179,7 @@ def methods_for(presence: bool) -> tuple[str, ...]:
     return _PRESENCE_METHODS if presence else METHODS
 
 
-def subject_of(bench: Bench, method: str, told: dict[str, Any]) -> Subject:
+def method_of(bench: Bench, method: str, told: dict[str, Any]) -> ComparedMethod:
     """A method by its name.
 
     Raises:
@@ -193,7 +193,7 @@ def subject_of(bench: Bench, method: str, told: dict[str, Any]) -> Subject:
             f"choose of {', '.join(_PRESENCE_METHODS)}"
         )
     if method in list(LocalMechanism):
-        return LocalSubject(bench, method)
+        return LocalMethod(bench, method)
     if method == ANSWERS:
-        return AnswersSubject(bench)
-    return ReleaseSubject(bench, method, told | {"protect": Unit(told["protect"])})
+        return AnswersMethod(bench)
+    return ReleaseMethod(bench, method, told | {"protect": Unit(told["protect"])})
