@@ -124,8 +124,8 @@ def test_words_for_a_user() -> None:
         "epsilon 0.5, delta 0, per user",
         "Anything that this release can lead to is at most 1.65 times as likely as it would be "
         "without any one person's ratings, and the other way round.",
-        "A changed rating counts as taken out and put back changed: for it the factor is 2.72 "
-        "(epsilon 1).",
+        "A changed rating, or another history of the same person, counts as taken out and put back "
+        "changed: for it the factor is 2.72 (epsilon 1).",
         "For one rating added or removed the epsilon is 1, because its person counts as taken out "
         "and put back.",
     ]
@@ -135,7 +135,10 @@ def test_words_for_a_user() -> None:
 
 
 def test_words_for_a_bounded_history_and_for_local_noise() -> None:
-    assert "For a person's whole history the epsilon is 20." in words("pure, bounded users")
+    assert words("pure, bounded users").splitlines()[-1] == (
+        "For all of a person's ratings, there or not, the epsilon is 20; others in their place "
+        "cost that for those taken out and again for those put in."
+    )
     local = words("local")
     assert "For a person's whole history the epsilon is 17,770." in local
     assert "A changed rating costs no more than an added one." in local

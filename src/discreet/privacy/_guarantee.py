@@ -100,8 +100,11 @@ class Guarantee:
     def _on_changes(self) -> str:
         if all(event.covers_change for event in self.events):
             return "A changed rating costs no more than an added one."
+        what = "A changed rating"
+        if all(event.unit is Unit.USER for event in self.events):
+            what = "A changed rating, or another history of the same person,"
         return (
-            "A changed rating counts as taken out and put back changed: for it the factor is "
+            f"{what} counts as taken out and put back changed: for it the factor is "
             f"{_factor(self.changed_rating)} (epsilon {_number(self.changed_rating)})."
         )
 
@@ -109,10 +112,14 @@ class Guarantee:
         if self.unit is Unit.RATING:
             epsilon = self.per(Unit.USER)
             if epsilon is None:
-                bound = "it has no bound, because nothing limits how much one person rates"
-            else:
-                bound = f"the epsilon is {_number(epsilon)}"
-            return f"For a person's whole history {bound}."
+                why = "because nothing limits how much one person rates"
+                return f"For a person's whole history it has no bound, {why}."
+            if all(event.covers_change for event in self.events):
+                return f"For a person's whole history the epsilon is {_number(epsilon)}."
+            return (
+                f"For all of a person's ratings, there or not, the epsilon is {_number(epsilon)}; "
+                "others in their place cost that for those taken out and again for those put in."
+            )
         epsilon = self.per(Unit.RATING)
         assert epsilon is not None
         why = ""
