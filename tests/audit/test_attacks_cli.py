@@ -23,6 +23,22 @@ def test_the_list_names_every_attack() -> None:
     told = json.loads(call("attack", "--list", "--json").out)
     assert [each["name"] for each in told] == [*ATTACKS, "errata"]
     assert all(each["about"] and each["source"] for each in told)
+    some = call("attack", "errata", "linkage", "--list").out.splitlines()
+    assert [line.split()[0] for line in some] == ["linkage", "errata"]
+    assert "'nothing' is no attack" in call("attack", "nothing", "--list").complaint()
+
+
+def test_a_bound_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = np.zeros(20, np.bool_)
+    bounds = {"x": 0.73101, "y": 0.7, "z": 0.9999}
+    outcomes = tuple(
+        judge(name, lost, lost, is_protected=True, bound=lambda _, most=most: most)
+        for name, most in bounds.items()
+    )
+    found = AttackResult("quotient", "much", "learn", "right", outcomes, "no remark")
+    monkeypatch.setattr(attacks, "run_attacks", lambda *_, **__: [found])
+    lines = [line.split() for line in call("attack", "quotient").out.splitlines()]
+    assert [line[-2] for line in lines if line and line[0] in bounds] == ["73.2", "70.0", "100.0"]
 
 
 def test_a_table_of_an_attack_on_made_up_ratings() -> None:
@@ -98,8 +114,23 @@ def test_several_attacks_are_made_in_the_order_they_are_named() -> None:
         (("all", "linkages"), "'linkages' is no attack; there are linear-ideal"),
         (("errata", "sybils"), "errata are no attack on ratings; ask for them by themselves"),
         (("linkage", "--data", "missing.csv"), "missing.csv"),
+        (("linkage", "--data", "no/ml-1m"), "no/ml-1m: no such folder; discreet data get ml-1m"),
+        (("linkage", "--data", "/no/ml-1ms"), "/no/ml-1ms: no such file\n"),
+        (("linkage", "--scale", "1..5"), "made up and none are read: leave --scale out"),
+        (("errata", "--data", "x.csv", "--seed", "0"), "not of ratings: leave --data, --seed out"),
     ],
-    ids=["none", "unknown", "one unknown", "unknown beside all", "errata and more", "no file"],
+    ids=[
+        "none",
+        "unknown",
+        "one unknown",
+        "unknown beside all",
+        "errata and more",
+        "no file",
+        "not fetched",
+        "no data set",
+        "no data",
+        "errata of data",
+    ],
 )
 def test_one_line_says_what_would_be_right(arguments: tuple[str, ...], words: str) -> None:
     assert words in call("attack", *arguments).complaint()

@@ -14,9 +14,14 @@ from discreet.audit._neighbours import ratings_of
 from discreet.audit._tags import large_group
 from discreet.audit.attacks.errata import PAPERS, Erratum, all_errata
 from discreet.audit.attacks.errata._erratum import exponential, no_less_than, percent
-from discreet.domain import InputError
+from discreet.domain import Catalog, InputError
 from discreet.domain.cluster_hash import ClusterHash
 from discreet.evaluate._birth_death import BirthDeathChain, Exponent, proposed_step
+from discreet.evaluate._completion import as_matrix, measured_rho, send_reports
+from discreet.evaluate.reproduce._reports import FIVE_STARS, _theorem, _unit, _world
+from discreet.evaluate.reproduce._study import EFFORTS, Size
+from discreet.privacy import SeededRandomness
+from discreet.protocols.local_reports.messages import Collection, Mechanism
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errata.md"
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?: %)?(?!\w)")
@@ -214,3 +219,18 @@ def test_the_ledger_s_pages_have_the_same_delta(errata: dict[str, Erratum]) -> N
     root = PAGE.parents[1]
     for place in ("docs/ledger.md", "docs/errata.md", "src/discreet/privacy/ledger/PROOF.md"):
         assert reached.text in (root / place).read_text(encoding="utf-8"), place
+
+
+def test_the_bound_of_local_reports_is_as_far_above_rho_as_the_page_says() -> None:
+    """At the size and the epsilons of `discreet reproduce local-bound`."""
+    (instead,) = (done for claim, (_, done) in rows().items() if claim.startswith("Definition 4"))
+    small = EFFORTS[Size.SMALL]
+    theta, people, rho_0 = _world(*small.cells)
+    catalog = Catalog([str(item) for item in range(theta.shape[1])])
+    for mechanism in Mechanism:
+        theorem, above = _theorem(mechanism, theta, people, rho_0), []
+        for epsilon in small.completions:
+            collection = Collection(catalog, FIVE_STARS, mechanism, epsilon)
+            Z = as_matrix(collection, send_reports(collection, people, SeededRandomness(0)))
+            above.append(theorem.bound(epsilon) * _unit(mechanism) / measured_rho(theta, Z))
+        assert f"{min(above):.2f} to {max(above):.1f} times" in instead, mechanism

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cli._calling import call, write_sample
+from discreet import __version__
 from discreet.audit.lower_bound import SUBJECTS
 from discreet.audit.lower_bound.planted import PLANTED
 from discreet.domain import InputError
@@ -27,6 +30,13 @@ def test_the_list_has_every_subject() -> None:
     bugs = call("audit", "--list", "--planted", "--json").json()
     assert [each["name"] for each in bugs] == list(PLANTED)  # type: ignore[index]
     assert all(each["about"] for each in bugs)  # type: ignore[index]
+
+
+def test_the_list_has_what_was_named() -> None:
+    said = call("audit", "--list", "gaussian", "level")
+    names = [line.split()[0] for line in said.out.splitlines()]
+    assert names == [n for n in SUBJECTS if n.split("/")[0] in ("gaussian", "level")]
+    assert "there is no subject 'nothing'" in call("audit", "--list", "nothing").complaint()
 
 
 def test_a_table_has_claimed_and_audited_side_by_side() -> None:
@@ -63,6 +73,11 @@ def test_json_says_the_same() -> None:
     told = ("audit", "gaussian/vector", "--runs", 1000, "--seed", 1, "--confidence", 0.99)
     found = call(*told, "--json").json()
     assert HONEST in found["note"] and found["confidence"] == 0.99 and found["violated"] == 0
+    assert (found["version"], found["seed"]) == (__version__, 1)
+    assert found["command"] == shlex.join(["discreet", *map(str, told), "--json"])
+    made = datetime.datetime.fromisoformat(found["time"])
+    assert made.tzinfo is datetime.UTC
+    assert abs(datetime.datetime.now(datetime.UTC) - made) < datetime.timedelta(minutes=10)
     (one,) = found["findings"]
     assert one["subject"] == "gaussian/vector" and one["claimed_mu"] == pytest.approx(2.0)
     assert 0 < one["audited_mu"] < 2 and one["distinguisher"] == "analytic"
@@ -97,6 +112,7 @@ def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch)
         (("laplace", "--runs", 3), "an audit makes from 40"),
         (("laplace", "--confidence", 2), "confidence is from 0.5 to below 1"),
         (("laplace", "--search", -1), "number of steps from 0 on"),
+        (("gaussian", "laplace", "--search", 5), "nothing that was named is one; leave it out"),
         (("--release", "a.discreet"), "say --release and --canaries"),
         (("--canaries", "key", "all"), "leave names, --planted and --list out"),
         (("--release", "a", "--canaries", "key", "--runs", 99), "leave --runs, --search and"),
@@ -197,6 +213,14 @@ def test_a_key_is_there_before_the_ratings_and_an_old_one_stays_unless_told(
     key.unlink()
     assert "mixed.csv: exists; choose another name, or" in call(*told).complaint()
     assert mixed.read_bytes() == first and not key.exists()
+
+
+def test_an_output_of_another_kind_leaves_no_key(tmp_path: Path) -> None:
+    path, *reading = write_sample(tmp_path)
+    told = ("--count", 60, "-o", tmp_path / "mixed.txt", "--key", tmp_path / "key.json")
+    said = call("plant-canaries", path, *reading, *told).complaint()
+    assert "ratings are written as .parquet or .csv" in said
+    assert not (tmp_path / "key.json").exists()
 
 
 def test_planted_ratings_keep_what_there_was(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def test_a_page_with_ledger_and_audits(release: Path, tmp_path: Path) -> None:
     assert str(page) in said.out
     seen = see(page.read_text(encoding="utf-8"))
     assert "The ledger of 'customers': 0 charges" in seen.text
+    sha256 = hashlib.sha256((tmp_path / "a.json").read_bytes()).hexdigest()
+    assert seen.row("audit file")[1] == "a.json" and seen.row("its SHA-256")[1] == sha256
     assert seen.row("a")[1:3] == seen.row("b")[1:3] == ["1", "0.5"]
     before = page.read_bytes()
     assert (
@@ -56,10 +59,13 @@ def test_audits_that_are_not_of_this_release_are_refused(release: Path, tmp_path
     for content, words in (
         ({"planted": True, "findings": [FINDING]}, "bugs that were planted on purpose"),
         ({"release_sha256": "00", "findings": [FINDING]}, "not the release that was audited"),
-        (FINDING | {"subject": "release"}, "which claims epsilon 1 at delta 1e-06"),
+        (FINDING | {"subject": "release"}, "a.json: does not say which release was audited"),
     ):
         file.write_text(json.dumps(content))
         assert words in call("report", release, "-o", page, "--audit", file).complaint()
+    file.write_text(json.dumps(FINDING))
+    twice = call("report", release, "-o", page, "--audit", file, "--audit", file).complaint()
+    assert "is the same audit as" in twice
     assert not page.exists()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,22 @@ from discreet.protocols.open_clusters.messages import Collection
 from discreet.protocols.open_clusters.server import build
 from discreet.ratings import Ratings
 from discreet.release import Release
-from discreet.report import make_report
+from discreet.report import AuditFinding, make_report, sha256_of
 from report._reading import Seen, see
 
 
 def report(release: Release, folder: Path, **told: Any) -> Seen:
     release.save(folder / "films.discreet")
     return see(make_report(folder / "films.discreet", **told))
+
+
+def report_of_canaries(
+    release: Release, folder: Path, own: AuditFinding, *others: AuditFinding
+) -> Seen:
+    """With an audit of the very file."""
+    path = folder / "films.discreet"
+    release.save(path)
+    return see(make_report(path, audits=[replace(own, release_sha256=sha256_of(path)), *others]))
 
 
 def gaussian(unit: Unit, epsilon: float) -> Guarantee:

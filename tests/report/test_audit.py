@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from discreet.domain import InputError
-from discreet.report import AuditFinding, read_audit
+from discreet.report import AuditFile, AuditFinding, read_audit, read_audits
 
 FINDING = {
     "subject": "item counts",
@@ -32,9 +33,33 @@ def written(folder: Path, content: Any) -> Path:
     "content", [FINDING, [FINDING], {"note": "x", "seed": [1], "left": [{}], "findings": [FINDING]}]
 )
 def test_one_finding_a_list_or_an_object_with_a_list(tmp_path: Path, content: Any) -> None:
-    (found,) = read_audit(written(tmp_path, content))
+    path = written(tmp_path, content)
+    (found,) = read_audit(path)
     note = "x" if "note" in content else ""
-    assert found == AuditFinding("item counts", 1.0, 0.8, 0.95, 0.0, 1000, False, note=note)
+    file = AuditFile("audit.json", hashlib.sha256(path.read_bytes()).hexdigest())
+    assert found == AuditFinding(
+        "item counts", 1.0, 0.8, 0.95, 0.0, 1000, False, note=note, file=file
+    )
+
+
+def test_how_an_audit_was_made_is_read(tmp_path: Path) -> None:
+    told = {"version": "0.0.9", "time": "2030-01-02T03:04:05Z", "seed": 0, "command": "discreet a"}
+    path = written(tmp_path, told | {"findings": [FINDING, FINDING]})
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    file = AuditFile("audit.json", sha256, "0.0.9", "2030-01-02T03:04:05Z", 0, "discreet a")
+    assert [one.file for one in read_audit(path)] == [file, file]
+
+
+def test_one_audit_is_read_once(tmp_path: Path) -> None:
+    path = written(tmp_path, FINDING)
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps(FINDING | {"runs": 2000}))
+    assert [one.runs for one in read_audits([path, other])] == [1000, 2000]
+    copy = tmp_path / "copy.json"
+    copy.write_bytes(path.read_bytes())
+    for again in (path, copy):
+        with pytest.raises(InputError, match=r"is the same audit as .*audit\.json; give each once"):
+            read_audits([path, other, again])
 
 
 def test_what_was_counted_and_could_have_been_shown_is_read(tmp_path: Path) -> None:
@@ -77,6 +102,7 @@ def test_a_refuted_claim_is_one_whoever_says_so(tmp_path: Path) -> None:
         FINDING | {"most": "much"},
         FINDING | {"seen": 7},
         {"note": 7, "findings": [FINDING]},
+        {"version": 7, "findings": [FINDING]},
         '[{"subject": "x", "claimed_epsilon": NaN}]',
     ],
 )

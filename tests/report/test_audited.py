@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet import __version__
 from discreet.domain import InputError
-from discreet.privacy import Guarantee, PureEvent, Unit
-from discreet.report import AuditFinding, make_report, number_up
-from release._making import make_release, spent, unprotected
-from report._pages import report
+from discreet.report import AuditFile, AuditFinding, make_report, number_up
+from release._making import make_release, spent
+from report._pages import report, report_of_canaries
 from report._reading import see
 
 
@@ -71,7 +71,7 @@ def test_canaries_and_notes_are_told(tmp_path: Path) -> None:
         "release", spent().epsilon, 0.1, 0.95, 1e-6, 120, False, seen=counted, note="below. More."
     )
     part = AuditFinding("laplace", 2.0, 1.9, 0.95, 0.0, 10, False, note="below.")
-    seen = report(made, tmp_path, audits=[own, part, part])
+    seen = report_of_canaries(made, tmp_path, own, part, part)
     assert "mixed with made-up users, the canaries" in seen.text and f"{counted}." in seen.text
     assert "The subject release is this file" in seen.text
     assert seen.text.count("The audit notes: ") == 1
@@ -85,29 +85,37 @@ def test_an_audit_of_another_release_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "films.discreet"
     make_release(np.zeros((3, 1)), guarantee=spent()).save(path)
     sha = hashlib.sha256(path.read_bytes()).hexdigest()
-    own = AuditFinding("release", spent().epsilon, 0.1, 0.95, 1e-6, 100, False)
-    for same in (own, replace(own, release_sha256=sha)):
-        assert see(make_report(path, audits=[same])).row("release")[-1] == "not refuted"
-    part = replace(own, subject="pipeline/refined", claimed_epsilon=1.0)
+    own = AuditFinding("release", spent().epsilon, 0.1, 0.95, 1e-6, 100, False, release_sha256=sha)
+    assert see(make_report(path, audits=[own])).row("release")[-1] == "not refuted"
+    part = replace(own, subject="pipeline/refined", claimed_epsilon=1.0, release_sha256=None)
     assert see(make_report(path, audits=[part])).row("pipeline/refined")[1] == "1"
-    for other in (
-        replace(own, release_sha256=sha[::-1]),
-        replace(part, release_sha256=sha[::-1]),
-        replace(own, claimed_epsilon=own.claimed_epsilon and own.claimed_epsilon * 1.01),
-        replace(own, claimed_epsilon=None),
-        replace(own, delta=1e-5),
-        replace(own, delta=0.0),
-    ):
+    for other in (replace(own, release_sha256=sha[::-1]), replace(part, release_sha256=sha[::-1])):
         with pytest.raises(InputError, match="this is not the release that was audited"):
             make_report(path, audits=[own, other])
-    make_release(np.zeros((3, 1)), guarantee=unprotected()).save(path)
-    with pytest.raises(InputError, match="which claims epsilon"):
-        make_report(path, audits=[own])
 
 
-def test_a_pure_claim_is_told_at_delta_0(tmp_path: Path) -> None:
-    event = PureEvent(unit=Unit.RATING, label="x", epsilon=0.7, mechanism="coin")
-    promise = Guarantee(Unit.RATING, (event,), 1e-6)
-    finding = AuditFinding("release", 0.7, 0.1, 0.95, 0.0, 100, False)
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, audits=[finding])
-    assert seen.row("release")[1] == "0.7"
+def test_an_audit_of_a_release_says_which(tmp_path: Path) -> None:
+    """What it claims is no proof: another release claims the same."""
+    path = tmp_path / "films.discreet"
+    make_release(np.zeros((3, 1)), guarantee=spent()).save(path)
+    finding = AuditFinding("release", spent().epsilon, 0.1, 0.95, 1e-6, 100, False)
+    file = AuditFile("a.json", "00")
+    with pytest.raises(InputError, match=r"a\.json: does not say which release was audited"):
+        make_report(path, audits=[replace(finding, file=file)])
+
+
+def test_where_findings_come_from_is_told(tmp_path: Path) -> None:
+    made = make_release(np.zeros((3, 1)), guarantee=spent())
+    command = "discreet audit laplace --seed 4 --json"
+    file = AuditFile("a.json", "ab" * 32, __version__, "2030-01-02T03:04:05Z", 4, command)
+    finding = AuditFinding("laplace", 2.0, 1.9, 0.95, 0.0, 10, False, file=file)
+    seen = report(made, tmp_path, audits=[finding, replace(finding, subject="gumbel")])
+    assert [row[1] for row in seen.rows if row[0] == "audit file"] == ["a.json"]
+    told = {"its SHA-256": "ab" * 32, "made by": f"discreet {__version__}", "seed": "4"}
+    told |= {"made at": "2030-01-02T03:04:05Z", "command": command}
+    assert {name: seen.row(name)[1] for name in told} == told
+    assert "Warning" not in seen.text
+    for version, by in (("0.0.9", "by discreet 0.0.9"), ("", "by a version that it leaves out")):
+        old = replace(finding, file=replace(file, version=version))
+        said = f"Warning: a.json was made {by}, and this page by {__version__}."
+        assert said in report(made, tmp_path, audits=[old]).text

@@ -67,5 +67,8 @@ def test_numbers_in_words() -> None:
     assert [percent_up(share) for share in (0.5, 0.50001, 0.99999, 1.0)] == [
         "50 %", "50.1 %", "100 %", "100 %",
     ]  # fmt: skip
+    assert [percent_up(share) for share in (0.001, 0.00304, 0.01, 0.0000123, 0.0)] == [
+        "0.1 %", "0.31 %", "1 %", "0.0013 %", "0 %",
+    ]  # fmt: skip
     assert one_in(1e-5) == "1 in 100,000"
     assert np.isfinite(best_guess(1.0, 1e-6))

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet import __version__
 from discreet.audit._neighbours import ratings_of
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.evaluate._completion import send_reports
@@ -112,12 +113,20 @@ def test_what_was_published_can_be_checked(ratings: Ratings, tmp_path: Path) -> 
     seen = see(make_report(tmp_path / "films.discreet", made=made))
     content = (tmp_path / "films.discreet").read_bytes()
     assert seen.row("SHA-256 of the file")[1] == hashlib.sha256(content).hexdigest()
-    assert seen.row("date of the file")[1] == "2001-09-09 01:46:40 UTC"
+    assert seen.row("last changed on disk")[1] == "2001-09-09 01:46:40 UTC"
     assert seen.row("size")[1] == f"{len(content):,} bytes"
     assert seen.row("digest of the catalogue")[1] == ratings.catalog.digest()
     assert seen.row("method")[1].startswith("refined")
     assert seen.row("item_effects")[1:] == ["float32", "120"]
-    assert "page made on 2030-01-02 03:04 UTC" in seen.text
+    by = f"page made on 2030-01-02 03:04 UTC by discreet {__version__}, which is the version that"
+    assert f"{by} made the page" in seen.text
+
+
+def test_there_are_lines_to_be_filled_in_by_hand(tmp_path: Path) -> None:
+    seen = report(make_release(np.zeros((3, 1)), guarantee=spent()), tmp_path)
+    for name in ("controller", "purpose", "signature"):
+        assert seen.row(name)[1:] == [""]
+    assert ("table", {"class": "blank"}) in seen.tags
 
 
 IN_DATA, HISTORY = "whether a person is in the data", "what a person known to be in it has rated"
@@ -243,7 +252,10 @@ def test_numbers_are_never_broken_and_digests_are() -> None:
     cells = table(
         ("what", "is"), [("delta", "1e-06"), ("sha", digest), ("who", "all of the people")]
     )
-    assert '<td class="short">1e-06</td>' in cells
-    assert f'<td class="long">{digest}</td>' in cells
-    assert "<td>all of the people</td>" in cells
-    assert cells.startswith('<div class="wide"><table>') and "<thead>" in cells
+    assert '<td class="short" data-head="is">1e-06</td>' in cells
+    assert f'<td class="long" data-head="is">{digest}</td>' in cells
+    assert '<td data-head="is">all of the people</td>' in cells
+    assert '<th scope="row" class="short" data-head="what">delta</th>' in cells
+    assert cells.startswith('<div class="wide"><table class="headed">') and "<thead>" in cells
+    named = table((), [("delta", "1e-06")])
+    assert "headed" not in named and "data-head" not in named

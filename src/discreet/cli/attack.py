@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 # The rooms that do the work are imported where they are used: `discreet --help` stays quick.
 
 _ERRATA = "errata"
+_READING = ("scale", "catalog", "columns", "layout", "on_bad_rows")
+_TOLERANCE = 1e-9
 _ON_MADE_UP = "Attacked are ratings that were made up in the shape of ml-100k; --data names others."
 _HEADINGS = ("against, in %", "protected", "success", "guessing", "at most", "tries")
 _PASSED = 1
@@ -43,6 +48,7 @@ _Seed = Annotated[int, typer.Option(help="Of victims, noise and made-up ratings.
 
 
 def attack(
+    context: typer.Context,
     names: _Names = None,
     listing: _List = False,
     data: _Data = None,
@@ -56,16 +62,20 @@ def attack(
 ) -> None:
     """Attack what is published: with our protection, without it, and beside guessing."""
     if listing:
-        _list(json)
+        _list(names or [], json)
         return
     if not names:
         raise InputError("say which attack, or all; discreet attack --list tells them")
     if names == [_ERRATA]:
+        _refuse(context, ("data", "seed", *_READING), "errata are of papers and not of ratings")
         _show_errata(json)
         return
     _check(names)
     ratings = None
-    if data is not None:
+    if data is None:
+        _refuse(context, _READING, "without --data ratings are made up and none are read")
+    else:
+        _check_there(data)
         ratings = _inputs.read(data, scale, catalog, columns, layout, on_bad_rows)
     results = _run(names, ratings, seed)
     note = _ON_MADE_UP if data is None else _ON_DATA
@@ -75,6 +85,32 @@ def attack(
         _show(results, note)
     if not all(each.is_within_bounds for each in results):
         raise typer.Exit(_PASSED)
+
+
+def _refuse(context: typer.Context, names: Iterable[str], reason: str) -> None:
+    """Options that would be told in vain.
+
+    Raises:
+        InputError: One was told.
+    """
+    sources = {name: context.get_parameter_source(name) for name in names}
+    told = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+    if told:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in told)
+        raise InputError(f"{reason}: leave {options} out")
+
+
+def _check_there(data: str) -> None:
+    """Say where a public data set comes from that is not there yet.
+
+    Raises:
+        InputError: It is not.
+    """
+    from discreet.ratings.download import data_sets
+
+    path = Path(data)
+    if not path.exists() and path.name in {known.name for known in data_sets()}:
+        raise InputError(f"no such folder; discreet data get {path.name} fetches it", path=path)
 
 
 def _check(names: list[str]) -> None:
@@ -101,13 +137,16 @@ def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackRes
         )
 
 
-def _list(as_json: bool) -> None:
+def _list(names: list[str], as_json: bool) -> None:
     from discreet.audit.attacks import ATTACKS
 
+    _check([name for name in names if name != _ERRATA])
     rows = [(name, each.about, each.source) for name, each in ATTACKS.items()]
     rows.append(
         (_ERRATA, "claims of the papers that fail, with counter-examples", "docs/errata.md")
     )
+    if names and "all" not in names:
+        rows = [row for row in rows if row[0] in names]
     if as_json:
         _console.write_json(
             [{"name": name, "about": about, "source": source} for name, about, source in rows]
@@ -163,7 +202,8 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 def _bound(outcome: Outcome) -> str:
     if outcome.bound is None:
         return ""
-    return f"{100 * outcome.bound:.1f}{'' if outcome.is_within_bound else ' PASSED'}"
+    most = math.ceil(1000 * outcome.bound * (1 - _TOLERANCE)) / 10  # a bound is never told too low
+    return f"{most:.1f}{'' if outcome.is_within_bound else ' PASSED'}"
 
 
 def _rate(value: float, band: tuple[float, float]) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import datetime
 import math
+import shlex
+import sys
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet import __version__
 from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._inputs import BadRows
 from discreet.cli._overwriting import Overwrite, check_new
@@ -72,16 +76,16 @@ def audit(
         findings = [_audit_release(release, canaries, confidence)]
     else:
         among = _subjects(planted)
+        _check_names(names or [], planted)
         if list_subjects:
-            _show_subjects({name: make().about for name, make in among.items()}, json)
+            _show_subjects(names or ["all"], among, json)
             return
         if not names and not planted:
             raise InputError("say what to audit: a name from --list, or all")
-        _check_names(names or [], planted)
         told = {"runs": runs, "confidence": confidence, "search": search, "seed": seed}
         findings = _audit_subjects(names or ["all"], among, told)
     if json:
-        _console.write_json(_as_json(findings, confidence, planted, release))
+        _console.write_json(_as_json(findings, confidence, planted, release, seed))
     else:
         _show(findings, confidence, planted)
         _show_counts(findings, planted, release)
@@ -147,7 +151,10 @@ def _audit_subjects(names: list[str], among: Makers, told: dict[str, Any]) -> li
         return audit_all(names, among, progress=progress, **told)
 
 
-def _show_subjects(subjects: dict[str, str], json: bool) -> None:
+def _show_subjects(names: list[str], among: Makers, json: bool) -> None:
+    from discreet.audit.lower_bound import find_subjects
+
+    subjects = {name: among[name]().about for name in find_subjects(names, among)}
     if json:
         _console.write_json([{"name": name, "about": about} for name, about in subjects.items()])
         return
@@ -157,9 +164,21 @@ def _show_subjects(subjects: dict[str, str], json: bool) -> None:
 
 
 def _as_json(
-    findings: list[Finding], confidence: float, planted: bool, release: Path | None
+    findings: list[Finding],
+    confidence: float,
+    planted: bool,
+    release: Path | None,
+    seed: int | None,
 ) -> dict[str, Any]:
-    about: dict[str, Any] = {"note": _HONEST, "planted": planted}
+    """With how it was made, for those who file it."""
+    about: dict[str, Any] = {
+        "note": _HONEST,
+        "version": __version__,
+        "time": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}",
+        "seed": seed,
+        "command": shlex.join(["discreet", *sys.argv[1:]]),
+        "planted": planted,
+    }
     if release is not None:
         from discreet.report import sha256_of
 
@@ -244,13 +263,14 @@ def plant_canaries(
     """
     from discreet.audit.lower_bound import insert_canaries
     from discreet.privacy import SystemRandomness
-    from discreet.ratings import write_ratings
+    from discreet.ratings import check_target, write_ratings
 
     if catalog == _FROM_DATA:
         raise InputError(_ON_FROM_DATA)
     _refuse_overwriting(ratings, catalog, output, key)
     for path in (output, key):
         check_new(path, overwrite)
+    check_target(output)
     _outputs.check_writable(output)
     _outputs.check_writable(key)
     data = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)

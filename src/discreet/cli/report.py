@@ -36,10 +36,10 @@ def report(
     """
     # Imported where it is used: `discreet --help` stays quick.
     from discreet.privacy.ledger import Ledger
-    from discreet.report import make_report, read_audit
+    from discreet.report import make_report, read_audits
 
     _check_output(output, overwrite)
-    audits = [finding for path in audit or [] for finding in read_audit(path)]
+    audits = read_audits(audit or [])
     page = make_report(
         release, ledger=None if ledger is None else Ledger.open(ledger), audits=audits
     )

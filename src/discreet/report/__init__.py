@@ -3,12 +3,13 @@
 Made from public things alone: the release, the ledger's totals, an audit's findings.
 """
 
-from discreet.report._audit import AuditFinding, read_audit, sha256_of
+from discreet.report._audit import AuditFile, AuditFinding, read_audit, read_audits, sha256_of
 from discreet.report._html import is_report
 from discreet.report._odds import best_guess, number_down, number_up, odds_factor
 from discreet.report._page import make_report
 
 __all__ = [
+    "AuditFile",
     "AuditFinding",
     "best_guess",
     "is_report",
@@ -17,5 +18,6 @@ __all__ = [
     "number_up",
     "odds_factor",
     "read_audit",
+    "read_audits",
     "sha256_of",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,27 @@ from discreet.domain import InputError
 
 _MOST_BYTES = 1 << 24
 _SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class AuditFile:
+    """Where findings were read, and what the file says of how they were made; empty if nothing.
+
+    Attributes:
+        name: Of the file.
+        sha256: Of the file.
+        version: Of the program that made the audit.
+        time: When it was made.
+        seed: Of its randomness; None without one, or if it is not told.
+        command: As it was typed.
+    """
+
+    name: str
+    sha256: str
+    version: str = ""
+    time: str = ""
+    seed: int | None = None
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -31,6 +53,7 @@ class AuditFinding:
         most: The largest epsilon that so many runs can show; None if it is not told.
         seen: What was counted, in words; empty if it is not told.
         note: What the audit says of all its findings; empty if nothing.
+        file: Where it was read; None if in none.
     """
 
     subject: str
@@ -44,6 +67,7 @@ class AuditFinding:
     most: float | None = None
     seen: str = ""
     note: str = ""
+    file: AuditFile | None = None
 
     @property
     def can_refute(self) -> bool:
@@ -59,6 +83,25 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def read_audits(paths: Iterable[Path]) -> list[AuditFinding]:
+    """The findings of several files, one after the other.
+
+    Raises:
+        InputError: As for `read_audit`; or two files are the same.
+    """
+    known: dict[str, Path] = {}
+    found: list[AuditFinding] = []
+    for path in paths:
+        findings = read_audit(path)
+        assert findings[0].file is not None
+        sha256 = findings[0].file.sha256
+        if sha256 in known:
+            raise InputError(f"is the same audit as {known[sha256]}; give each once", path=path)
+        known[sha256] = path
+        found += findings
+    return found
+
+
 def read_audit(path: Path) -> list[AuditFinding]:
     """The findings in a file that `discreet audit --json` wrote.
 
@@ -69,7 +112,8 @@ def read_audit(path: Path) -> list[AuditFinding]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise InputError("is too large for an audit's findings", path=path)
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        found = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
     except (RecursionError, ValueError):
@@ -81,8 +125,9 @@ def read_audit(path: Path) -> list[AuditFinding]:
             path=path,
         )
     try:
+        file = _file(path.name, content, found if isinstance(found, dict) else {})
         sha, note = _sha256(found), _note(found)
-        findings = [_finding(one, sha, note) for one in _list(found)]
+        findings = [replace(_finding(one, sha, note), file=file) for one in _list(found)]
     except (KeyError, OverflowError, TypeError, ValueError):
         findings = []
     if not findings:
@@ -118,6 +163,14 @@ def _is_list(value: Any) -> bool:
 
 def _note(plain: Any) -> str:
     return _text(plain.get("note")) if isinstance(plain, dict) else ""
+
+
+def _file(name: str, content: bytes, plain: dict[str, Any]) -> AuditFile:
+    version, time, command = (_text(plain.get(key)) for key in ("version", "time", "command"))
+    told = plain.get("seed")
+    seed = told if isinstance(told, int) else None
+    sha256 = hashlib.sha256(content).hexdigest()
+    return AuditFile(name, sha256, version, time, seed, command)
 
 
 def _finding(plain: dict[str, Any], sha: str | None, note: str) -> AuditFinding:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
+from discreet import __version__
 from discreet.domain import InputError
 from discreet.privacy import Guarantee
 from discreet.release import Release
 from discreet.report import _html
-from discreet.report._audit import AuditFinding
+from discreet.report._audit import AuditFile, AuditFinding
 from discreet.report._html import Html
 from discreet.report._odds import number_down, number_up
 from discreet.report._readers import Made, made_by
 
 THE_RELEASE = "release"
 """The subject of an audit of one release by its canaries; others are parts of the program."""
-SAME = 1e-6
-"""How far apart, relatively, two costs may be that are taken for one."""
 _NOISES = {"gaussian": "gaussian", "geometric": "laplace"}
 """As the names of subjects have them, by the kind of an event."""
 _HEADS = (
@@ -45,27 +42,23 @@ _CANARIES = (
 )
 
 
-def check_audits(
-    path: Path, sha256: str, guarantee: Guarantee, audits: Sequence[AuditFinding]
-) -> None:
-    """Refuse an audit of another release: by its digest, without one by what it claims.
+def check_audits(path: Path, sha256: str, audits: Sequence[AuditFinding]) -> None:
+    """Refuse an audit of another release, or of one that it does not name by its digest.
 
     Raises:
-        InputError: One is of another release.
+        InputError: There is one.
     """
     for one in audits:
-        if one.release_sha256 is not None:
-            if one.release_sha256 != sha256:
-                raise InputError(
-                    f"this is not the release that was audited, whose SHA-256 is "
-                    f"{one.release_sha256}",
-                    path=path,
-                )
-        elif one.subject == THE_RELEASE and not _claims_the_same(one, guarantee):
-            claimed = "nothing" if one.claimed_epsilon is None else f"{one.claimed_epsilon:g}"
+        if one.subject == THE_RELEASE and one.release_sha256 is None:
+            where = None if one.file is None else Path(one.file.name)
             raise InputError(
-                f"this is not the release that was audited, which claims epsilon {claimed} at "
-                f"delta {one.delta:g}",
+                "does not say which release was audited: it has no release_sha256; make it again "
+                "by discreet audit --release --canaries --json",
+                path=where,
+            )
+        if one.release_sha256 not in (None, sha256):
+            raise InputError(
+                f"this is not the release that was audited, whose SHA-256 is {one.release_sha256}",
                 path=path,
             )
 
@@ -81,19 +74,6 @@ def rests_on(release: Release, subject: str) -> bool:
     noises = {_NOISES.get(event.kind) for event in release.guarantee.events}
     is_alike = {release.method, str(release.guarantee.unit)} <= parts and bool(noises & parts)
     return subject == THE_RELEASE or is_alike
-
-
-def _claims_the_same(one: AuditFinding, guarantee: Guarantee) -> bool:
-    if not guarantee.is_private or one.claimed_epsilon is None:
-        return False
-    own = guarantee.delta if one.delta else 0.0  # a pure claim is told at delta 0
-    try:
-        told = dataclasses.replace(guarantee, delta=own).epsilon
-    except InputError:  # Gaussian noise has no epsilon at delta 0
-        return False
-    return all(
-        math.isclose(a, b, rel_tol=SAME) for a, b in ((one.claimed_epsilon, told), (one.delta, own))
-    )
 
 
 def audited(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> list[Html]:
@@ -116,7 +96,31 @@ def audited(guarantee: Guarantee, audits: Sequence[AuditFinding]) -> list[Html]:
         counted = [f"{one.seen}." for one in own if one.seen]
         parts.append(_html.paragraph(" ".join([_CANARIES, *counted])))
     said_with_it = [f"The audit notes: {note}" for note in _notes(audits)]
-    return [*parts, *(_html.paragraph(one, "small") for one in said_with_it)]
+    parts += [_html.paragraph(one, "small") for one in said_with_it]
+    files = dict.fromkeys(one.file for one in audits if one.file is not None)
+    return [*parts, *(part for file in files for part in _made(file))]
+
+
+def _made(file: AuditFile) -> list[Html]:
+    """Where findings come from, so that whoever checks the page can find them again."""
+    facts = [
+        ("audit file", file.name),
+        ("its SHA-256", file.sha256),
+        ("made by", f"discreet {file.version}" if file.version else "not told"),
+        ("made at", file.time or "not told"),
+        ("seed", "none told" if file.seed is None else file.seed),
+        ("command", file.command or "not told"),
+    ]
+    parts = [_html.table((), facts)]
+    if file.version != __version__:
+        which = f"by discreet {file.version}" if file.version else "by a version that it leaves out"
+        parts.append(
+            _html.paragraph(
+                f"Warning: {file.name} was made {which}, and this page by {__version__}. What was "
+                "audited may be another program; make the audit again."
+            )
+        )
+    return parts
 
 
 def _notes(audits: Sequence[AuditFinding]) -> list[str]:

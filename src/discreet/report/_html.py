@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NewType
+from typing import Literal, NewType
 
 Html = NewType("Html", str)
 """What is HTML already."""
@@ -21,9 +21,18 @@ th, td { text-align: left; vertical-align: top; padding: .25rem .6rem .25rem 0;
 th { font-weight: 600; } tbody th { font-weight: 500; } thead th { vertical-align: bottom; }
 .short { white-space: nowrap; } .long { overflow-wrap: anywhere; } .wide { overflow-x: auto; }
 .verdict { border: 2px solid #1b6e3c; border-radius: 4px; padding: .6rem .9rem; margin: 1rem 0; }
+.verdict.weak { border-color: #c77700; background: #fff6e5; }
 .verdict.no { border-color: #b00020; } .verdict p { margin: .2rem 0; }
 .verdict p:first-child { font-weight: 700; font-size: 1.1rem; }
 .small { color: #555; font-size: .85rem; }
+.blank th { width: 12rem; } .blank th, .blank td { height: 2rem; vertical-align: bottom; }
+.blank td { border-bottom: 1px solid #333; }
+@media screen and (max-width: 40rem) { body { padding: 1rem; } th, td { overflow-wrap: anywhere; }
+  .headed thead { display: none; } .headed tr { display: block; margin-bottom: .7rem; }
+  .headed th, .headed td { display: block; white-space: normal; padding-right: 0; }
+  .headed tbody th { font-weight: 600; } .headed td:empty { display: none; }
+  .headed [data-head]::before { content: attr(data-head) ": "; color: #555; font-weight: 400; }
+  .blank th { width: 7rem; } }
 @page { size: A4; margin: 18mm; }
 @media print { body { font-size: 10pt; max-width: none; padding: 0; }
   table { font-size: 9pt; } .wide { overflow-x: visible; } thead { display: table-header-group; }
@@ -52,16 +61,34 @@ def bullets(said: Iterable[str]) -> Html:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """A table; without heads the first column is the rows' names."""
+    """A table; without heads the first column is the rows' names.
+
+    On a narrow screen each row stands by itself, its cells under one another behind their heads.
+    """
     head = "".join(f'<th scope="col">{text(one)}</th>' for one in heads)
     top = f"<thead><tr>{head}</tr></thead>\n" if head else ""
     lines = []
     for first, *rest in rows:
-        cells = "".join(f"<td{_kind(_width(one))}>{text(one)}</td>" for one in rest)
-        name = f'<th scope="row"{_kind(_width(first))}>{text(first)}</th>'
+        of, *names = heads or [""] * (1 + len(rest))
+        cells = "".join(
+            f"<td{_kind(_width(one))}{_head(name)}>{text(one)}</td>"
+            for one, name in zip(rest, names, strict=True)
+        )
+        name = f'<th scope="row"{_kind(_width(first))}{_head(of)}>{text(first)}</th>'
         lines.append(f"<tr>{name}{cells}</tr>\n")
     body = f"<tbody>\n{''.join(lines)}</tbody>"
-    return Html(f'<div class="wide"><table>\n{top}{body}</table></div>\n')
+    kind = _kind("headed" if head else "")
+    return Html(f'<div class="wide"><table{kind}>\n{top}{body}</table></div>\n')
+
+
+def to_fill_in(names: Iterable[str]) -> Html:
+    """A line for each, on which somebody writes by hand."""
+    lines = "".join(f'<tr><th scope="row">{text(name)}</th><td></td></tr>\n' for name in names)
+    return Html(f'<table class="blank">\n<tbody>\n{lines}</tbody></table>\n')
+
+
+def _head(name: str) -> str:
+    return f' data-head="{text(name)}"' if name else ""
 
 
 def _width(cell: object) -> str:
@@ -72,10 +99,10 @@ def _width(cell: object) -> str:
     return "long" if max(map(len, words)) > _LONG else ""
 
 
-def box(said: Sequence[str], good: bool) -> Html:
-    """What is to be seen first."""
-    kind = "verdict" if good else "verdict no"
-    return Html(f"<div{_kind(kind)}>\n{''.join(paragraph(one) for one in said)}</div>\n")
+def box(said: Sequence[str], kind: Literal["", "weak", "no"] = "") -> Html:
+    """What is to be seen first: green, amber if it is weak, red for no."""
+    kinds = f"verdict {kind}".rstrip()
+    return Html(f"<div{_kind(kinds)}>\n{''.join(paragraph(one) for one in said)}</div>\n")
 
 
 def section(title: str, *parts: Html) -> Html:

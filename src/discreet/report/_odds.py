@@ -46,7 +46,9 @@ def after(prior: float, factor: float) -> float:
 
 
 def percent_up(share: float) -> str:
-    """A share in per cent, rounded up to a tenth."""
+    """A share in per cent, rounded up to a tenth; below 1 % to two significant digits."""
+    if share < 0.01 * (1 - _TOLERANCE):
+        return f"{number_up(100 * share, 2)} %"
     tenths = math.ceil(share * 1000 * (1 - _TOLERANCE))
     return f"{min(tenths, 1000) / 10:g} %"
 

@@ -13,11 +13,12 @@ from discreet.privacy.ledger import Ledger
 from discreet.release import Release, load
 from discreet.report import _html
 from discreet.report._audit import AuditFinding, sha256_of
-from discreet.report._audited import audited, check_audits, rests_on
+from discreet.report._audited import audited, check_audits
 from discreet.report._html import Html
 from discreet.report._promised import promises
 from discreet.report._readers import Made, made_by, who_can
 from discreet.report._spending import spending
+from discreet.report._verdict import verdict
 
 PATENT = (
     "US patent 8,619,984 (McSherry and Mironov) is on recommendations under differential privacy "
@@ -58,6 +59,7 @@ _NO_LIMITS = (
     "Anybody who took part, alone or with others: nothing bounds what can be found out about them.",
     *_ALWAYS,
 )
+_BY_HAND = ("controller", "purpose", "name and office", "place and date", "signature")
 
 
 def make_report(
@@ -80,13 +82,16 @@ def make_report(
     """
     release = load(path, verify=True)
     sha256 = sha256_of(path)
-    check_audits(path, sha256, release.guarantee, audits)
+    check_audits(path, sha256, audits)
     made = made or datetime.datetime.now(datetime.UTC)
-    under = f"{path.name}, page made on {made:%Y-%m-%d %H:%M} UTC by discreet {__version__}"
+    under = (
+        f"{path.name}; page made on {made:%Y-%m-%d %H:%M} UTC by discreet {__version__}, which is "
+        "the version that made the page and not always the one that made the release"
+    )
     return _html.page(
         "Privacy report of a release",
         under,
-        _verdict(release, audits),
+        verdict(release, audits),
         _html.section("What was published", *_published(path, sha256, release)),
         _html.section("What it promises", *promises(release)),
         _html.section("What it does not promise", *_not_promised(release)),
@@ -94,23 +99,8 @@ def make_report(
         _html.section("Audited beside claimed", *audited(release.guarantee, audits)),
         _html.section("Who can do what with it", _who(release)),
         _html.section("Notes", _html.bullets(_notes(path))),
+        _html.section("Filed by", _html.to_fill_in(_BY_HAND)),
     )
-
-
-def _verdict(release: Release, audits: Sequence[AuditFinding]) -> Html:
-    guarantee = release.guarantee
-    lines = str(guarantee).splitlines()
-    if not guarantee.is_private:
-        return _html.box(["Not private: there is no guarantee", *lines[1:]], good=False)
-    refuted = [one.subject for one in audits if one.violated]
-    if not refuted:
-        return _html.box([f"Differentially private: {lines[0]}", lines[1]], good=True)
-    own = [subject for subject in refuted if rests_on(release, subject)]
-    head, what = "Not to be relied on: a claim is false", "what this rests on"
-    if not own:
-        head, what = "Look into this first: the program broke a claim", "a part of the program"
-    by = f"An audit refuted {what}: {', '.join(own or refuted)}. See below."
-    return _html.box([head, by, f"It claims: {lines[0]}"], good=False)
 
 
 def _published(path: Path, sha256: str, release: Release) -> list[Html]:
@@ -120,7 +110,7 @@ def _published(path: Path, sha256: str, release: Release) -> list[Html]:
     kind = "presence alone: that a record is there" if release.scale.presence else release.scale
     facts = [
         ("file", path.name),
-        ("date of the file", f"{date:%Y-%m-%d %H:%M:%S} UTC"),
+        ("last changed on disk", f"{date:%Y-%m-%d %H:%M:%S} UTC"),
         ("size", f"{found.st_size:,} bytes"),
         ("SHA-256 of the file", sha256),
         ("method", _METHODS.get(release.method, release.method)),

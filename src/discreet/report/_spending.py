@@ -9,11 +9,12 @@ from discreet.privacy.accounting import FilterAccountant
 from discreet.privacy.ledger import Entry, Ledger
 from discreet.release import Release
 from discreet.report import _html
-from discreet.report._audited import SAME
 from discreet.report._html import Html
 from discreet.report._odds import number_down, number_up
 
 _SHOWN_CHARGES = 20
+_SAME = 1e-6
+"""How far apart, relatively, two costs may be that are taken for one."""
 _COSTS = FilterAccountant()
 
 
@@ -76,8 +77,8 @@ def _is_like(entry: Entry, release: Release) -> bool:
     if not all(e.label in known and e.unit is guarantee.unit for e in entry.events):
         return False
     booked, spent = (_COSTS.totals(events) for events in (entry.events, guarantee.events))
-    return math.isclose(booked.pure, spent.pure, rel_tol=SAME) and math.isclose(
-        booked.mu_squared, spent.mu_squared, rel_tol=SAME
+    return math.isclose(booked.pure, spent.pure, rel_tol=_SAME) and math.isclose(
+        booked.mu_squared, spent.mu_squared, rel_tol=_SAME
     )
 
 

@@ -71,12 +71,11 @@ def audit_all(
         progress: Called before each subject.
 
     Raises:
-        InputError: Nothing is called so, or the numbers cannot be used.
+        InputError: Nothing is called so, the numbers cannot be used, or nothing can be searched.
     """
     chosen = find_subjects(names, among)
     check(runs, confidence)
-    if search < 0:
-        raise InputError(f"a search takes a number of steps from 0 on, not {search}")
+    _check_search(search, chosen, among)
     each = 1 - (1 - confidence) / max(len(chosen), 1)
     found = []
     for done, name in enumerate(chosen):
@@ -87,3 +86,14 @@ def audit_all(
             subject = subject.worse(search, np.random.default_rng(seed))
         found.append(audit(subject, runs=runs, confidence=each, seed=seed))
     return found
+
+
+def _check_search(steps: int, chosen: list[str], among: Makers) -> None:
+    """Refuse one that cannot be made."""
+    if steps < 0:
+        raise InputError(f"a search takes a number of steps from 0 on, not {steps}")
+    if steps and not any(isinstance(among[name](), StatisticSubject) for name in chosen):
+        raise InputError(
+            "a search looks for worse neighbours of a statistic, like covariance-triangle, and "
+            "nothing that was named is one; leave it out"
+        )

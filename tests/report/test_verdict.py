@@ -1,0 +1,81 @@
+"""The box on top: green for a promise, amber for a weak one, red for none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from discreet.privacy import GaussianEvent, Guarantee, PureEvent, Unit
+from discreet.report import AuditFinding
+from release._making import make_release, spent, unprotected
+from report._pages import gaussian, report, report_of_canaries
+from report._reading import Seen
+
+LITTLE = "An epsilon above 10 promises little on its own"
+NOT_FOR_USE = "it is for the audit, and not for predictions"
+
+
+def colour(seen: Seen) -> str:
+    """The kinds of the box."""
+    (kind,) = (a["class"] for tag, a in seen.tags if tag == "div" and "verdict" in str(a["class"]))
+    return str(kind).removeprefix("verdict").strip()
+
+
+def inside(seen: Seen) -> str:
+    return seen.text.split("What was published")[0]
+
+
+def canaries(guarantee: Guarantee, *, violated: bool = False) -> AuditFinding:
+    return AuditFinding("release", guarantee.epsilon, 0.1, 0.95, 1e-6, 100, violated)
+
+
+@pytest.mark.parametrize(("epsilon", "kind"), [(1.0, ""), (9.99, ""), (10.1, "weak"), (50, "weak")])
+def test_a_large_epsilon_is_amber(tmp_path: Path, epsilon: float, kind: str) -> None:
+    promise = gaussian(Unit.USER, epsilon)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+    assert colour(seen) == kind
+    assert (LITTLE in inside(seen)) == bool(kind)
+    assert any(said.startswith(LITTLE) for said in promise.sentences()) == bool(kind)
+    assert ("Differentially private, with a warning: epsilon" in inside(seen)) == bool(kind)
+
+
+def test_a_large_epsilon_is_told_as_guesses(tmp_path: Path) -> None:
+    made = make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 50))
+    assert "may be right in 100 % of all guesses" in inside(report(made, tmp_path))
+
+
+def test_a_delta_that_is_not_small_is_amber(tmp_path: Path) -> None:
+    event = GaussianEvent(unit=Unit.USER, label="x", sensitivity=1.0, sigma=2.0)
+    promise = Guarantee(Unit.USER, (event,), 0.19)
+    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+    assert colour(seen) == "weak" and "A delta of 0.19 is not small" in inside(seen)
+
+
+@pytest.mark.parametrize(("violated", "kind"), [(False, "weak"), (True, "no")])
+def test_canaries_are_amber_unless_a_claim_is_refuted(
+    tmp_path: Path, violated: bool, kind: str
+) -> None:
+    made = make_release(np.zeros((3, 1)), guarantee=spent())
+    seen = report_of_canaries(made, tmp_path, canaries(spent(), violated=violated))
+    assert colour(seen) == kind and NOT_FOR_USE in inside(seen)
+
+
+def test_without_a_promise_it_is_red_with_canaries_too(tmp_path: Path) -> None:
+    made = make_release(np.zeros((3, 1)), guarantee=unprotected())
+    assert colour(report(made, tmp_path)) == "no"
+    seen = report_of_canaries(made, tmp_path, canaries(spent()))
+    assert colour(seen) == "no" and NOT_FOR_USE in inside(seen)
+
+
+def test_a_promise_about_ratings_says_what_it_is_for_a_person(tmp_path: Path) -> None:
+    for most, bound in ((None, "no bound"), (7, "epsilon 0.7")):
+        event = PureEvent(
+            unit=Unit.RATING, label="x", epsilon=0.1, mechanism="coin", ratings_per_user=most
+        )
+        promise = Guarantee(Unit.RATING, (event,), 0.0)
+        seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
+        assert f"A person's whole history: {bound}." in inside(seen) and colour(seen) == ""
+    person = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
+    assert "whole history" not in inside(person)
