@@ -102,11 +102,14 @@ def _spends(release: Release) -> Table:
 
 
 def _size(event: Event) -> str:
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.report import number_down, number_up
+
     known = event.to_dict()
     size = known.get("sigma", known.get("scale"))
-    return (
-        f"epsilon {known['epsilon']:.4g}" if size is None else f"{size / known['sensitivity']:.4g}"
-    )
+    if size is None:
+        return f"epsilon {number_up(known['epsilon'])}"
+    return number_down(size / known["sensitivity"])
 
 
 def _arrays(release: Release) -> Table:
