@@ -22,9 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.measure import ItemCounts, Noise
 from discreet.measure._everybody import total
-from discreet.privacy import Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
 
 if importlib.util.find_spec("pyspark") is None:
@@ -35,15 +33,11 @@ if not sys.platform.startswith("linux"):
     pytest.skip("only Linux has 127.0.0.2 without being asked", allow_module_level=True)
 
 from discreet import spark as cluster
+from spark._cluster import COUNTS, LIGHT, SOCKETS
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = SOCKETS
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
-COUNTS = ItemCounts(Unit.USER, Noise.GAUSSIAN)
-LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.driver.extraJavaOptions": LIGHT,
     "spark.executor.extraJavaOptions": LIGHT,

@@ -16,6 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from discreet import spark as cluster
+from discreet.domain import Catalog, InputError
 from discreet.measure import ItemCounts, Noise, record_fit
 from discreet.measure._everybody import Inside
 from discreet.measure.engines.spark._tasks import add_tiles
@@ -33,12 +35,23 @@ SETTINGS = {
     "spark.executor.extraJavaOptions": LIGHT,
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
 }
+FILMS = {"scale": (1, 5), "catalog": Catalog(["7", "8", "9"])}
 COUNTS = ItemCounts(Unit.USER, Noise.GAUSSIAN)
 SOCKETS = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 """Those of py4j, which it leaves to be collected."""
+
+
+def refused(session: Any, source: Path, **told: Any) -> InputError:
+    """What is said of a source whose rows are all looked at."""
+    with pytest.raises(InputError) as said:
+        table = cluster.open_table(session, source)
+        with cluster.read(table, partitions=2, **(FILMS | told)) as on:
+            on.survey()
+    assert "\n" not in str(said.value)
+    return said.value
 
 
 def frame_of(session: Any, ratings: Ratings) -> Any:

@@ -27,7 +27,13 @@ fit = {"rank": 0, "epsilon": 2.0}
 table = spark.read.jdbc(**told, **split)
 there = discreet.spark.fit(table, partitions=2, randomness=SeededRandomness(1), **public, **fit)
 here = discreet.fit(discreet.read_ratings(rows, **public), randomness=SeededRandomness(1), **fit)
-spark.stop()
+try:
+    with discreet.spark.read(table, partitions=2, **public) as held:
+        held.survey()
+        spark.stop()
+        raise ZeroDivisionError("what went wrong")
+except ZeroDivisionError:
+    print("is what is said")
 assert here.catalog == there.catalog
 assert here.arrays.keys() == there.arrays.keys()
 assert all(np.array_equal(here.arrays[name], there.arrays[name]) for name in here.arrays)
@@ -40,7 +46,7 @@ def test_a_table_of_a_database_is_read_through_jdbc(tmp_path: Path) -> None:
     script.write_text(FROM_A_DATABASE)
     done = run_python(script)
     assert done.code == 0, done.err
-    assert done.out == "the same release\n"
+    assert done.out == "is what is said\nthe same release\n"
     assert done.err == ""
 
 

@@ -62,7 +62,7 @@ def test_features_are_believed_as_much(stars: Ratings, on_stars: cluster.SparkRa
 
 @pytest.mark.parametrize(
     ("user", "item"),
-    [("string", "decimal(20,0)"), ("double", "string"), ("decimal(12,0)", "int")],
+    [("string", "decimal(20,0)"), ("double", "string"), ("decimal(38,10)", "decimal(38,10)")],
 )
 def test_ids_may_be_of_any_type(session: Any, stars: Ratings, user: str, item: str) -> None:
     table = frame_of(session, stars)
@@ -106,8 +106,11 @@ def test_of_several_ratings_the_latest_counts_which_is_the_last_where_rows_are_i
     with cluster.read(session.createDataFrame(mixed), partitions=2, **told) as found:
         assert found.survey().duplicates == right.duplicates
         np.testing.assert_array_equal(total(found, sum_of_ratings), sum_of_ratings(right))
-    highest = {"user": [1, 1, 1], "item": [7, 7, 7], "rating": [2, 5, 4], "time": [9, 9, 9]}
-    with cluster.read(session.createDataFrame(pa.table(highest)), partitions=1, **told) as found:
+    highest = {"item": [7, 7, 7], "rating": [2, 5, 4], "time": [9, 9, 9]}
+    zeros = pa.table(highest | {"user": [0.0, -0.0, 0.0]})  # one person, of two zeros
+    table = session.createDataFrame(zeros)
+    table = table.withColumn("time", table.time.cast("decimal(38,10)"))
+    with cluster.read(table, partitions=5, **told) as found:
         assert total(found, sum_of_ratings).tolist() == [5]
 
 

@@ -15,8 +15,9 @@ from discreet import spark as cluster
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
 from discreet.measure._everybody import total
+from discreet.measure.engines.spark import _ratings
 from discreet.measure.engines.spark._arrow import map_in_arrow
-from discreet.measure.engines.spark._jobs import run_job, stream_rows
+from discreet.measure.engines.spark._jobs import run_job, run_stage, stream_rows
 from discreet.measure.engines.spark._settings import NEEDED
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
@@ -61,17 +62,43 @@ def test_the_ledger_is_charged_before_a_task_reads_the_table(
     assert len(charged) == before
 
 
-def test_who_waits_may_stop_waiting(session: Any, stars: Ratings) -> None:
+def test_only_sums_over_everybody_reach_the_driver(
+    session: Any, stars: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived: dict[str, list[Any]] = {}
+
+    def run(spark: Any, progress: Any, name: str, action: Any) -> Any:
+        arrived[name] = run_stage(spark, progress, name, action)
+        return arrived[name]
+
+    monkeypatch.setattr(_ratings, "run_stage", run)
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
+    with cluster.read(frame_of(session, stars), **told) as found:
+        np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
+    (facts,) = arrived["reading"]
+    assert (facts["users"], facts["ratings"]) == (stars.user_count, len(stars))
+    keys = [(row["leaf"], row["tile"]) for row in arrived["item sums"]]
+    assert len(keys) == len(set(keys)) > 0
+
+
+def test_what_the_executors_keep_is_let_go_of(session: Any, stars: Ratings) -> None:
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    with cluster.read(frame_of(session, stars), **told) as found:
+        assert found._parts.storageLevel.useMemory
+    assert not found._parts.storageLevel.useMemory
+
+
+def test_who_waits_may_stop_waiting(session: Any) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
-    with cluster.read(frame_of(session, stars), progress=interrupt, **told) as found:
-        with pytest.raises(KeyboardInterrupt):
-            found.survey()
-        assert active_jobs(session) == []
-        found.progress = None
-        assert found.survey().ratings == len(stars)
+    rows = map_in_arrow(session.range(2, numPartitions=2), dawdle, "id long")
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_job(session, "a test", rows.collect, interrupt)
+    assert time.monotonic() - started < 9  # the job would take half a minute
+    assert active_jobs(session) == []
+    assert run_job(session, "a test", session.range(3).count, None) == 3
 
 
 def test_an_interrupt_before_spark_has_the_job_stops_it_all_the_same(session: Any) -> None:
@@ -118,7 +145,7 @@ def test_failures_among_them_show_no_cells(session: Any) -> None:
 def test_settings_of_a_session_that_would_not_do_are_ours_for_the_time(
     session: Any, stars: Ratings
 ) -> None:
-    theirs = dict(zip(NEEDED, ("0", str(2**31 - 2), "true"), strict=True))
+    theirs = dict(zip(NEEDED, ("0", str(2**31 - 2), "true", "true"), strict=True))
     before = {name: session.conf.get(name, None) for name in NEEDED}
     table = frame_of(session, stars)
     try:

@@ -13,49 +13,16 @@ import pytest
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
 from discreet.measure._everybody import total
-from discreet.ratings import Ratings, read_ratings
-from spark._cluster import COUNTS, SOCKETS, frame_of
+from discreet.ratings import Ratings
+from spark._cluster import COUNTS, FILMS, SOCKETS, frame_of, refused
 
 pytestmark = SOCKETS
-FILMS = {"scale": (1, 5), "catalog": Catalog(["7", "8", "9"])}
 
 
-def refused(session: Any, source: Path, **told: Any) -> InputError:
-    """What is said of a source whose rows are all looked at."""
-    with pytest.raises(InputError) as said:
-        table = cluster.open_table(session, source)
-        with cluster.read(table, partitions=2, **(FILMS | told)) as on:
-            on.survey()
-    assert "\n" not in str(said.value)
-    return said.value
-
-
-def test_lines_with_too_few_or_too_many_fields(session: Any, tmp_path: Path) -> None:
-    path = tmp_path / "ragged.csv"
-    path.write_text('user,item,rating\n41,7,5\n42,7\n43,8,4,1\n\n"44","8", 3\n 44 ,9,2\n45\n')
-    said = refused(session, path)
-    assert (said.path, said.reason) == (
-        str(path),
-        "a line does not have the 3 fields that every line must have",
-    )
-    with pytest.raises(InputError, match="does not have the 3 fields") as local:
-        read_ratings(path, **FILMS)
-    assert local.value.path == said.path
-    table = cluster.open_table(session, path)
-    with cluster.read(table, on_bad_rows="skip", partitions=2, **FILMS) as found:
-        right = read_ratings(path, on_bad_rows="skip", **FILMS)
-        survey = found.survey()
-        assert (survey.skipped, survey.users) == (right.skipped, right.user_count) == (3, 2)
-        np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(right))
-    assert "3 fields" in str(refused(session, path, catalog="from-data"))
-
-
-def test_ids_that_are_not_utf8_do_not_make_one_person_of_two(session: Any, tmp_path: Path) -> None:
-    path = tmp_path / "latin.csv"
-    path.write_bytes(b"user,item,rating\nJ\xe9,7,5\nJ\xe8,8,4\n")
-    assert "not UTF-8" in refused(session, path).reason
-    with pytest.raises(InputError, match="not UTF-8"):
-        read_ratings(path, **FILMS)
+def of_type(table: Any, **kinds: str) -> Any:
+    """The table with a column more or less, nothing in it, of some type."""
+    casts = [f"cast(null as {kind}) as {name}" for name, kind in kinds.items()]
+    return table.drop(*kinds).selectExpr("*", *casts)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
@@ -144,17 +111,46 @@ def test_failures_of_spark_show_no_cells(
     assert "secret" not in "".join(capfd.readouterr())
 
 
+def test_folders_named_after_ids_keep_them_apart_and_to_themselves(
+    session: Any, tmp_path: Path
+) -> None:
+    folder = tmp_path / "by-user.parquet"
+    for user, rating in (("007", 4), ("7", 5)):
+        (folder / f"user={user}").mkdir(parents=True)
+        table = pa.table({"item": [7], "rating": [rating]})
+        pq.write_table(table, folder / f"user={user}" / "p.parquet")
+    with cluster.read(cluster.open_table(session, folder), partitions=2, **FILMS) as found:
+        assert found.survey().users == 2
+    pq.write_table(pa.table({"item": [7], "rating": [66]}), folder / "user=7" / "q.parquet")
+    assert refused(session, folder).path == str(folder / "user=..." / "q.parquet")
+
+
+def test_text_in_parquet_that_is_not_utf8_is_refused(
+    session: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    names = pa.array([b"J\xe9", b"J\xe8"], pa.binary())
+    users = pa.StringArray.from_buffers(2, *names.buffers()[1:])
+    path = tmp_path / "latin.parquet"
+    pq.write_table(pa.table({"user": users, "item": ["7", "8"], "rating": [5, 4]}), path)
+    assert refused(session, path).reason == "text is not UTF-8"
+    assert "".join(capfd.readouterr()) == ""
+
+
 def test_what_is_no_table_is_refused(session: Any) -> None:
     catalog = Catalog(["1", "2"])
     table = session.createDataFrame([(1, 2, "x")], "user int, item int, colour string")
-    for wrong, told, reason in (
+    told = {"implicit": True}
+    for wrong, said, reason in (
         (table, {"scale": (1, 5)}, "no column for the rating"),
         (table, {}, "say the scale"),
         (pa.table({"user": [1]}), {"scale": (1, 5)}, "not pyarrow's Table"),
         (table, {"implicit": True, "partitions": 0}, "partitions are 1 or more"),
         (table, {"implicit": True, "columns": {"user": "who"}}, "no column named 'who'"),
+        (of_type(table, user="string collate UTF8_LCASE"), told, "plain text, not string collate"),
+        (of_type(table, item="timestamp"), told, "plain text, not timestamp"),
+        (of_type(table, time="boolean"), told, "time column must hold seconds .* it is boolean"),
     ):
         with pytest.raises(InputError, match=reason):
-            cluster.read(wrong, catalog=catalog, **told)
+            cluster.read(wrong, catalog=catalog, **said)
     with pytest.raises(InputError, match="give the list of items"):
         cluster.read(table, implicit=True)

@@ -154,7 +154,7 @@ def _read_on_spark(
     with ExitStack() as held:
         with stages() as progress:
             session = held.enter_context(spark.session_for_now(master))
-            table = spark.open_table(session, path, header=header)
+            table = spark.open_table(session, path, header=header, progress=progress)
             told |= {"on_bad_rows": on_bad_rows.value, "progress": progress}
             ratings = held.enter_context(spark.read_spark(table, **told))
             found = ratings.survey()

@@ -51,10 +51,12 @@ def fit(
     A table on a cluster has no order, which is why one rule differs from `discreet.fit`: of several
     ratings of one item by one user the one with the latest time counts, and of those, or where
     there are no times, the highest; `discreet.fit` takes the last row. The two agree where nobody
-    rated an item twice, and where rows are in the order of times that differ.
+    rated an item twice, and where rows are in the order of times that differ by whole seconds: the
+    rest of a time does not count.
 
     Args:
-        table: A Spark DataFrame: from Parquet, CSV, a warehouse's table, JDBC.
+        table: A Spark DataFrame: from Parquet, a warehouse's table, JDBC; from text if `open_table`
+            opened it.
         scale: As for `read`, like all up to `progress`.
         implicit: Rows say only that they are there.
         catalog: The list of items.

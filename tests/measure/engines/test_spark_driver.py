@@ -15,11 +15,11 @@ import pytest
 
 from discreet import __version__
 from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure.engines.spark import _open, _read, _session, _workers
+from discreet.measure.engines.spark import _launch, _open, _read, _session, _workers
 from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import CHANGED, condition_of, plain_path, spoken
 from discreet.measure.engines.spark._launch import launch_java
-from discreet.measure.engines.spark._quiet import StandardError, without_interrupt_trace
+from discreet.measure.engines.spark._quiet import without_interrupt_trace
 
 
 def table_of(size: int, cores: int) -> Any:
@@ -27,15 +27,16 @@ def table_of(size: int, cores: int) -> Any:
     plan = SimpleNamespace(stats=lambda: SimpleNamespace(sizeInBytes=lambda: size))
     execution = SimpleNamespace(optimizedPlan=lambda: plan)
     context = SimpleNamespace(defaultParallelism=cores)
+    conf = {"spark.sql.shuffle.partitions": "200"}
     return SimpleNamespace(
         _jdf=SimpleNamespace(queryExecution=lambda: execution),
-        sparkSession=SimpleNamespace(sparkContext=context),
+        sparkSession=SimpleNamespace(sparkContext=context, conf=conf),
     )
 
 
 @pytest.mark.parametrize(
     ("size", "partitions"),
-    [(0, 8), (1 << 20, 8), (51_000_000_000, 760), (1 << 49, 10_000), (2**63 - 1, 8)],
+    [(0, 8), (1 << 20, 8), (51_000_000_000, 760), (1 << 49, 10_000), (2**63 - 1, 200)],
 )
 def test_partitions_follow_the_source_and_the_cores(size: int, partitions: int) -> None:
     assert _read._partitions(table_of(size, 8), None) == partitions
@@ -107,6 +108,9 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
     error.java_exception = Thrown(None, Thrown(None))  # type: ignore[attr-defined]
     assert condition_of(error) == "IOException"
     assert plain_path("s3a://b/a%20b") == "s3a://b/a%20b"
+    cells = Thrown("FAILED_READ_FILE.NO_HINT", path="s3a://b/user=ann/day=1/p.csv")
+    error.java_exception = cells  # type: ignore[attr-defined]
+    assert getattr(spoken(error), "path", None) == "s3a://b/user=.../day=.../p.csv"
 
 
 @pytest.mark.parametrize(
@@ -197,22 +201,32 @@ def test_one_machine_keeps_to_the_loopback(monkeypatch: pytest.MonkeyPatch) -> N
     assert "spark.driver.host" not in _session._defaults("spark://head:7077")
 
 
-def test_what_java_says_as_it_starts_is_held_back(capfd: pytest.CaptureFixture[str]) -> None:
-    said = StandardError()
-    java = os.dup(said.end)  # a child process has an end of its own
-    os.write(java, b"WARN: nothing that matters\n")
-    said.pass_on()
-    os.write(java, b"something that does\n")
-    os.close(java)
-    said._thread.join(10)
-    assert capfd.readouterr().err == "something that does\n"
+def test_why_java_did_not_start_is_said_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pyspark = pytest.importorskip("pyspark")
 
+    def launch(_: object, standard_error: Any) -> None:
+        with os.fdopen(os.dup(standard_error.fileno()), "wb") as java:  # an end of its own
+            java.write(b"Using defaults\nError: could not create the Java Virtual Machine.\nbye")
+        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited")
 
-def test_why_java_did_not_start_is_known(capfd: pytest.CaptureFixture[str]) -> None:
-    said = StandardError()
-    os.write(said.end, b"Using defaults\nError: could not create the Java Virtual Machine.\nbye\n")
-    assert said.reason() == "Error: could not create the Java Virtual Machine."
+    monkeypatch.setattr(pyspark.SparkContext, "_gateway", None)
+    monkeypatch.setattr(pyspark, "SparkConf", Settings)
+    monkeypatch.setattr(_session, "launch_java", launch)
+    with pytest.raises(InputError, match="start: Error: could not create the Java Virtual Machine"):
+        _session._started(None, {})
     assert capfd.readouterr().err == ""
+
+
+class Settings:
+    """What `pyspark.SparkConf` is without Java."""
+
+    def setAll(self, _: object) -> Settings:  # noqa: N802 - pyspark's own name
+        return self
+
+    def setAppName(self, _: str) -> Settings:  # noqa: N802
+        return self
 
 
 def test_an_interrupt_shows_no_stack(caplog: pytest.LogCaptureFixture) -> None:
@@ -251,6 +265,18 @@ def test_an_interrupt_as_java_starts_leaves_none_behind(monkeypatch: pytest.Monk
         launch_java(None, 2)
     may_start.set()
     assert ended.wait(10)
+    ended.clear()
+
+    class Late(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            super().wait(10)
+            raise KeyboardInterrupt  # when all is done, and nobody has it yet
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(java_gateway, "launch_gateway", lambda *_: gateway)
+        patched.setattr(_launch.threading, "Event", Late)
+        launch_java(None, 2)
+    assert ended.is_set()
     monkeypatch.setattr(java_gateway, "launch_gateway", lambda *_: gateway)
     assert launch_java(None, 2) is gateway
     monkeypatch.setattr(java_gateway, "launch_gateway", lambda *_: 1 // 0)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.measure import fit, record_fit
-from discreet.measure._everybody import Inside, count_users, total, totals
+from discreet.measure import Noise, fit, record_fit
+from discreet.measure._everybody import Inside, count_users, total, totals, triangles
+from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._arrow import Work
 from discreet.measure.engines.spark._in_parts import InParts
 from discreet.measure.engines.spark._leaves import (
@@ -28,6 +31,7 @@ from discreet.measure.engines.spark._leaves import (
 from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
 from discreet.measure.engines.spark._tasks import add_tiles
 from discreet.measure.engines.spark._tiles import Tile, cut_tiles, paste, sittings, tiles_in
+from discreet.measure.pairs import CosinePairs
 from discreet.measure.refinement import Moments
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
@@ -63,6 +67,10 @@ class Together(InParts):
         rows = [np.flatnonzero(users % partitions == part) for part in range(partitions)]
         self.parts = [list(maker.parts(iter(table.take(r).to_batches()))) for r in rows]
         self.volumes: list[tuple[int, int]] = []
+        self.counted = ratings.user_count, len(ratings)
+
+    def _counted(self) -> tuple[int, int]:
+        return self.counted
 
     def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
         sent = [b for part in self.parts for b in pickle.loads(pickle.dumps(work))(iter(part))]
@@ -283,18 +291,37 @@ def test_a_partition_without_good_rows_is_no_failure_where_bad_ones_are_skipped(
         read_rows(rows_of((1, "x", 1, 1)), STARS, Catalog(["a"]), "refuse")
 
 
-def test_lines_that_do_not_fall_into_columns_are_refused_or_counted() -> None:
-    rows = rows_of((1, "a", 5, 1), (1, "b", 4, 2), (2, "a", 4, 3), (3, "x", 4, 3))
-    reason = "a line does not have the 4 fields that every line must have"
-    lines = rows.append_column("broken", pa.array([None, reason, None, None], pa.string()))
-    catalog = Catalog(["a", "b"])
-    with pytest.raises(InputError, match="the 4 fields"):
-        read_rows(lines, STARS, catalog, "refuse")
-    found = read_rows(lines, STARS, catalog, "skip")
-    assert (len(found), found.skipped) == (2, 2)
-    maker = Maker(Shape(STARS, Sent(catalog)), "skip")
-    (batch,) = maker.parts(iter(lines.slice(1, 1).to_batches()))
-    assert (batch.to_pylist()[0]["error"], batch.to_pylist()[0]["skipped"]) == (None, 1)
+def test_items_are_listed_some_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_parts, "_ROWS", 2)
+    rows = rows_of((1, "a", 5, 1), (2, "b", 4, 2), (3, "c", 77, 3), (4, "c", 66, 3), (1, "a", 1, 3))
+    batches = rows.to_batches(max_chunksize=1)
+    listed = list(Maker(Shape(STARS, None), "skip").items(iter(batches)))
+    assert [batch["item"].to_pylist() for batch in listed] == [["a", "b"], ["a"]]
+    refused = list(Maker(Shape(STARS, None), "refuse").items(iter(batches)))
+    assert refused[-1].to_pylist()[0]["error"].startswith("the rating is not on the scale")
+    assert list(Maker(Shape(STARS, None), "refuse").items(iter([]))) == []
+
+
+def test_sums_over_others_than_were_read_are_refused() -> None:
+    parts = Together(ratings_of(False), 3, band=64)
+    lost = parts.parts.pop()
+    head = np.arange(20, dtype=np.int32)
+    pairs = CosinePairs(Unit.USER, Noise.GAUSSIAN, head, STARS)
+    for measured in (lambda: total(parts, count_users), lambda: triangles(parts, pairs)):
+        with pytest.raises(InputError, match="the table changed while it was measured"):
+            measured()
+    parts.parts.append(lost)
+    assert total(parts, count_users) == parts.counted[0]
+
+
+def test_kernels_take_the_task_s_cores_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 64)
+    _parts.use_own_cores_only()
+    assert numba.config.NUMBA_NUM_THREADS == 64  # this is no task of Spark's
+    monkeypatch.setattr(_parts, "task_context", lambda: SimpleNamespace(cpus=lambda: 3))
+    rows = iter(rows_of((1, "a", 5, 1)).to_batches())
+    assert list(Maker(Shape(STARS, Sent(Catalog(["a"]))), "refuse").parts(rows))
+    assert numba.config.NUMBA_NUM_THREADS == 3
 
 
 def test_a_worker_of_another_version_counts_nothing() -> None:

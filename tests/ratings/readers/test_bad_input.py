@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.domain import Catalog, InputError
@@ -277,6 +279,15 @@ def test_parquet_cut_short_or_damaged(parquet, refusal):
 
 def test_text_called_parquet(write, refusal):
     assert "is not whole Parquet" in str(refusal(write("r.parquet", _HEADER + _GOOD)))
+
+
+def test_parquet_whose_text_is_not_utf8(tmp_path, refusal):
+    names = pa.array([b"J\xe9", b"J\xe8"], pa.binary())
+    users = pa.StringArray.from_buffers(2, *names.buffers()[1:])
+    table = pa.table({"user": users, "item": ["a", "a"], "rating": [3, 3]})
+    pq.write_table(table, tmp_path / "r.parquet")
+    assert str(refusal(tmp_path / "r.parquet")).endswith("holds text that is not UTF-8")
+    assert str(refusal(table)) == "text is not UTF-8"
 
 
 def test_parquet_without_rows(tmp_path, refusal):

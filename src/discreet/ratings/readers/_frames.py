@@ -95,7 +95,7 @@ def _parquet_batches(
     parts = file.iter_batches(batch_size=_ROWS, columns=list(roles))
     row = 0
     while (part := _next_part(parts, path)) is not None:
-        frame = pl.DataFrame(part).rename(roles)
+        frame = pl.DataFrame({roles[name]: _series(part[name], path) for name in roles})
         lines = np.arange(row + 1, row + frame.height + 1)
         row += frame.height
         yield to_batch(frame, Rows(path), lines, before + row)
@@ -131,10 +131,27 @@ def read_parquet(file: Any, names: list[str], path: Path) -> pl.DataFrame:
         InputError: It is damaged.
     """
     try:
-        return pl.DataFrame(file.read(columns=names))
+        table = file.read(columns=names)
     except (pa.ArrowException, OSError):
         pass
+    else:
+        return pl.DataFrame({name: _series(table[name], path) for name in table.column_names})
     raise _damaged(path)
+
+
+def _series(column: Any, path: Path | None = None) -> pl.Series:
+    """A column of Arrow's, looked at: polars trusts that text is UTF-8.
+
+    Raises:
+        InputError: It is not.
+    """
+    try:
+        column.validate(full=True)
+    except pa.ArrowException:
+        pass
+    else:
+        return pl.Series(column)
+    raise InputError("holds text that is not UTF-8" if path else "text is not UTF-8", path=path)
 
 
 def _next_part(parts: Iterator[Any], path: Path) -> Any:
@@ -171,7 +188,7 @@ def open_frame(source: object, columns: Columns | None, *, implicit: bool = Fals
         return FrameTable(pl.DataFrame({r: source.to_series(at) for r, at in places.items()}))
     if isinstance(source, pa.Table):
         places = _places(source.column_names, columns, implicit)
-        return FrameTable(pl.DataFrame({r: pl.Series(source.column(p)) for r, p in places.items()}))
+        return FrameTable(pl.DataFrame({r: _series(source.column(p)) for r, p in places.items()}))
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return FrameTable(_from_pandas(source, columns, implicit))
     raise InputError(

@@ -15,6 +15,8 @@ _TOLD_BY_TASKS = (CHANGED, OTHER_VERSION)
 _UNREADABLE = "FAILED_READ_FILE"
 _CAUSES = 10
 _LOCAL = re.compile(r"file:/+")
+_CELL_IN_PATH = re.compile(r"(?<=/)([^/=]+)=[^/]*")
+"""A folder of a table that is cut by a column: `user=ann`."""
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -61,13 +63,21 @@ def plain_path(address: str) -> str:
     return unquote(_LOCAL.sub("/", address)) if address.startswith("file:") else address
 
 
+def shown_path(address: str) -> str:
+    """The same, without the cells that folders are named after."""
+    return _CELL_IN_PATH.sub(r"\1=...", plain_path(address))
+
+
 def _unreadable(error: Exception) -> InputError | None:
     """What is said of a file that is there and cannot be read."""
     for each in _thrown(error):
         if str(_ask(each, "getCondition") or "").startswith(_UNREADABLE):
             path = (_ask(each, "getMessageParameters") or {}).get("path")
-            reason = "cannot be read: damaged, cut short, another format, or columns unlike those"
-            return InputError(f"{reason} of the other files", path=path and plain_path(str(path)))
+            reason = (
+                "cannot be read: damaged, cut short, another format, a quote inside a field that "
+                "is not doubled, or columns unlike those of the other files"
+            )
+            return InputError(reason, path=path and shown_path(str(path)))
     return None
 
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.domain import Catalog, Scale
+from discreet.domain import Catalog, InputError, Scale
 from discreet.measure._everybody import Elsewhere, Ints, Measure, PairStatistic
 from discreet.measure.engines.spark._arrow import Work
+from discreet.measure.engines.spark._errors import CHANGED
 from discreet.measure.engines.spark._leaves import (
     TILE,
     add_tile,
@@ -21,7 +22,7 @@ from discreet.measure.engines.spark._leaves import (
     with_leaves,
 )
 from discreet.measure.engines.spark._parts import Shape
-from discreet.measure.engines.spark._tasks import SumPairs, SumPeople
+from discreet.measure.engines.spark._tasks import RATINGS, USERS, SumPairs, SumPeople
 from discreet.measure.engines.spark._tiles import BAND, paste, tiles_in
 from discreet.ratings import Ratings
 
@@ -47,8 +48,12 @@ class InParts(Elsewhere):
         self._shape, self._partitions, self._band = shape, partitions, band
 
     @abc.abstractmethod
+    def _counted(self) -> tuple[int, int]:
+        """How many users and how many ratings there were when they were read."""
+
+    @abc.abstractmethod
     def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
-        """The tiles of all partitions, added or still to be added: rows of leaf, tile, packed.
+        """The sums over all partitions, every tile of them once: rows of leaf, tile, packed.
 
         Args:
             name: What a person who waits is told.
@@ -60,7 +65,7 @@ class InParts(Elsewhere):
         zeros = tuple(measure(self._nobody()) for measure in measures)
         leaves = [leaf if isinstance(leaf, int) else leaf.copy() for leaf in leaves_of(zeros)]
         work = SumPeople(self._shape, measures, self._crowds)
-        for row in self._sums("item sums", work, size_in_bytes(leaves)):
+        for row in self._tiles("item sums", work, size_in_bytes(leaves)):
             add_tile(leaves, row["leaf"], row["tile"], row["packed"])
         found: tuple[Any, ...] = with_leaves(zeros, iter(leaves))
         return found
@@ -71,12 +76,27 @@ class InParts(Elsewhere):
         tiles = tiles_in(size, self._band)
         work = SumPairs(self._shape, statistic, self._crowds, self._band)
         volume = 8 * count * sum(tile.cells for tile in tiles)
-        for row in self._sums("item pairs", work, volume):
+        for row in self._tiles("item pairs", work, volume):
             place, lane = divmod(row["leaf"], count)
             part = tile_from(row["tile"], row["packed"])
             assert not isinstance(part, int)
             paste(tiles[place], row["tile"] * TILE, part, size, outs[lane])
         return outs
+
+    def _tiles(self, name: str, work: Work, volume: int) -> Iterator[Any]:
+        """The sums over all partitions, as above.
+
+        Raises:
+            InputError: In the end, if they are not over as many as were read.
+        """
+        expected, counted = self._counted(), {USERS: 0, RATINGS: 0}
+        for row in self._sums(name, work, volume + size_in_bytes([0, 0])):
+            if row["leaf"] in counted:
+                counted[row["leaf"]] += int(tile_from(row["tile"], row["packed"]))
+            else:
+                yield row
+        if tuple(counted.values()) != expected:
+            raise InputError(CHANGED)
 
     @property
     def _crowds(self) -> int:

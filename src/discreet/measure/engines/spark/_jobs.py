@@ -6,11 +6,12 @@ import queue
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
 from discreet.measure._everybody import Tell
-from discreet.measure.engines.spark._errors import spoken
+from discreet.measure.engines.spark._errors import spark_errors, spoken
 from discreet.measure.engines.spark._session import Session, Table
 from discreet.measure.engines.spark._settings import needed_settings
 
@@ -22,6 +23,8 @@ _AHEAD = 16
 _TALKATIVE = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 Result = TypeVar("Result")
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, and how many of Spark's tasks are done of how many."""
 
 
 def run_job(spark: Session, name: str, action: Callable[[], Result], tell: Tell | None) -> Result:
@@ -51,6 +54,14 @@ def run_job(spark: Session, name: str, action: Callable[[], Result], tell: Tell 
     if tell is not None:
         tell(1, 1)
     return outcome[0]
+
+
+def run_stage(
+    spark: Session, progress: Progress | None, name: str, action: Callable[[], Result]
+) -> Result:
+    """The same with a progress that is told the stage's name."""
+    tell = None if progress is None else lambda done, total: progress(name, done, total)
+    return run_job(spark, f"discreet: {name}", action, tell)
 
 
 def stream_rows(spark: Session, name: str, rows: Table) -> Iterator[Any]:
@@ -124,7 +135,8 @@ class _Job:
 
     def cancel(self) -> None:
         """Stop what runs, and whatever the thread should start from here on."""
-        self._context._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
+        with suppress(OSError, *spark_errors()):  # it may have ended by itself
+            self._context._jsc.sc().cancelJobGroupAndFutureJobs(self._group)
         if self._thread.ident is not None:
             self._ended.wait(_STOP_SECONDS)
 
@@ -134,11 +146,13 @@ class _Job:
             raise spoken(self._error)
 
     def tasks(self) -> tuple[int, int]:
-        """How many tasks of the group's stages are done, and how many there are."""
-        tracker = self._context.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
-        stages = {stage for job in jobs if job is not None for stage in job.stageIds}
-        found = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+        """How many tasks of the group's stages are done, and how many there are, if Spark says."""
+        found: list[Any] = []
+        with suppress(OSError, *spark_errors()):
+            tracker = self._context.statusTracker()
+            jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
+            stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+            found = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
         return sum(info.numCompletedTasks for info in found), sum(info.numTasks for info in found)
 
 

@@ -10,14 +10,14 @@ from typing import Any
 _WAKE_SECONDS = 0.1
 
 
-def launch_java(conf: Any, standard_error: int) -> Any:
+def launch_java(conf: Any, standard_error: Any) -> Any:
     """The gateway to a new Java, as pyspark has it.
 
     Interrupted itself, pyspark would leave a Java that waits forever for somebody to call.
 
     Args:
         conf: Spark's settings.
-        standard_error: Where Java writes it.
+        standard_error: The file that Java writes it to.
     """
     launch = import_module("pyspark.java_gateway").launch_gateway
     return interruptible(lambda: launch(conf, {"stderr": standard_error}), _end)
@@ -31,13 +31,15 @@ def interruptible(action: Callable[[], Any], undo: Callable[[Any], None]) -> Any
         undo: Called with what it returned, if by then nobody waits for it any more.
     """
     found: list[Any] = []
-    is_ended, is_left = threading.Event(), threading.Event()
+    is_ended, is_left, lock = threading.Event(), threading.Event(), threading.Lock()
 
     def work() -> None:
         try:
-            found.append(action())
-            if is_left.is_set():
-                undo(found[0])
+            made = action()
+            with lock:
+                found.append(made)
+                if is_left.is_set():
+                    undo(made)
         except BaseException as error:  # noqa: BLE001 - raised by the caller
             found.append(error)
         finally:
@@ -49,7 +51,10 @@ def interruptible(action: Callable[[], Any], undo: Callable[[Any], None]) -> Any
         while not is_ended.wait(_WAKE_SECONDS):
             pass
     except BaseException:
-        is_left.set()
+        with lock:
+            is_left.set()
+            if found and not isinstance(found[0], BaseException):
+                undo(found[0])
         raise
     if isinstance(found[-1], BaseException):
         raise found[-1]

@@ -15,7 +15,6 @@ from typing import Any
 import numba
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import __version__
 from discreet.domain import Catalog, InputError, Scale
@@ -29,6 +28,8 @@ PART = (
 )
 _BLOCK = 1 << 22
 """Ratings in a part, about."""
+_ROWS = 1 << 20
+"""Rows that are read at a time, about, where they need not be all of a user's."""
 _FACTS = ("users", "ratings", "duplicates", "skipped", "error", "starts", "items", "codes")
 _NONE_LEFT = "no ratings:"
 _PLACE = re.compile(r"^row [\d,]+: | \(in all [^)]*\)")
@@ -90,9 +91,11 @@ class Maker:
 
     def parts(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The partition's parts; or one row that says why there are none."""
-        table = self._begun(batches)
-        if table is None:
+        self._begin()
+        found = [batch for batch in batches if batch.num_rows]
+        if not found:
             return
+        table = pa.Table.from_batches(found)
         try:
             ratings = self.read(table)
         except InputError as error:
@@ -108,19 +111,18 @@ class Maker:
 
     def items(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The items that occur in a partition, for a catalogue from data; or what is wrong."""
-        table = self._begun(batches)
-        if table is None:
-            return
-        try:
-            found = self.read(table).catalog.ids
-        except InputError as error:
-            reason = self.refusal(error)
-            found = ()
-            if reason is not None:
-                yield pa.RecordBatch.from_pydict({"item": [None], "error": [reason]}, _ITEMS)
-        if found:
-            columns = {"item": list(found), "error": [None] * len(found)}
-            yield pa.RecordBatch.from_pydict(columns, _ITEMS)
+        self._begin()
+        for table in some(batches):
+            try:
+                listed = list(self.read(table).catalog.ids)
+            except InputError as error:
+                reason = self.refusal(error)
+                if reason is not None:
+                    yield pa.RecordBatch.from_pydict({"item": [None], "error": [reason]}, _ITEMS)
+                    return
+            else:
+                columns = {"item": listed, "error": [None] * len(listed)}
+                yield pa.RecordBatch.from_pydict(columns, _ITEMS)
 
     def read(self, table: pa.Table) -> Ratings:
         """Some whole users' rows.
@@ -137,11 +139,22 @@ class Maker:
             return None
         return _PLACE.sub("", error.reason)
 
-    def _begun(self, batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+    def _begin(self) -> None:
         self.shape.check_version()
         use_own_cores_only()
-        found = [batch for batch in batches if batch.num_rows]
-        return pa.Table.from_batches(found) if found else None
+
+
+def some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows of a partition, some at a time."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+        if sum(each.num_rows for each in held) >= _ROWS:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 ITEM = "item string, error string"
@@ -163,8 +176,7 @@ def read_rows(
     Of several ratings of one item by one user the latest counts; of those, the highest.
 
     Args:
-        table: With columns named for their roles; one more, `broken`, says what is wrong with rows
-            that do not even fall into columns.
+        table: With columns named for their roles.
         scale: Of the ratings.
         catalog: Of the items, or `from-data`.
         on_bad_rows: Refuse them, or skip them.
@@ -172,8 +184,6 @@ def read_rows(
     Raises:
         InputError: A row is bad and bad rows are refused, or none is left.
     """
-    if "broken" in table.column_names:
-        return _read_lines(table, scale, catalog, on_bad_rows)
     told: dict[str, Any] = {"scale": scale, "on_bad_rows": on_bad_rows}
     told["columns"] = {name: name for name in table.column_names}
     if "time" not in table.column_names:
@@ -189,20 +199,6 @@ def read_rows(
     keys = (single.codes,) if single.times is None else (single.codes, single.times)
     rows = np.asarray(single.users, dtype=np.int64)[np.lexsort(keys)]
     return replace(read_ratings(table.take(rows), catalog=catalog, **told), skipped=found.skipped)
-
-
-def _read_lines(
-    table: pa.Table, scale: Scale, catalog: Catalog | str, on_bad_rows: BadRows
-) -> Ratings:
-    """The lines that fall into columns; the others are refused, or skipped and counted."""
-    whole = table.filter(pc.is_null(table["broken"])).drop_columns("broken")
-    broken = table.num_rows - whole.num_rows
-    if broken and on_bad_rows == "refuse":
-        raise InputError(str(pc.max(table["broken"]).as_py()))
-    if not whole.num_rows:
-        raise InputError(f"{_NONE_LEFT} every one of the {broken:,} rows is bad")
-    found = read_rows(whole, scale, catalog, on_bad_rows)
-    return replace(found, skipped=found.skipped + broken)
 
 
 def joined(shape: Shape, parts: list[Ratings]) -> Ratings:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
 from types import TracebackType
@@ -12,16 +13,14 @@ from typing import Any
 
 from discreet.domain import Catalog, InputError, Scale
 from discreet.measure.engines.spark._arrow import Work, map_in_arrow
+from discreet.measure.engines.spark._errors import spark_errors
 from discreet.measure.engines.spark._in_parts import InParts
-from discreet.measure.engines.spark._jobs import run_job, stream_rows
+from discreet.measure.engines.spark._jobs import Progress, run_job, run_stage, stream_rows
 from discreet.measure.engines.spark._parts import PART, Maker, Shape
 from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._tasks import TILES, add_tiles
 from discreet.measure.engines.spark._where import refusal
 from discreet.ratings.readers import BadRows
-
-Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, and how many of Spark's tasks are done of how many."""
 
 _AT_ONCE = 1 << 26
 """Bytes of sums that one task adds, and that come to the driver in one piece."""
@@ -69,14 +68,19 @@ class SparkRatings(InParts):
         progress: Progress | None,
     ) -> None:
         self._spark, self.progress = table.sparkSession, progress
-        shape = Shape(scale, self._spark.sparkContext.broadcast(catalog))
+        sent = self._spark.sparkContext.broadcast(catalog)
+        shape = Shape(scale, sent)
         super().__init__(scale, catalog, shape, partitions)
         self._table, self._maker = table, Maker(shape, on_bad_rows)
         level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
         rows = map_in_arrow(table.repartition(partitions, "user"), self._maker.parts, PART)
         # Starts nothing, but Spark plans it, and may find it wrong.
         plan = partial(rows.persist, level)
-        self._parts = run_job(self._spark, "discreet: plan", plan, None)
+        try:
+            self._parts = run_job(self._spark, "discreet: plan", plan, None)
+        except BaseException:
+            sent.unpersist()
+            raise
         self._survey: Survey | None = None
 
     def __repr__(self) -> str:
@@ -94,9 +98,10 @@ class SparkRatings(InParts):
         self.close()
 
     def close(self) -> None:
-        """Let go of what the executors keep."""
-        self._parts.unpersist()
-        self._shape.catalog.unpersist()
+        """Let go of what the executors keep; nothing is left to do where Spark has ended."""
+        with suppress(OSError, *spark_errors()):
+            self._parts.unpersist()
+            self._shape.catalog.unpersist()
 
     def survey(self) -> Survey:
         """Read everything, if that was not done yet, and say what was found.
@@ -105,22 +110,24 @@ class SparkRatings(InParts):
             InputError: A row is bad and bad rows are refused, or there is none at all.
         """
         if self._survey is None:
-            facts = self._parts.select("users", "ratings", "duplicates", "skipped", "error")
-            found = self._run("reading", facts.collect)
-            for row in found:
-                if row["error"] is not None:
-                    raise refusal(row["error"], self._table, self._maker, self._run)
-            sums = [sum(row[name] for row in found) for name in facts.columns[:4]]
-            if not sums[1]:
+            functions = import_module("pyspark.sql.functions")
+            names = [field.name for field in fields(Survey)]
+            facts = [functions.sum(name).alias(name) for name in names]
+            one = self._parts.agg(*facts, functions.min("error").alias("error"))
+            (found,) = self._run("reading", one.collect)
+            if found["error"] is not None:
+                raise refusal(found["error"], self._table, self._maker, self._run)
+            if not found["ratings"]:
                 raise InputError("the table holds no ratings that can be used")
-            self._survey = Survey(*sums)
+            self._survey = Survey(**{name: found[name] for name in names})
         return self._survey
 
+    def _counted(self) -> tuple[int, int]:
+        found = self.survey()
+        return found.users, found.ratings
+
     def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
-        self.survey()
         rows = map_in_arrow(self._parts, work, TILES)
-        if volume * self._partitions <= _AT_ONCE:
-            return iter(self._run(name, rows.collect))
         tasks = max(1, math.ceil(volume / _AT_ONCE))
         if self._crowds > 1:
             rows = rows.repartition(tasks * self._crowds, "crowd", "leaf", "tile")
@@ -140,6 +147,4 @@ class SparkRatings(InParts):
             kept.unpersist()
 
     def _run(self, name: str, action: Callable[[], Any]) -> Any:
-        progress = self.progress
-        tell = None if progress is None else lambda done, total: progress(name, done, total)
-        return run_job(self._spark, f"discreet: {name}", action, tell)
+        return run_stage(self._spark, self.progress, name, action)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from typing import Any, get_args
+from functools import partial
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,9 @@ import pyarrow as pa
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import spark_errors
-from discreet.measure.engines.spark._jobs import run_job
+from discreet.measure.engines.spark._jobs import Progress, run_stage
 from discreet.measure.engines.spark._parts import ITEM, Maker, Shape
-from discreet.measure.engines.spark._ratings import Progress, SparkRatings
+from discreet.measure.engines.spark._ratings import SparkRatings
 from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._table import chosen_columns
 from discreet.measure.engines.spark._where import refusal
@@ -45,16 +45,17 @@ def read_spark(
     """Ratings in a Spark table, as `read_ratings` would read them; see there for what is not here.
 
     A table on a cluster has no order: of several ratings of one item by one user the one with the
-    latest time counts, and of those the highest.
+    latest time, in whole seconds, counts, and of those the highest.
 
     Args:
-        table: A Spark DataFrame.
+        table: A Spark DataFrame; if it is text, one that `open_table` opened.
         scale: Of the ratings; unless `implicit`.
         implicit: Rows say only that they are there.
         catalog: The list of items, or its file, or `from-data`: which reads the table once more.
         columns: What the columns are called.
         on_bad_rows: `refuse` or `skip`.
-        partitions: How many; if not told, by the size of the source, and a core has one at least.
+        partitions: How many; if not told, by the size of the source, and a core has one at least;
+            where Spark does not know the size, `spark.sql.shuffle.partitions`.
         progress: Called with a stage's name, and how many of Spark's tasks are done of how many.
 
     Raises:
@@ -67,7 +68,7 @@ def read_spark(
     number = _partitions(table, partitions)
     check_workers(table.sparkSession)
     if items is None:
-        items = _items_of(chosen, known, on_bad_rows, number, progress)
+        items = _items_of(chosen, known, on_bad_rows, progress)
     return SparkRatings(chosen, known, items, on_bad_rows, number, progress)
 
 
@@ -115,16 +116,13 @@ def _catalog(given: Catalog | str | os.PathLike[str] | None) -> Catalog:
 
 
 def _items_of(
-    chosen: Table, scale: Scale, on_bad_rows: BadRows, number: int, progress: Progress | None
+    chosen: Table, scale: Scale, on_bad_rows: BadRows, progress: Progress | None
 ) -> Catalog:
     """The catalogue of the items that occur, in the order that `read_ratings` gives them."""
-
-    def run(name: str, action: Callable[[], Any]) -> Any:
-        tell = None if progress is None else lambda done, total: progress(name, done, total)
-        return run_job(chosen.sparkSession, f"discreet: {name}", action, tell)
-
-    maker, rows = Maker(Shape(scale, None), on_bad_rows), chosen.repartition(number, "user")
-    listed = run("catalogue", map_in_arrow(rows, maker.items, ITEM).distinct().collect)
+    maker = Maker(Shape(scale, None), on_bad_rows)
+    run = partial(run_stage, chosen.sparkSession, progress)
+    rows = map_in_arrow(chosen, maker.items, ITEM).distinct()
+    listed = run("catalogue", rows.collect)
     for row in listed:
         if row["error"] is not None:
             raise refusal(row["error"], chosen, maker, run)
@@ -135,15 +133,19 @@ def _items_of(
 
 
 def _partitions(table: Table, told: int | None) -> int:
-    """As many as told; or one for each core, and no larger than a worker can well read."""
+    """As many as told; or one for each core, and no larger than a worker can well read.
+
+    Where the size is unknown, as it is in a database, Spark's own setting is the best there is.
+    """
     if told is not None:
         if told < 1:
             raise InputError(f"partitions are 1 or more, not {told}")
         return told
-    cores = int(table.sparkSession.sparkContext.defaultParallelism)
+    spark = table.sparkSession
+    cores = int(spark.sparkContext.defaultParallelism)
     size = _source_bytes(table)
     if size >= _UNKNOWN_BYTES:
-        return cores
+        return max(cores, int(spark.conf.get("spark.sql.shuffle.partitions")))
     return max(cores, min(math.ceil(size / _SOURCE_BYTES), _MOST_PARTITIONS))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,7 +15,7 @@ from discreet.domain import InputError
 from discreet.measure.engines.spark._java import check_java
 from discreet.measure.engines.spark._launch import interruptible, launch_java
 from discreet.measure.engines.spark._quiet import (
-    StandardError,
+    reason_in,
     without_interrupt_trace,
     without_pandas_warning,
 )
@@ -102,23 +103,24 @@ def _check_told(running: Session, told: dict[str, str]) -> None:
 
 
 def _started(sql: Any, settings: dict[str, str]) -> Session:
-    pyspark, said = import_module("pyspark"), StandardError()
+    pyspark = import_module("pyspark")
     conf = pyspark.SparkConf().setAll(list(settings.items())).setAppName("discreet")
-    try:
-        gateway = pyspark.SparkContext._gateway
-        if gateway is None:
-            gateway = launch_java(conf, said.end)
-        with without_pandas_warning():
-            context = pyspark.SparkContext(conf=conf, gateway=gateway)
-            found = sql.SparkSession.builder.getOrCreate()
-        # Its own log quotes cells where a task fails on one; a session of somebody else's stays as
-        # it is.
-        context.setLogLevel("OFF")
-    except Exception as error:
-        reason, told = str(error).strip().partition("\n")[0], said.reason()
-        reason = told if "JAVA_GATEWAY_EXITED" in reason else reason
-        raise InputError(f"Spark does not start: {reason}") from error
-    said.pass_on()
+    # Java's standard error, and that of workers which it starts, may quote cells: it stays in a
+    # file without a name, which nobody reads unless Spark does not start.
+    with tempfile.TemporaryFile() as said:
+        try:
+            gateway = pyspark.SparkContext._gateway
+            if gateway is None:
+                gateway = launch_java(conf, said)
+            with without_pandas_warning():
+                context = pyspark.SparkContext(conf=conf, gateway=gateway)
+                found = sql.SparkSession.builder.getOrCreate()
+            # So may its own log; a session of somebody else's stays as it is.
+            context.setLogLevel("OFF")
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0]
+            reason = reason_in(said) if "JAVA_GATEWAY_EXITED" in reason else reason
+            raise InputError(f"Spark does not start: {reason}") from error
     return found
 
 

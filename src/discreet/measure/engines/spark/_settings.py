@@ -14,9 +14,11 @@ NEEDED = {
     f"{_ARROW}.maxRecordsPerBatch": "10000",
     f"{_ARROW}.maxBytesPerBatch": str(1 << 26),
     f"{_ARROW}.useLargeVarTypes": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 """A batch of parts or of tiles has many bytes and few rows: without a limit on bytes it would not
-fit, neither into memory nor into Arrow."""
+fit, neither into memory nor into Arrow. And what folders are named after is text: `user=007` and
+`user=7` are two people."""
 
 _lock = threading.Lock()
 _held: dict[int, tuple[int, dict[str, str | None]]] = {}

@@ -9,45 +9,62 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.domain import InputError
-from discreet.measure.engines.spark._open import BROKEN
+from discreet.measure.engines.spark._errors import spark_errors, spoken
 from discreet.measure.engines.spark._session import Table
 from discreet.ratings import read_ratings
 from discreet.ratings.readers import Columns
 
 _WHOLE = re.compile(r"tinyint|smallint|int|bigint")
-_UNDECODABLE = "\N{REPLACEMENT CHARACTER}"
-"""What Spark makes of bytes that are not UTF-8: so two people could become one."""
-_NUMBER = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)")
+_FLOAT = re.compile(r"float|double")
+_DECIMAL = re.compile(r"decimal\(\d+,\d+\)")
+_TEXT = re.compile(r"string|(var)?char\(\d+\)")
+_MOMENT = re.compile(r"date|timestamp|timestamp_ntz")
 
 
 def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> Table:
     """The columns of a Spark table that matter, named for their roles, of types that Arrow has.
 
     Raises:
-        InputError: A column is missing, or could be one of several, or can never hold ratings.
+        InputError: A column is missing, or could be one of several, or can never hold ratings; or
+            Spark was told to take a line break in quotes for the end of a line.
     """
     if not hasattr(table, "_jdf"):
         kind = f"{type(table).__module__.partition('.')[0]}'s {type(table).__name__}"
         if hasattr(table, "mapInArrow"):
             kind = "one of Spark Connect"
         raise InputError(f"ratings on Spark are in a DataFrame of a classic session, not {kind}")
-    names, kinds = table.columns, [kind for _, kind in table.dtypes]
-    places = _places([name for name in names if name != BROKEN], columns, implicit)
+    try:
+        _check_lines(table)
+    except spark_errors() as error:
+        raise spoken(error) from None
+    places = _places(table.columns, columns, implicit)
     # By position: two columns may have the same name as long as none of them is wanted.
-    plain = table.toDF(*(f"c{place}" for place in range(len(kinds))))
-    wanted = [_as(role, plain[f"c{at}"], kinds[at]).alias(role) for role, at in places.items()]
-    if BROKEN in names:
-        ids = [plain[f"c{places[role]}"] for role in ("user", "item")]
-        wanted.append(_broken(plain[f"c{names.index(BROKEN)}"], ids).alias("broken"))
-    return plain.select(*wanted)
+    plain = table.toDF(*(f"c{place}" for place in range(len(table.columns))))
+    kinds = [kind for _, kind in table.dtypes]
+    return plain.select(
+        *(_AS[role](plain[f"c{at}"], kinds[at]).alias(role) for role, at in places.items())
+    )
 
 
-def _broken(reason: Any, ids: list[Any]) -> Any:
-    """What is wrong with a line of text, if it is that: no cell of it."""
-    functions = import_module("pyspark.sql.functions")
-    user, item = (column.contains(_UNDECODABLE) for column in ids)
-    undecodable = functions.when(user | item, "an id of a user or an item is not UTF-8")
-    return functions.coalesce(reason, undecodable)
+def _check_lines(table: Table) -> None:
+    """Look whether text was opened so that one person cannot write lines of others."""
+    java = table.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters
+    leaves = table._jdf.queryExecution().analyzed().collectLeaves()
+    for at in range(leaves.size()):
+        leaf = leaves.apply(at)
+        if leaf.getClass().getSimpleName() != "LogicalRelation":
+            continue
+        source = leaf.relation()
+        if source.getClass().getSimpleName() != "HadoopFsRelation":
+            continue
+        told = {name.lower(): value for name, value in java.asJava(source.options()).items()}
+        is_whole = told.get("multiline", "").lower() == "true"
+        if source.fileFormat().toString() == "CSV" and not is_whole:
+            raise InputError(
+                "Spark reads this CSV so that a line break in quotes ends a line, and one person "
+                "may write lines of others: open it with discreet.spark.open_table, or with "
+                "multiLine=True"
+            )
 
 
 def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[str, int]:
@@ -65,28 +82,43 @@ def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[s
     return places
 
 
-def _as(role: str, column: Any, kind: str) -> Any:
-    if role in ("user", "item"):
-        return _as_id(column, kind)
-    if role == "rating" and kind != "string":
-        if not _NUMBER.fullmatch(kind):
-            raise InputError(f"the rating column must hold numbers; it is {kind}")
+def _as_id(column: Any, kind: str) -> Any:
+    """Whole numbers as they are, all else as text; two ids are one person if they are equal.
+
+    Equal must be what it looks like: so no text whose collation says otherwise, and no moments,
+    which are other text in another time zone.
+    """
+    functions = import_module("pyspark.sql.functions")
+    if any(known.fullmatch(kind) for known in (_WHOLE, _FLOAT, _TEXT)):
+        return column
+    if _DECIMAL.fullmatch(kind):
+        whole = column.cast("decimal(38,0)")
+        text = functions.when(whole == column, whole.cast("string"))
+        return text.otherwise(column.cast("string"))
+    if kind == "binary":
+        return functions.hex(column)
+    if kind == "date":
+        return column.cast("string")
+    raise InputError(
+        f"the ids of users and items are numbers or plain text, not {kind}; turn them into that"
+    )
+
+
+def _as_rating(column: Any, kind: str) -> Any:
+    if _TEXT.fullmatch(kind):
+        return column
+    if not any(known.fullmatch(kind) for known in (_WHOLE, _FLOAT, _DECIMAL)):
+        raise InputError(f"the rating column must hold numbers; it is {kind}")
+    return column.cast("double")
+
+
+def _as_time(column: Any, kind: str) -> Any:
+    if _DECIMAL.fullmatch(kind):
         return column.cast("double")
+    if not any(known.fullmatch(kind) for known in (_WHOLE, _FLOAT, _TEXT, _MOMENT)):
+        wanted = "seconds since 1970, dates or datetimes"
+        raise InputError(f"the time column must hold {wanted}; it is {kind}")
     return column
 
 
-def _as_id(column: Any, kind: str) -> Any:
-    """Whole numbers as they are, all else as text; two ids are one person if they are equal."""
-    functions = import_module("pyspark.sql.functions")
-    if _WHOLE.fullmatch(kind) or kind == "string":
-        return column
-    if kind in ("float", "double"):
-        return column + functions.lit(0.0)  # there are two zeros, in two partitions
-    if kind == "binary":
-        return functions.hex(column)
-    decimals = re.fullmatch(r"decimal\((\d+),0\)", kind)
-    if decimals and int(decimals[1]) <= 18:
-        return column.cast("bigint")
-    if re.match(r"array|map|struct|variant", kind):
-        raise InputError(f"the ids of users and items are numbers or text, not {kind}")
-    return column.cast("string")
+_AS = {"user": _as_id, "item": _as_id, "rating": _as_rating, "time": _as_time}

@@ -16,6 +16,8 @@ from discreet.measure.engines.spark._leaves import Leaf, leaves_of, tile_from, t
 from discreet.measure.engines.spark._parts import Shape, joined, task_context, use_own_cores_only
 from discreet.measure.engines.spark._tiles import cut_tiles, sittings
 
+USERS, RATINGS = -1, -2
+"""Leaves that every statistic has: how many it is over."""
 TILES = "crowd int, leaf int, tile int, packed binary"
 _TILES = pa.schema(
     [("crowd", pa.int32()), ("leaf", pa.int32()), ("tile", pa.int32()), ("packed", pa.binary())]
@@ -39,11 +41,15 @@ class SumPeople:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         use_own_cores_only()
         sums: list[Leaf] | None = None
+        users = count = 0
         for ratings in self.shape.unpacked(batches):
+            users, count = users + ratings.user_count, count + len(ratings)
             found = leaves_of(tuple(measure(ratings) for measure in self.measures))
             sums = found if sums is None else [a + b for a, b in zip(sums, found, strict=True)]
         for number, leaf in enumerate(sums or []):
             yield from _sent(_crowd(self.crowds), number, leaf)
+        if sums is not None:
+            yield from _counts(_crowd(self.crowds), users, count)
 
 
 @dataclass(frozen=True)
@@ -67,9 +73,11 @@ class SumPairs:
         parts = list(self.shape.unpacked(batches))
         if not parts:
             return
-        inside = self.statistic.inside(joined(self.shape, parts))
+        ratings, number, crowd = joined(self.shape, parts), 0, _crowd(self.crowds)
         del parts
-        number, crowd = 0, _crowd(self.crowds)
+        yield from _counts(crowd, ratings.user_count, len(ratings))
+        inside = self.statistic.inside(ratings)
+        del ratings
         for sitting in sittings(len(self.statistic.head), self.band):
             sums = self.statistic.sum_pairs(inside.within(*sitting.bands))
             for lane, triangle in enumerate(sums):
@@ -90,6 +98,11 @@ def add_tiles(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for (leaf, tile), found in sums.items():
         for _, packed in tiles_of(found):
             yield _row(0, leaf, tile, packed)
+
+
+def _counts(crowd: int, users: int, ratings: int) -> Iterator[pa.RecordBatch]:
+    yield from _sent(crowd, USERS, users)
+    yield from _sent(crowd, RATINGS, ratings)
 
 
 def _sent(crowd: int, leaf: int, sums: Leaf) -> Iterator[pa.RecordBatch]:

@@ -12,14 +12,15 @@ import pyarrow.compute as pc
 
 from discreet.domain import InputError
 from discreet.measure.engines.spark._arrow import map_in_arrow
-from discreet.measure.engines.spark._errors import plain_path, spark_errors
-from discreet.measure.engines.spark._parts import Maker, use_own_cores_only
+from discreet.measure.engines.spark._errors import shown_path, spark_errors
+from discreet.measure.engines.spark._open import is_text
+from discreet.measure.engines.spark._parts import Maker, some, use_own_cores_only
 from discreet.measure.engines.spark._session import Table
 
 _FOUND = "file string, error string"
 _FOUND_SCHEMA = pa.schema([("file", pa.string()), ("error", pa.string())])
-_ROWS = 1 << 20
-"""Rows that are read at a time, about."""
+_EMPTY = "the user is empty"
+"""What `read_ratings` says, among others, of a line whose cells are all empty."""
 
 
 def refusal(
@@ -40,7 +41,10 @@ def refusal(
     named = sorted((row["file"], row["error"]) for row in found if row["file"])
     if not named:
         return InputError(f"in one partition of the table, {reason}")
-    return InputError(named[0][1], path=plain_path(named[0][0]))
+    file, said = named[0]
+    if said == _EMPTY and is_text(file):
+        said += ", or the line does not have as many fields as the first line"
+    return InputError(said, path=shown_path(file))
 
 
 def _look(table: Table, maker: Maker) -> list[Any]:
@@ -64,7 +68,7 @@ class _FirstBad:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         use_own_cores_only()
-        for table in _some(batches):
+        for table in some(batches):
             for file in table["file"].unique().to_pylist():
                 rows = table.filter(pc.equal(table["file"], file)).drop_columns("file")
                 try:
@@ -75,14 +79,3 @@ class _FirstBad:
                         columns = {"file": [file], "error": [reason]}
                         yield pa.RecordBatch.from_pydict(columns, _FOUND_SCHEMA)
                         return
-
-
-def _some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(each.num_rows for each in held) >= _ROWS:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
