@@ -236,6 +236,17 @@ def test_a_quote_that_never_closes(write, refusal):
     assert (error.line, error.reason) == (5, "a quote is opened here and never closed")
 
 
+@pytest.mark.parametrize("on_bad_rows", ["refuse", "skip"])
+def test_a_quote_behind_a_backslash_makes_no_records(write, refusal, on_bad_rows):
+    r"""As some programs write the text: " <newline> 1000,8,5," of user 1."""
+    text = 'user,item,rating,review\n2,7,4,fine\n1,7,5,"\\" \n1000,8,5,\\""\n'
+    error = refusal(write("r.csv", text), on_bad_rows=on_bad_rows)
+    assert error.line == 3
+    assert error.reason == (
+        'has a quote behind a backslash; inside quotes a quote is written twice: ""'
+    )
+
+
 def test_quotes_in_the_middle_of_fields_are_kept(write, seen):
     assert ('a"b"', "1") in seen(write("r.csv", 'user,item,rating\na"b",1,5\n'))
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.ratings.readers._files import PIECE, beginning, pieces
 from discreet.ratings.readers._survey import (
+    ESCAPED,
     NEWLINE,
     NO_QUOTE,
     NOT_ASCII,
@@ -152,6 +153,14 @@ def _surveyed(
     )
     if marks & NOT_ASCII:
         check_utf8(data[:used], path, line)
+    if marks & ESCAPED:
+        # Read as it stands, a record would end where somebody's text has a newline, and what that
+        # text says next would be a record: of anybody.
+        raise InputError(
+            'has a quote behind a backslash; inside quotes a quote is written twice: ""',
+            path=path,
+            line=line + data.count(b"\n", 0, data.index(b'\\"')),
+        )
     text = data[:used]
     if broken or blank or doubled:
         text = compacted(array, begins[:kept], ends[:kept], separator, doubled).tobytes()

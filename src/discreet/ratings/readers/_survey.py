@@ -10,8 +10,10 @@ SINGLE = 0x1F
 """The one-byte separator that takes the place of `::`."""
 
 QUOTE, NO_QUOTE, NEWLINE = 0x22, 0x100, 0x0A
-NOT_ASCII, ODD = 1, 2
-"""Marks: a byte beyond ASCII; an identifier or a number that is not written as it is printed."""
+NOT_ASCII, ODD, ESCAPED = 1, 2, 4
+"""Marks: a byte beyond ASCII; an identifier or a number that is not written as it is printed; a
+quote behind a backslash."""
+BACKSLASH = 0x5C
 
 _RETURN, _SPACE, _PLUS, _MINUS, _ZERO, _NINE = 0x0D, 0x20, 0x2B, 0x2D, 0x30, 0x39
 _BEYOND_ASCII = 0x80
@@ -123,6 +125,8 @@ def _record(
                     marks |= oddness(data, at + 1)
         elif byte == quote:
             quoted = not quoted
+            if at > begin and data[at - 1] == BACKSLASH:
+                marks |= ESCAPED
         elif byte >= _BEYOND_ASCII:
             marks |= NOT_ASCII
         at += 1
