@@ -47,8 +47,9 @@ def spoken(error: BaseException) -> BaseException:
             return InputError(told)
     if "No module named" in message:
         return InputError(
-            "the Python of Spark's workers lacks discreet or what it needs: install "
-            "'discreet[spark]' there, or send an environment along with spark.archives"
+            "the Python of Spark's workers lacks discreet or what it needs: set PYSPARK_PYTHON to "
+            "one that has it before the session starts, install 'discreet[spark]' there, or send "
+            "an environment along with spark.archives"
         )
     said = _unreadable(error) or InputError(
         f"Spark failed ({condition_of(error)}); its log says where and why, unless discreet "

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
+_THROWN = re.compile(r'^Exception in thread "\S+" \S+: ')
 _INTERRUPTED = "KeyboardInterrupt while sending command"
 
 
@@ -39,4 +41,4 @@ def reason_in(standard_error: IO[bytes]) -> str:
     standard_error.seek(0)
     lines = [line.decode(errors="replace").strip() for line in standard_error]
     telling = [line for line in lines if "rror" in line or "xception" in line]
-    return next(iter(telling), "Java told no reason")
+    return _THROWN.sub("", next(iter(telling), "Java told no reason"))

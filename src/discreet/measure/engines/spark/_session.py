@@ -118,10 +118,17 @@ def _started(sql: Any, settings: dict[str, str]) -> Session:
             # So may its own log; a session of somebody else's stays as it is.
             context.setLogLevel("OFF")
         except Exception as error:
-            reason = str(error).strip().partition("\n")[0]
+            reason = _reason(error)
             reason = reason_in(said) if "JAVA_GATEWAY_EXITED" in reason else reason
             raise InputError(f"Spark does not start: {reason}") from error
     return found
+
+
+def _reason(error: Exception) -> str:
+    """Why Spark does not start: what Java says of it, or else Python."""
+    thrown = getattr(error, "java_exception", None)
+    told = str(error) if thrown is None else str(thrown.getMessage())
+    return told.strip().partition("\n")[0]
 
 
 def _pyspark_sql() -> Any:
