@@ -1,6 +1,6 @@
 /**
- * Offline after the first load. The service puts two lines before this script: VERSION, the digest of the page's
- * scripts and styles, and FILES, what to keep. Their addresses have the version in them, so a document gets
+ * Offline after the first load. The service puts two lines before this script: VERSION, the digest of all of the page's
+ * files, and FILES, what to keep. Their addresses have the version in them, so a document gets
  * its own files and never those of another version, however the service changes meanwhile.
  */
 const HOME = new URL("./", location.href);
@@ -21,9 +21,16 @@ self.addEventListener("fetch", (event) => {
   else if (KEPT.has(url) || /^[0-9a-f]{16}\//.test(url.replace(HOME.href, ""))) event.respondWith(kept(event.request));
 });
 
+/** Tell this service's pages what is asked for, whether or not it comes. */
+async function tell(asked) {
+  for (const page of await self.clients.matchAll({ includeUncontrolled: true }))
+    if (page.url.startsWith(HOME.href)) page.postMessage({ asked });
+}
+
 /** All files or none. */
 async function install() {
   const cache = await caches.open(CACHE);
+  await tell(FILES);
   try {
     await cache.addAll(FILES.map((name) => new Request(place(name), { cache: "no-cache" })));
     const page = await (await cache.match(HOME.href)).text();
@@ -32,7 +39,6 @@ async function install() {
     await caches.delete(CACHE);
     throw error;
   }
-  for (const page of await self.clients.matchAll({ includeUncontrolled: true })) page.postMessage({ kept: FILES });
   await self.skipWaiting();
 }
 
@@ -56,5 +62,7 @@ async function fresh(request) {
 
 /** From what is kept: to ask for a file would tell what the person does. */
 async function kept(request) {
-  return (await caches.match(request.url)) ?? fetch(request);
+  const copy = await caches.match(request.url);
+  if (!copy) await tell([request.url.replace(HOME.href, "")]);
+  return copy ?? fetch(request);
 }

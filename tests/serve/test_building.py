@@ -131,14 +131,15 @@ def test_too_few_people_make_no_release_and_the_curators_stays(
             talk.send(person, make_report(n))
         build = talk.rebuild()
         assert build["state"] == "failed"
-        assert "too few people: 3 have a report" in build["reason"]
-        assert "4 or more" in build["reason"]
+        # How many there are is rounded wherever it is said.
+        assert build["reason"].startswith("too few people: fewer than the 4 that a release needs")
+        assert "3" not in build["reason"]
         assert file.read_bytes() == before
         assert sorted(path.name for path in tmp_path.glob("*.previous*")) == []
         talk.send(people[3], make_report(3))
         assert talk.rebuild()["state"] == "built"
     assert "failed after" in caplog.text
-    assert "3 have a report" in caplog.text
+    assert "fewer than the 4 that" in caplog.text
     with pytest.raises(InputError, match="1 person or more"):
         make_settings(tmp_path, least_people=0)
     assert Settings(file).least_people == 50

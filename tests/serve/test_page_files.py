@@ -141,6 +141,16 @@ def test_another_script_is_another_version(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["index.html", "operator.html", "worker.js", "icon.svg"])
+def test_another_document_is_another_version(tmp_path: Path, name: str) -> None:
+    shutil.copytree(WEB, tmp_path / "web")
+    with (tmp_path / "web" / name).open("a") as file:
+        file.write("\n ")
+    whole = (tmp_path / "web" / name).read_bytes()
+    (tmp_path / "web" / name).write_bytes(whole.replace(b"discreet", b"discrete", 1) + b" ")
+    assert not any("/js/" in path for path in read_page(tmp_path / "web").keys() & read_page(WEB))
+
+
 def test_of_the_protocols_the_one_that_is_collected_by_is_served() -> None:
     names = {
         kind: {path.split("/", 2)[2] for path in read_page(WEB, kind) if path.count("/") > 1}

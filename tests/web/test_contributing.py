@@ -80,7 +80,8 @@ def test_a_local_report_shows_the_true_beside_the_sent(visit: Visit, tmp_path: P
         *([title, "not rated", sent[title]] for title in others[:5]),
     ]
     size = len(json.dumps(stored, separators=(",", ":")))
-    assert f"And {len(others) - 5} other titles that you never rated. In all {size} bytes." in said
+    more = f"And {len(others) - 5} other titles that you have not rated. In all {size} bytes."
+    assert more in said
     assert "1 report drawn: epsilon 2 for each rating, 400 for all of them together." in said
 
 
@@ -177,6 +178,7 @@ def test_what_cannot_be_withdrawn_is_forgotten_only_if_the_person_insists(
     dialog.get_by_role("button", name="Forget everything").click()
     page.wait_for_selector("html[data-ready=forgotten]")
     assert page.evaluate("indexedDB.databases().then(all => all.length)") == 0
+    assert "What you contributed is still at the service" in page.locator("#notice").inner_text()
 
 
 def counts(talk: Talk) -> tuple[int, int]:

@@ -174,6 +174,8 @@ def test_contributing_sends_the_message_that_was_shown_and_nothing_else(
     secret = {"authorization": f"Bearer {record['capability']}"}
     typed = {"content-type": "application/json"}
     after = [
+        # The terms, and whether they are the same still when it is drawn.
+        ("GET", "/v1/collection", {}, b""),
         ("GET", "/v1/collection", {}, b""),
         ("POST", "/v1/enrolments", {}, b""),
         ("PUT", "/v1/report", secret | typed, message),

@@ -1,12 +1,12 @@
 /** The page: rate, see recommendations change, and know what leaves the browser. */
-import { brief, by, counted, el, fill, say, words } from "./page/dom.js";
+import { brief, by, counted, el, fail, fill, say, words } from "./page/dom.js";
 import { refresh, showFound, showOwn, showRecommended } from "./page/lists.js";
 import { loadCatalog, loadRelease } from "./page/load.js";
 import { showGuarantee, showKept, showTraffic } from "./page/privacy.js";
 import { offerToWithdraw, readStanding, withdrawAlone } from "./page/standing.js";
 import { makePredictor, ownRatings, predictorChoices } from "./predict.js";
 import { contains, nearest } from "./scale.js";
-import { askJson, note, watch, watchLoading } from "./service.js";
+import { askJson, noteFile, watch, watchLoading } from "./service.js";
 import * as store from "./store.js";
 
 /** The protocols that this page knows, by the service's names for them. */
@@ -51,8 +51,12 @@ const home = {
   onKept: () => {},
 };
 
+/** How often ratings were changed here. */
+let changed = 0;
+
 /** Ratings as they are now: shown at once, kept a moment later. */
 function change(changes) {
+  changed++;
   let turn = [...home.ratings.values()].at(-1)?.turn ?? 0;
   for (const [id, rating] of changes) {
     if (rating) home.ratings.set(id, Object.assign(rating, { turn: home.ratings.get(id)?.turn ?? ++turn }));
@@ -98,7 +102,7 @@ async function choosePredictor(name) {
 }
 
 async function open() {
-  if (!globalThis.crypto?.subtle) throw new Error(words("insecure"));
+  if (!globalThis.crypto?.subtle) fail("insecure");
   await tellKept();
   home.ratings = await store.ratings();
   try {
@@ -141,31 +145,35 @@ function openWithout(error) {
 }
 
 function listen() {
-  by("search").addEventListener("input", () => showFound(home));
+  by("search").oninput = () => showFound(home);
   by("recommended").addEventListener("focusout", (event) => {
     if (event.currentTarget.querySelector(".rated") && !event.target.closest("li").contains(event.relatedTarget)) setTimeout(rerank);
   });
-  by("predictor").addEventListener("change", ({ target: { value } }) => {
+  by("predictor").onchange = ({ target: { value } }) => {
     // Kept at once: whoever leaves before it is there has chosen it.
     store.write("predictor", value).catch(complain);
     choosePredictor(value).then(() => home.chosen === value && rerank()).catch(complain);
-  });
-  by("export").addEventListener("click", () => save().catch(complain));
-  by("import").addEventListener("click", () => by("file").click());
-  by("file").addEventListener("change", (event) => {
-    const file = event.target.files[0];
-    event.target.value = "";
+  };
+  by("export").onclick = () => save().catch(complain);
+  by("import").onclick = () => by("file").click();
+  by("file").onchange = ({ target }) => {
+    const file = target.files[0];
+    target.value = "";
     if (file) take(file).catch((error) => say("csv-said", error.message, true));
-  });
-  by("forget").addEventListener("click", () => forget().catch(complain));
+  };
+  by("forget").onclick = () => forget().catch(complain);
   navigator.serviceWorker?.addEventListener("message", ({ data }) => {
-    for (const path of data.kept ?? []) note({ method: "GET", path: `/${path}`, bytes: 0, why: "", loading: true });
+    for (const path of data.asked) noteFile(`/${path}`);
   });
   navigator.serviceWorker?.startMessages();
   store.onChange(async (what, elsewhere) => {
-    if (what === "forgotten") return showForgotten();
+    if (what.startsWith("forgotten")) return showForgotten(what);
     if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept()]) : tellKept();
-    home.ratings = await store.ratings();
+    let before;
+    do {
+      before = changed;
+      home.ratings = await store.ratings();
+    } while (before !== changed);
     if (home.scale) showFound(home);
     showOwn(home);
     rerank();
@@ -186,11 +194,12 @@ async function save() {
 
 async function take(file) {
   const { fromCsv } = await csv();
-  const rows = await fromCsv(file, home.scale.presence);
-  const off = rows.find(({ name, value }) => home.catalog.find(name) !== undefined && !contains(home.scale, value));
-  if (off) throw new Error(`Line ${off.line}: the rating is not on the scale from ${home.scale.lo} to ${home.scale.hi}; nothing was read.`);
-  const known = rows.map(({ name, value }) => [home.catalog.find(name), value]).filter(([index]) => index !== undefined);
-  change(known.map(([i, value]) => [home.catalog.ids[i], { value, title: home.catalog.titles[i] }]));
+  const { catalog, scale } = home;
+  const rows = await fromCsv(file, scale.presence, fail);
+  const known = rows.map((row) => ({ ...row, at: catalog.find(row.name) ?? catalog.find(row.title) })).filter(({ at }) => at !== undefined);
+  const off = known.find(({ value }) => !contains(scale, value));
+  if (off) fail("off-scale", off.line, scale.lo, scale.hi);
+  change(known.map(({ at, value }) => [catalog.ids[at], { value, title: catalog.titles[at] }]));
   showFound(home);
   const missing = rows.length - known.length;
   say("csv-said", `${counted(known.length, "rating")} read.${missing ? ` ${counted(missing, "title")} not in this catalogue left out.` : ""}`);
@@ -200,43 +209,52 @@ async function forget() {
   const [sent, ...told] = await readStanding();
   const also = [sent?.capability && "forget-sent", (sent || told.some(Boolean)) && "forget-told"].filter(Boolean);
   if (!(await sure(["forget", "forget-own", ...also].map((id) => words(id)).join(" ")))) return;
-  // Nobody sends meanwhile, in this tab or another: without its capability it could not be withdrawn.
-  await store.alone(async () => {
-    try {
-      await withdrawAlone();
-    } catch (error) {
-      if (!(await sure(`${error.message} ${words("forget-lost")}`))) return;
-    }
-    try {
-      await store.forget();
-      showForgotten();
-    } finally {
-      home.onKept();
-    }
-  });
+  const button = by("forget");
+  button.disabled = true;
+  say("notice", words("forgetting"));
+  try {
+    // Nobody sends meanwhile, in this tab or another: without its capability it could not be withdrawn.
+    await store.alone(forgetAlone);
+  } finally {
+    button.disabled = false;
+    home.onKept();
+  }
+}
+
+async function forgetAlone() {
+  let last = "forgotten";
+  try {
+    await withdrawAlone();
+  } catch (error) {
+    if (!(await sure(`${error.message} ${words("forget-lost")}`))) return say("notice", "");
+    last = "forgotten-left";
+  }
+  const isWhole = await store.forget(last);
+  showForgotten(last, isWhole ? "" : words("shell"));
 }
 
 async function sure(question) {
   by("sure-what").textContent = question;
   by("sure").returnValue = "";
   by("sure").showModal();
-  await new Promise((done) => by("sure").addEventListener("close", done, { once: true }));
+  await new Promise((done) => (by("sure").onclose = done));
   return by("sure").returnValue === "forget";
 }
 
-/** Nothing of the person's stays, not even hidden. */
-function showForgotten() {
+/** Nothing of the person's stays, not even hidden. @param {string} last the words for it @param {string} [more] */
+function showForgotten(last, more = "") {
   store.onChange(() => {});
   watch(() => {});
   home.ratings.clear();
   home.onChange = home.onKept = () => {};
   by("main").remove();
   say("pledge", words("nothing-kept"));
-  say("notice", words("forgotten"));
+  say("notice", words(last) + more);
   document.documentElement.dataset.ready = "forgotten";
 }
 
 async function workOffline() {
+  noteFile("/worker.js");
   await navigator.serviceWorker?.register(new URL("worker.js", store.HOME), { updateViaCache: "none" }).catch(() => {});
 }
 
@@ -244,22 +262,16 @@ async function workOffline() {
 const tellKept = () => readStanding().then(showKept, () => {});
 
 /**
- * If the service collects, everybody's page does the same, whether its person has contributed or not. If it does not,
- * or the page has no titles, what was contributed earlier can be withdrawn.
+ * If the service says that it collects, everybody's page does the same, whether its person has contributed or not. If
+ * it does not say so, or the page has no titles, nothing is fetched, and what was contributed earlier can be withdrawn.
  */
 async function offerToContribute() {
-  const record = await store.read("contribution");
-  const collects = await askJson("GET", "v1", { why: "does the service collect?" }).then(
-    (told) => told.collects,
-    // Nobody sees what is done offline.
-    ({ status }) => (status === 0 ? Object.keys(COLLECTS).find((each) => COLLECTS[each] === record?.kind) : null),
-  );
-  if (home.scale && Object.hasOwn(COLLECTS, collects ?? "")) {
-    const { setUpContributing } = await import("./page/contribute.js");
-    return setUpContributing(home, COLLECTS[collects]);
-  }
-  offerToWithdraw(record);
+  const { collects } = await askJson("GET", "v1", { why: "does the service collect?" }).catch(() => ({}));
+  const can = home.scale && Object.hasOwn(COLLECTS, collects ?? "");
+  const part = can && (await import("./page/contribute.js").catch(() => null));
+  if (part) return part.setUpContributing(home, COLLECTS[collects]);
   home.onKept = async () => offerToWithdraw(await store.read("contribution"));
+  await home.onKept();
 }
 
 watch(showTraffic);

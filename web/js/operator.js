@@ -1,5 +1,5 @@
 /** The operator's page: the token is in this module's memory and in no other place. */
-import { brief, by, counted, el, fill, say } from "./page/dom.js";
+import { brief, by, counted, el, fill, say, sized } from "./page/dom.js";
 import { atDelta, promiseOf } from "./page/privacy.js";
 import { ask, askJson } from "./service.js";
 
@@ -44,7 +44,7 @@ function showRelease(about) {
   const list = el("dl");
   pairs(list, {
     Method: about.method, Titles: about.items.toLocaleString("en"), Scale: about.scale,
-    Size: `${brief(about.bytes / 1e6, 1)} MB`, "SHA-256": about.sha256,
+    Size: sized(about.bytes), "SHA-256": about.sha256,
   });
   fill(by("release"), el("p", { className: "big" }, promiseOf(about.guarantee)), el("p", {}, about.guarantee.words), list);
 }

@@ -101,15 +101,14 @@ function attempt(act, reason) {
 }
 
 const isObject = (value) => value === Object(value) && !Array.isArray(value);
-const areTexts = (list) => Array.isArray(list) && list.every((text) => typeof text === "string");
+/** Whether this is a list of texts. @param {any} list */
+export const areTexts = (list) => Array.isArray(list) && list.every((text) => typeof text === "string");
 const isCount = (value) => Number.isSafeInteger(value) && value >= 0;
 
 /** SHA-256 of some bytes or a text, in hexadecimal digits. */
 export async function sha256(content) {
-  const subtle = globalThis.crypto?.subtle;
-  if (!subtle) throw new Error("this page can check nothing here: open it by https, or on localhost");
   const bytes = typeof content === "string" ? utf8.encode(content) : content;
-  const digest = new Uint8Array(await subtle.digest("SHA-256", bytes));
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 

@@ -18,10 +18,13 @@ let tell = () => {};
 const encoder = new TextEncoder();
 
 /** @param {Sent} entry */
-export function note(entry) {
+function note(entry) {
   sent.push(entry);
   tell(sent);
 }
+
+/** One of the page's own files. @param {string} path */
+export const noteFile = (path, why = "") => note({ method: "GET", path, bytes: 0, why, loading: true });
 
 /** @param {(all: Sent[]) => void} listener called now and with every request */
 export function watch(listener) {
@@ -31,13 +34,13 @@ export function watch(listener) {
 
 /** List the page's own files too: the browser knows what it fetched. */
 export function watchLoading() {
-  note({ method: "GET", path: location.pathname, bytes: 0, why: "this page", loading: true });
+  noteFile(location.pathname, "this page");
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      const { name, initiatorType } = /** @type {PerformanceResourceTiming} */ (entry);
-      // In the list already.
-      if (initiatorType === "fetch") continue;
-      note({ method: "GET", path: new URL(name).pathname, bytes: 0, why: "a file of this page", loading: true });
+      const { name, initiatorType, workerStart } = /** @type {PerformanceResourceTiming} */ (entry);
+      // In the list already; or the worker's copy, which says itself what it asks for.
+      if (initiatorType === "fetch" || workerStart) continue;
+      noteFile(new URL(name).pathname, "a file of this page");
     }
   }).observe({ type: "resource", buffered: true });
 }
@@ -55,12 +58,13 @@ export class Refused extends Error {
  * Ask the service.
  * @param {string} method
  * @param {string} path below the page's folder
- * @param {{why: string, body?: object, secret?: string, known?: string, seconds?: number}} told
- *   why: for the person; secret: for the Authorization header; known: a digest that need not come again
+ * @param {{why: string, body?: object, secret?: string, known?: string, seconds?: number, head?: number}} told
+ *   why: for the person; secret: for the Authorization header; known: a digest that need not come again; seconds: for
+ *   all of it; head: until the answer begins
  * @returns {Promise<Response>} of a good answer or 304
  * @throws {Refused}
  */
-export async function ask(method, path, { why, body, secret, known, seconds = 30 }) {
+export async function ask(method, path, { why, body, secret, known, seconds = 30, head = seconds }) {
   /** @type {Record<string, string>} */
   const headers = {};
   const text = body && JSON.stringify(body);
@@ -69,6 +73,8 @@ export async function ask(method, path, { why, body, secret, known, seconds = 30
   if (known) headers["If-None-Match"] = `"${known}"`;
   const lines = Object.entries(headers).map((pair) => `${pair.join(": ")}\r\n`);
   note({ method, path: `/${path}`, bytes: encoder.encode(lines.join("") + (text ?? "")).length, why, body: text });
+  const stop = new AbortController();
+  const [begins] = [head, seconds].map((most) => setTimeout(() => stop.abort(), most * 1000));
   let answer;
   try {
     answer = await fetch(new URL(path, HOME), {
@@ -79,11 +85,12 @@ export async function ask(method, path, { why, body, secret, known, seconds = 30
       credentials: "omit",
       redirect: "error",
       referrerPolicy: "no-referrer",
-      signal: AbortSignal.timeout(seconds * 1000),
+      signal: stop.signal,
     });
   } catch {
     throw new Refused("The service does not answer. Are you offline?", 0);
   }
+  clearTimeout(begins);
   if (answer.ok || answer.status === 304) return answer;
   const reason = await answer.json().then((told) => String(told.reason), () => "");
   throw new Refused(reason.slice(0, 300) || `The service answered ${answer.status}.`, answer.status);

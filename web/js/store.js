@@ -2,12 +2,13 @@
  * Everything the page keeps, in this browser's IndexedDB: ratings, what protocols remember, the
  * capability, settings. Nothing of it is sent from here.
  */
+import { fail, words } from "./page/dom.js";
 
 /** The address of the page's folder; two services on one origin keep apart. */
 export const HOME = new URL("./", document.baseURI);
 const NAME = `discreet ${HOME.pathname}`;
-const GONE = "Everything was forgotten in another tab; reload to begin anew.";
-const PATIENCE = 5000;
+const STORES = ["ratings", "kept"];
+const PATIENCE = 3000;
 
 /** @type {Promise<IDBDatabase> | null} */
 let opened = null;
@@ -16,20 +17,19 @@ const channel = new BroadcastChannel(NAME);
 /** @type {(what: string, elsewhere: boolean) => void} */
 let tell = () => {};
 
-function open() {
-  if (gone) return Promise.reject(new Error(GONE));
-  opened ??= new Promise((done, fail) => {
+async function open() {
+  if (gone) fail("gone");
+  opened ??= new Promise((done, refuse) => {
     const asked = indexedDB.open(NAME, 1);
     asked.onupgradeneeded = () => {
-      for (const name of ["ratings", "kept"]) asked.result.createObjectStore(name);
+      for (const name of STORES) asked.result.createObjectStore(name);
     };
     asked.onsuccess = () => {
       // Another tab forgets: it can only if this one lets go, and keeps nothing from now on.
       asked.result.onversionchange = letGo;
       done(asked.result);
     };
-    asked.onerror = () =>
-      fail(new Error("This browser lets the page keep nothing; is this a private window?"));
+    asked.onerror = () => refuse(new Error(words("no-store")));
   });
   return opened;
 }
@@ -43,26 +43,25 @@ async function letGo() {
 
 /**
  * One transaction; it is on disk when this resolves, and will be even if the page is left before.
- * @param {"ratings" | "kept"} name
+ * @param {string[]} names of object stores
  * @param {IDBTransactionMode} mode
- * @param {(store: IDBObjectStore) => IDBRequest[]} work
+ * @param {(...stores: IDBObjectStore[]) => IDBRequest[]} work
  * @returns {Promise<any[]>} what each request found
  */
-async function run(name, mode, work) {
+async function run(names, mode, work) {
   const database = await open();
-  return new Promise((done, fail) => {
-    const transaction = database.transaction(name, mode, { durability: "strict" });
-    const asked = work(transaction.objectStore(name));
+  return new Promise((done, refuse) => {
+    const transaction = database.transaction(names, mode, { durability: "strict" });
+    const asked = work(...names.map((name) => transaction.objectStore(name)));
     transaction.commit();
     transaction.oncomplete = () => done(asked.map((each) => each.result));
-    transaction.onabort = () =>
-      fail(new Error("This browser could not keep it; is its storage full?"));
+    transaction.onabort = () => refuse(new Error(words("not-stored")));
   });
 }
 
 /** @returns {Promise<Map<string, {value: number, title: string, turn?: number}>>} own ratings by item id, by turns */
 export async function ratings() {
-  const [ids, values] = await run("ratings", "readonly", (s) => [s.getAllKeys(), s.getAll()]);
+  const [ids, values] = await run(["ratings"], "readonly", (s) => [s.getAllKeys(), s.getAll()]);
   const all = ids.map((/** @type {string} */ id, /** @type {number} */ i) => [id, values[i]]);
   return new Map(all.sort(([, one], [, other]) => (one.turn ?? 0) - (other.turn ?? 0)));
 }
@@ -72,7 +71,7 @@ export async function ratings() {
  * @param {[string, {value: number, title: string, turn?: number} | null][]} changes
  */
 export async function rate(changes) {
-  await run("ratings", "readwrite", (s) =>
+  await run(["ratings"], "readwrite", (s) =>
     changes.map(([id, rating]) => (rating ? s.put(rating, id) : s.delete(id))),
   );
   channel.postMessage("ratings");
@@ -80,12 +79,12 @@ export async function rate(changes) {
 
 /** @param {string} key @returns {Promise<any>} what is kept by this name, or undefined */
 export async function read(key) {
-  return (await run("kept", "readonly", (s) => [s.get(key)]))[0];
+  return (await run(["kept"], "readonly", (s) => [s.get(key)]))[0];
 }
 
 /** @param {string} key @param {any} value undefined removes it */
 export async function write(key, value) {
-  await run("kept", "readwrite", (s) => [value === undefined ? s.delete(key) : s.put(value, key)]);
+  await run(["kept"], "readwrite", (s) => [value === undefined ? s.delete(key) : s.put(value, key)]);
   channel.postMessage("kept");
   tell("kept", false);
 }
@@ -97,40 +96,50 @@ export async function write(key, value) {
 export const alone = (work) => navigator.locks.request(NAME, work);
 
 /**
- * @param {(what: string, elsewhere: boolean) => void} listener told "ratings" or "forgotten" by other tabs,
+ * @param {(what: string, elsewhere: boolean) => void} listener told "ratings" or what `forget` was told by other tabs,
  *   "kept" by this one too
  */
 export function onChange(listener) {
   tell = listener;
   channel.onmessage = ({ data }) => {
-    // It came to nothing: what is kept is there still.
-    if (data === "not forgotten") gone = false;
-    else listener(data, true);
+    if (!STORES.includes(data)) letGo();
+    listener(data, true);
   };
 }
 
-/** Remove everything: the service worker, the database, the caches. Other tabs are told once it is done. */
-export async function forget() {
-  try {
-    const workers = (await navigator.serviceWorker?.getRegistrations()) ?? [];
-    await Promise.all(workers.filter((w) => w.scope === HOME.href).map((w) => w.unregister()));
-    await letGo();
-    await deleteDatabase();
-    const names = (await caches.keys()).filter((name) => name.endsWith(` ${HOME.pathname}`));
-    await Promise.all(names.map((name) => caches.delete(name)));
-  } catch (error) {
-    gone = false;
-    channel.postMessage("not forgotten");
-    throw error;
-  }
-  channel.postMessage("forgotten");
+/** Something, or undefined if it takes too long. @param {Promise<any>} work */
+const inTime = (work) => Promise.race([work, new Promise((done) => setTimeout(done, PATIENCE))]);
+
+/**
+ * Remove everything. What is kept is emptied first, which no tab can stop; then the tabs let go and the empty database,
+ * the caches and the worker go, none of which is waited for long.
+ * @param {string} last what other tabs are told, once it is emptied
+ * @returns {Promise<boolean>} whether the database is gone; if not, it goes when the tabs that hold it close
+ * @throws {Error} Nothing was forgotten.
+ */
+export async function forget(last) {
+  await run(STORES, "readwrite", (...all) => all.map((s) => s.clear())).catch(() => fail("not-forgotten"));
+  channel.postMessage(last);
+  await letGo();
+  const isGone = await inTime(deleteDatabase());
+  await inTime(dropCaches().catch(() => {}));
+  await inTime(dropWorkers().catch(() => {}));
+  return Boolean(isGone);
 }
 
 const deleteDatabase = () =>
-  new Promise((done, fail) => {
+  new Promise((done) => {
     const asked = indexedDB.deleteDatabase(NAME);
-    asked.onsuccess = () => done(null);
-    asked.onerror = () => fail(new Error("This browser did not let go of what was kept; nothing was forgotten."));
-    asked.onblocked = () =>
-      setTimeout(() => fail(new Error("Another tab still has it open, so nothing was forgotten. Close the other tabs and try again.")), PATIENCE);
+    asked.onsuccess = () => done(true);
+    asked.onerror = () => done(false);
   });
+
+async function dropCaches() {
+  const names = (await caches.keys()).filter((name) => name.endsWith(` ${HOME.pathname}`));
+  await Promise.all(names.map((name) => caches.delete(name)));
+}
+
+async function dropWorkers() {
+  const workers = (await navigator.serviceWorker?.getRegistrations()) ?? [];
+  await Promise.all(workers.filter((w) => w.scope === HOME.href).map((w) => w.unregister()));
+}

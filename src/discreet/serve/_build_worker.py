@@ -46,8 +46,8 @@ def build(order: dict[str, Any]) -> dict[str, Any]:
 def _check_people(found: int, least: int) -> None:
     if found < least:
         raise InputError(
-            f"too few people: {found:,} have a report under these terms, and a release needs "
-            f"{least:,} or more; what is served stays"
+            f"too few people: fewer than the {least:,} that a release needs have a report under "
+            "these terms; what is served stays"
         )
 
 

@@ -65,8 +65,9 @@ def read_page(folder: Path, collects: str | None = None) -> dict[str, Representa
     """Each file of the page by the path it is served at; hidden and other files are left out.
 
     Scripts are served slim, and only those that this service has a use for: of the protocols the
-    one that it collects by. Scripts and styles are below a folder whose name is their digest, so
-    that a page never mixes those of two versions; the worker is told this name and the list.
+    one that it collects by. Scripts and styles are below a folder whose name is the digest of all
+    files, so that a page never mixes those of two versions, and a change of any of them is a new
+    version; the worker is told this name and the list.
 
     Args:
         folder: The page's files.
@@ -83,13 +84,19 @@ def read_page(folder: Path, collects: str | None = None) -> dict[str, Representa
         if name not in needless
     }
     versioned = [name for name in contents if name.startswith("js/") or name.endswith(".css")]
-    version = sha256(b"".join(contents[name] for name in versioned)).hexdigest()[:16]
+    version = _digest(contents)[:16]
     found = {}
     for name, content in contents.items():
         place = f"/{version}/{name}" if name in versioned else _ALIASES.get(name, f"/{name}")
         whole = _placed(name, content, version, versioned)
         found[place] = Representation.of(MemoryContent(whole), _MEDIA_TYPES[files[name].suffix])
     return found
+
+
+def _digest(contents: dict[str, bytes]) -> str:
+    """Of every file's name and content, each after its length: a document counts as scripts do."""
+    parts = [part for name, content in contents.items() for part in (name.encode(), content)]
+    return sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
 
 
 def _placed(name: str, content: bytes, version: str, versioned: list[str]) -> bytes:

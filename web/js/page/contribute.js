@@ -5,7 +5,7 @@
 import { toldIn } from "../protocol.js";
 import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
-import { atMost, brief, by, counted, el, fill, same, say, words } from "./dom.js";
+import { atMost, brief, by, counted, el, fail, fill, same, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
 import { noteGone, withdraw } from "./standing.js";
 
@@ -23,6 +23,7 @@ const PROTOCOLS = {
     ],
     after: ({ spent }) => spent.sentences(),
     hidden: "not mentioned",
+    everTrue: () => [],
   },
   "open-clusters": {
     load: () => import("../open_clusters.js").then((m) => ({ ...m, Client: m.OpenClient, readSent: m.readUpload })),
@@ -34,6 +35,7 @@ const PROTOCOLS = {
     ],
     after: (client) => client.standing().sentences(),
     hidden: "left out",
+    everTrue: ({ names, history }) => [...history.true_items, ...history.taken_back].map((at) => names[at][0]),
   },
 };
 
@@ -45,8 +47,11 @@ function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths
   return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), atMost(cost));
 }
 
-/** The page; the protocol that the service collects by and its terms; what was sent; what is in hand. @type {any} */
-let home, collected, announced, record, current;
+/**
+ * The page; the protocol that the service collects by, and its module; the catalogue that it collects on, if that is not
+ * the page's; what it offers; what was sent; what is in hand. @type {any}
+ */
+let home, collected, ours, listed, offered, record, current;
 let last = Promise.resolve();
 
 /**
@@ -58,24 +63,28 @@ export async function setUpContributing(page, kind) {
   [home, collected] = [page, kind];
   by("contribute").hidden = false;
   say("contribute-what", words(`what-${collected}`));
-  by("contribute-switch").addEventListener("change", (event) => tried(event.target.checked ? prepare : turnOff));
+  by("contribute-switch").onchange = ({ target }) => tried(target.checked ? prepare : turnOff);
   home.onChange = () => by("update") && tried(offerUpdate);
   home.onKept = () => tried(follow);
   await tried(begin);
 }
 
 async function begin() {
-  let met, wrong;
+  let wrong;
   try {
-    announced = await askJson("GET", "v1/collection", { why: "how the service collects" });
-    met = await meet(announced);
+    // First, and for everybody: whatever the service answers, nothing is loaded to show what was sent.
+    await load();
+    offered = await meet(await askTerms());
   } catch (error) {
     wrong = error;
   }
   record = await read("contribution");
-  if (record?.message) await resume(met);
+  if (record?.message) await resume();
   else if (wrong) throw wrong;
 }
+
+const load = async () => (ours ??= await PROTOCOLS[collected].load());
+const askTerms = () => askJson("GET", "v1/collection", { why: "how the service collects" });
 
 /** One thing at a time; if it fails that is said, and the switch shows how things stand. */
 function tried(work) {
@@ -86,59 +95,67 @@ function tried(work) {
 }
 
 const button = (text, work, look = "") => {
-  const made = el("button", { type: "button", className: look }, text);
-  made.addEventListener("click", async () => {
+  const onclick = async () => {
     await tried(work);
     // The button is gone: go on where it was.
     if (!made.isConnected) (by("contribute-more").querySelector(".scroll, input, button") ?? by("contribute-switch")).focus();
-  });
+  };
+  const made = el("button", { className: look, onclick }, text);
   return made;
 };
+const buttons = (...all) => el("div", { className: "buttons" }, ...all);
 const paragraphs = (texts, look = "") => texts.map((text) => el("p", { className: look }, text));
 const rows = (...all) => fill(by("contribute-more"), ...all);
 
-/** What a collection needs: its protocol's module, the catalogue, the person's side of it. */
+/** The catalogue of this digest, if it is here. */
+const known = (digest) => [home.catalog, listed].find((each) => each?.digest === digest);
+
+/** What a collection needs: the catalogue, the person's side of it. */
 async function meet(terms) {
-  const kind = terms?.protocol;
-  const protocol = PROTOCOLS[kind];
-  if (!protocol) throw new Error(words("unknown-protocol"));
-  const catalog = terms.catalog === home.catalog.digest ? home.catalog : (await loadCatalog()).catalog;
-  const { Client, readCollection, readSent } = await protocol.load();
+  if (terms?.protocol !== collected) fail("other-protocol");
+  const catalog = known(terms.catalog) ?? (listed = (await loadCatalog()).catalog);
+  const { Client, readCollection, readSent } = ours;
   const collection = await readCollection(terms, catalog);
   const popularity = catalog === home.catalog ? home.counts : undefined;
-  const make = async (memory) => new Client(collection, memory, { limit: (await read("limit")) ?? null, elsewhere: await toldBeside(kind), popularity });
-  return { kind, announced: terms, protocol, catalog, collection, readSent, make, memory: `memory ${kind}` };
+  const memory = `memory ${collected}`;
+  const make = async () =>
+    new Client(collection, (await read(memory)) ?? {}, { limit: (await read("limit")) ?? null, elsewhere: await toldBeside(), popularity });
+  return { announced: terms, protocol: PROTOCOLS[collected], catalog, collection, readSent, make, memory };
 }
 
 /** What other protocols' answers have cost. */
-async function toldBeside(kind) {
-  const others = Object.keys(PROTOCOLS).filter((each) => each !== kind);
+async function toldBeside() {
+  const others = Object.keys(PROTOCOLS).filter((each) => each !== collected);
   const memories = await Promise.all(others.map((each) => read(`memory ${each}`)));
   return memories.reduce((sum, memory) => sum + toldIn(memory ?? {}), 0);
 }
 
-/** The switch goes on: the terms, before anything is drawn. */
+/** The switch goes on. */
 async function prepare() {
   say("contribute-said", "");
-  announced = await askJson("GET", "v1/collection", { why: "how the service collects" });
-  current = await meet(announced);
-  const client = await current.make((await read(current.memory)) ?? {});
+  await load();
+  await offer(await askTerms());
+}
+
+/** The terms, before anything is drawn. */
+async function offer(terms) {
+  current = offered = await meet(terms);
+  const client = await current.make();
   const cost = client.cost > 0 ? [words("looking")] : [];
   rows(...paragraphs([...current.protocol.before(client), ...cost]), ...limitField(client), ...paragraphs([words("decide")], "soft"),
-    el("div", { className: "buttons" }, button("Show what would be sent", () => draw(), "main")));
+    buttons(button("Show what would be sent", () => draw(), "main")));
 }
 
 /** Where there is something to pay: how much epsilon everything together may cost, by whatever protocol. */
 function limitField({ cost }) {
   if (!(cost > 0)) return [];
-  const input = el("input", { type: "text", id: "limit", inputMode: "decimal", autocomplete: "off", size: 6 });
-  input.setAttribute("aria-describedby", "limit-about");
-  read("limit").then((limit) => (input.value = limit ?? ""));
-  input.addEventListener("change", () => tried(async () => {
+  const onchange = () => tried(async () => {
     const limit = readLimit(input);
     await write("limit", limit);
     say("contribute-said", limit === undefined ? "There is no limit now." : `Your limit is epsilon ${limit} now.`);
-  }));
+  });
+  const input = el("input", { id: "limit", inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
+  read("limit").then((limit) => (input.value = limit ?? ""));
   return [
     el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more than epsilon"), input, "(empty: no limit)"),
     el("p", { id: "limit-about", className: "soft" }, words("limit")),
@@ -148,23 +165,29 @@ function limitField({ cost }) {
 /** Nothing is kept or drawn beside a limit that is none. */
 function readLimit({ value }) {
   const [text, limit] = [value.trim(), Number(value)];
-  if (!(limit >= 0 && limit < Infinity)) throw new Error(words("bad-limit"));
+  if (!(limit >= 0 && limit < Infinity)) fail("bad-limit");
   return text ? limit : undefined;
 }
 
 /**
  * Make the message and keep what the protocol remembers; then show it. It stops where the collection knows
- * none of what the person rated: most likely that is not what they want, and it is theirs to decide.
+ * none of what the person rated: most likely that is not what they want, and it is theirs to decide. The terms are asked
+ * for again first, once: whoever goes on anyway sends what others do.
  */
 async function draw(anyway = false) {
   if (by("limit")) readLimit(by("limit"));
+  const terms = anyway ? current.announced : await askTerms();
+  if (!same(terms, current.announced)) {
+    await offer(terms);
+    return say("contribute-said", words("changed"));
+  }
   const own = home.own(current.catalog, current.collection.scale);
   if (!own.items.length && !anyway) return askWhetherAnyway();
   await navigator.storage?.persist?.();
   const message = await alone(async () => {
-    const memory = (await read(current.memory)) ?? {};
-    const made = await (await current.make(memory)).report(own);
-    await write(current.memory, memory);
+    const client = await current.make();
+    const made = await client.report(own);
+    await write(current.memory, client.memory);
     return made;
   });
   current.isDrawn = true;
@@ -175,66 +198,65 @@ async function draw(anyway = false) {
 function askWhetherAnyway() {
   const { size } = home.ratings;
   const none = size === 1 ? "The one title that you rated is not" : `None of the ${size} titles that you rated is`;
-  const why = size ? `${none} among the ${counted(current.collection.items, "title")} of this collection.` : "You have rated nothing yet.";
+  const why = size ? words("none-of", none, counted(current.collection.items, "title")) : "You have rated nothing yet.";
   // Without noise on the hash an upload needs a rating.
   const can = current.collection.bit_epsilon_thousandths !== 0;
-  rows(...paragraphs([why, words(can ? "anyway" : "nothing")]), el("div", { className: "buttons" },
-    ...(can ? [button("Go on anyway", () => draw(true))] : []), button("Not now", leave, "main")));
+  rows(...paragraphs([why, words(can ? "anyway" : "nothing")]),
+    buttons(...(can ? [button("Go on anyway", () => draw(true))] : []), button("Not now", leave, "main")));
   say("contribute-said", "");
 }
 
 /** Leave what was sent before as it is. */
-const leave = () => (record?.message ? resume(current) : turnOff());
+const leave = () => (record?.message ? resume() : turnOff());
 
-/** The true ratings beside what is sent. */
-async function show(message, buttons) {
+/** The ratings of now beside what is sent. */
+async function show(message, choices) {
   const { catalog, collection, protocol, readSent } = current;
   const sent = readSent(message, collection);
   const own = home.own(catalog, collection.scale);
+  const client = await current.make();
   const told = new Map(Array.from(sent.items, (item, i) => [item, brief(sent.ratings[i], 1)]));
-  const line = (item, mine) =>
-    el("tr", {}, el("td", {}, catalog.titles[item]), el("td", { className: mine ? "number" : "number made-up" }, mine ?? "not rated"),
-      el("td", { className: told.has(item) ? "number" : "number made-up" }, told.get(item) ?? protocol.hidden));
-  const rated = new Set(own.items);
-  const others = Array.from(sent.items).filter((item) => !rated.has(item));
-  const head = ["Title", "True", "Sent"].map((name, i) => el("th", { scope: "col", className: i ? "number" : "" }, name));
-  const body = el("tbody", { id: "preview" }, ...Array.from(own.items).slice(0, MOST_TRUE).map((item, i) => line(item, brief(own.values[i]))),
-    ...others.slice(0, MOST_OTHERS).map((item) => line(item)));
+  const cell = (text, instead) => el("td", { className: text ? "number" : "number made-up" }, text ?? instead);
+  const line = ([item, mine, instead]) => el("tr", {}, el("td", {}, catalog.titles[item]), cell(mine, instead), cell(told.get(item), protocol.hidden));
+  const mine = new Map(Array.from(own.items, (item, i) => [item, [item, brief(own.values[i])]]));
+  // What was sent as a true rating stays one, whatever became of it here.
+  for (const item of protocol.everTrue(client.memory.obfuscation).map(catalog.find))
+    if (told.has(item) && !mine.has(item)) mine.set(item, [item, undefined, "taken back"]);
+  const others = Array.from(sent.items).filter((item) => !mine.has(item));
+  const head = ["Title", "Yours now", "Sent"].map((name, i) => el("th", { scope: "col", className: i ? "number" : "" }, name));
+  const body = el("tbody", { id: "preview" }, ...[...mine.values()].slice(0, MOST_TRUE).map(line),
+    ...others.slice(0, MOST_OTHERS).map((item) => line([item, undefined, "not rated"])));
   const more = Math.max(others.length - MOST_OTHERS, 0);
   const noisy = collection.mechanism === "modified-laplace" ? [words("past")] : [];
   const bits = "hash" in sent ? [`Your taste in bits: ${sent.hash.toString(2).padStart(collection.bits, "0")}.`] : [];
-  const client = await current.make((await read(current.memory)) ?? {});
-  rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "What is true beside what is sent" },
+  rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Your ratings beside what is sent" },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
-  ...paragraphs([`${more ? `And ${counted(more, "other title")} that you never rated. ` : ""}In all ${counted(JSON.stringify(message).length, "byte")}.`, ...noisy, ...bits], "soft"),
-  ...paragraphs(protocol.after(client)), el("div", { className: "buttons" }, ...buttons));
+  ...paragraphs([`${more ? `And ${counted(more, "other title")} that you have not rated. ` : ""}In all ${counted(JSON.stringify(message).length, "byte")}.`, ...noisy, ...bits], "soft"),
+  ...paragraphs(protocol.after(client)), buttons(...choices));
 }
 
 /** Send it, in place of what was sent before; how far it came is kept before each step. */
 async function send(message) {
   await alone(async () => {
-    const { drawn } = await current.make((await read(current.memory)) ?? {});
-    if (drawn && !same(drawn, message)) throw new Error(words("stale"));
+    const { drawn } = await current.make();
+    if (drawn && !same(drawn, message)) fail("stale");
     record = (await read("contribution")) ?? {};
     if (!record.capability) {
       const { capability } = await askJson("POST", "v1/enrolments", { why: "a random name for what you send" });
-      if (!/^[\w-]{43}$/.test(capability)) throw new Error(words("no-capability"));
+      if (!/^[\w-]{43}$/.test(capability)) fail("no-capability");
       await keep({ capability });
     }
     const before = record;
     // What was there before is there until this takes its place.
     const had = Boolean(before.done || before.had);
-    await keep({ ...before, kind: current.kind, announced: current.announced, message, done: false, had });
+    await keep({ ...before, kind: collected, announced: current.announced, message, done: false, had });
     try {
       await ask("PUT", "v1/report", { why: "what you contribute", body: message, secret: record.capability });
     } catch (error) {
-      if (error.status === 401) {
-        await noteGone();
-        record = undefined;
-        throw new Error(words("unknown-person"));
-      }
-      // It was refused, so nothing has changed; without an answer it may have arrived.
-      if (error.status >= 400 && error.status < 500) await keep(before);
+      // It was refused, so the service has what it had; but it was sent. Without an answer it may have arrived.
+      const isUnknown = error.status === 401;
+      if (error.status >= 400 && error.status < 500) await noteGone((record = isUnknown ? undefined : before));
+      if (isUnknown) fail("unknown-person");
       throw error;
     }
     await keep({ ...record, done: true });
@@ -257,7 +279,7 @@ async function showSent() {
 /** By what is kept: an update, if one was drawn or enough is new, or how many ratings it waits for. */
 async function offerUpdate() {
   if (!by("update")) return;
-  const client = await current.make((await read(current.memory)) ?? {});
+  const client = await current.make();
   const { news, more } = client.waits(home.own(current.catalog, current.collection.scale));
   const isSent = same(client.drawn, record.message);
   const wait = news ? words("wait", counted(news, "rating"), more) : "";
@@ -267,18 +289,17 @@ async function offerUpdate() {
 /**
  * What was sent, and whether the service has begun another epoch. What belongs to terms that are not the
  * service's any more is not fetched to show it: that would tell who contributed.
- * @param {any} met the service's terms, if they are known
  */
-async function resume(met) {
-  const { announced: terms, kind } = record;
-  const isKnown = kind === collected && [home.catalog, met?.catalog].some((each) => each?.digest === terms.catalog);
-  current = same(met?.announced, terms) ? met : isKnown && (await meet(terms).catch(() => undefined));
+async function resume() {
+  const { announced: terms } = record;
+  const isOffered = same(offered?.announced, terms);
+  current = isOffered ? offered : known(terms.catalog) && (await meet(terms).catch(() => undefined));
   if (current) await showSent();
   else {
-    rows(el("div", { className: "buttons" }, button("Withdraw it", turnOff)));
+    rows(buttons(button("Withdraw it", turnOff)));
     say("contribute-said", words(record.done ? "is-there" : "may-be-there"));
   }
-  if (!met || same(met.announced, terms)) return;
+  if (!offered || isOffered) return;
   by("update")?.remove();
   say("contribute-said", words("new-terms"));
   by("contribute-more").lastChild.prepend(button("Look at the new terms", prepare, "main"));
@@ -289,7 +310,7 @@ async function follow() {
   const [now, before] = [await read("contribution"), record];
   if (same(now, before)) return;
   record = now;
-  if (record?.message) return resume(announced && (await meet(announced)));
+  if (record?.message) return resume();
   if (!before?.message) return;
   current = undefined;
   rows();
@@ -298,11 +319,9 @@ async function follow() {
 
 async function turnOff() {
   record = await read("contribution");
-  if (record?.capability) {
-    await withdraw();
-    record = undefined;
-    say("contribute-said", words("withdrawn"));
-  } else say("contribute-said", `Nothing was sent.${current?.isDrawn ? " What was drawn stays as it is, and counted." : ""}`);
-  current = undefined;
+  const wasSent = record?.message ? "withdrawn" : (record || (await read("gone"))) ? "nothing-there" : "nothing-sent";
+  await withdraw();
+  say("contribute-said", `${words(wasSent)}${current?.isDrawn && !record?.message ? words("stays-drawn") : ""}`);
+  record = current = undefined;
   rows();
 }

@@ -2,8 +2,10 @@
 
 const MOST_BYTES = 4 << 20;
 const MOST_ROWS = 200_000;
-const ITEM_NAMES = ["id", "item", "item_id", "itemid", "movieid", "title", "name"];
+const TITLE_NAMES = ["movie", "title", "name"];
+const ITEM_NAMES = ["id", "item", "item_id", "itemid", "movieid", "movie_id", ...TITLE_NAMES];
 const RATING_NAMES = ["rating", "ratings", "stars", "score", "value"];
+const USER_NAMES = ["user", "user_id", "userid", "username", "user_name"];
 
 // What a spreadsheet would take for a formula, with or without the apostrophes that say it is none.
 const FORMULA = /^'*[=+\-@\t\r\n]/;
@@ -25,40 +27,49 @@ export function toCsv(ratings) {
 /**
  * Item names and ratings from a file, which is never larger than it may be.
  * @param {Blob} file @param {boolean} presence whether being listed is all there is to say
- * @returns {Promise<{name: string, value: number, line: number}[]>} the last of several for a name
+ * @param {(id: string, ...values: any[]) => void} fail throws, with the page's words for it
+ * @returns {Promise<{name: string, title: string, value: number, line: number}[]>} the last of several for a name, which
+ *   is an id or a title; title: what else the item is called
  * @throws {Error} one line that says where it is wrong
  */
-export async function fromCsv(file, presence) {
-  if (file.size > MOST_BYTES) throw new Error(`The file is larger than ${MOST_BYTES >> 20} MB, so it was not read.`);
+export async function fromCsv(file, presence, fail) {
+  if (file.size > MOST_BYTES) fail("csv-large", MOST_BYTES >> 20);
   let text = "";
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
   } catch {
-    throw new Error("The file is not UTF-8 text.");
+    fail("csv-utf8");
   }
-  const rows = split(text);
-  if (!rows.length) throw new Error("The file is empty; it should have a title and a rating on each line.");
-  const { item, rating, header } = columns(rows[0].cells, presence);
+  const rows = split(text, fail);
+  if (!rows.length) fail("csv-empty");
+  const { item, title, rating, header } = columns(rows[0], presence, fail);
   const found = new Map();
   for (const { cells, line } of header ? rows.slice(1) : rows) {
-    const name = asName(cells[item]?.trim() ?? "");
+    const nameIn = (column) => asName(cells[column]?.trim() ?? "");
+    const name = nameIn(item);
     const value = presence ? 1 : Number(cells[rating]?.trim() || NaN);
-    if (!name || !Number.isFinite(value)) throw new Error(`Line ${line} needs ${presence ? "a title" : "a title and a number"}; nothing was read.`);
-    found.set(name, { name, value, line });
+    if (!name || !Number.isFinite(value)) fail("csv-line", line, presence ? "a title" : "a title and a number");
+    found.set(name, { name, title: nameIn(title), value, line });
   }
   return [...found.values()];
 }
 
-function columns(first, presence) {
-  const names = first.map((cell) => cell.trim().toLowerCase());
-  const at = (wanted) => names.indexOf(wanted.find((name) => names.includes(name)) ?? "");
-  const [item, rating] = [at(ITEM_NAMES), at(RATING_NAMES)];
-  if (item >= 0 && (presence || rating >= 0)) return { item, rating, header: true };
-  return { item: 0, rating: 1, header: !presence && first.length > 1 && Number.isNaN(Number(first[1])) };
+/** Where things are; as the command line does, nothing is guessed that could be something else. */
+function columns({ cells, line }, presence, fail) {
+  const names = cells.map((cell) => cell.trim().toLowerCase());
+  const at = (wanted) => names.indexOf(wanted.find((name) => names.includes(name)));
+  const [item, title, rating] = [ITEM_NAMES, TITLE_NAMES, RATING_NAMES].map(at);
+  const header = item >= 0 && (presence || rating >= 0);
+  const isOther = !presence && cells.length > 1 && !isNumber(cells[1]);
+  if ((header || isOther) && at(USER_NAMES) >= 0) fail("csv-users", line);
+  if (header) return { item, title, rating, header };
+  if (isOther) fail("csv-header", line);
+  if (!presence && cells.length > 2 && isNumber(cells[0])) fail("csv-numbers", line, cells.length);
+  return { item: 0, rating: 1, header };
 }
 
 /** Rows of cells that are not empty, each with the line it begins on; quotes as in RFC 4180. */
-function split(text) {
+function split(text, fail) {
   const first = text.slice(0, text.search(/[\r\n]|$/));
   const separator = first.includes("\t") ? "\t" : first.includes(";") && !first.includes(",") ? ";" : ",";
   const token = new RegExp(`(?:"((?:[^"]+|"")*)"|((?!")[^${separator}\\r\\n]*))(${separator}|\\r\\n|\\r|\\n|$)`, "y");
@@ -66,13 +77,13 @@ function split(text) {
   let cells = [], line = 1, begun = 1;
   while (token.lastIndex < text.length) {
     const found = token.exec(text);
-    if (!found) throw new Error(`Line ${line} has a quotation mark in a wrong place; nothing was read.`);
+    if (!found) fail("csv-quote", line);
     const [whole, quoted, plain, end] = found;
     cells.push(quoted?.replaceAll('""', '"') ?? plain);
     line += whole.split(/\r\n|\r|\n/).length - 1;
     if (end === separator) continue;
     if (cells.some((cell) => cell.trim())) rows.push({ cells, line: begun });
-    if (rows.length > MOST_ROWS) throw new Error(`The file has more than ${MOST_ROWS.toLocaleString("en")} lines.`);
+    if (rows.length > MOST_ROWS) fail("csv-long", MOST_ROWS.toLocaleString("en"));
     cells = [];
     begun = line;
     if (!whole) break;

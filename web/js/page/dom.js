@@ -30,12 +30,20 @@ export function say(id, text, wrong = false) {
 /** What the document has ready to be said, with values in the places of its #. @param {string} id @param {...any} values */
 export const words = (id, ...values) => by("words").content.getElementById(id).textContent.replace(/#/g, () => values.shift());
 
+/** Refuse with these words. @param {string} id @param {...any} values @throws {Error} always */
+export function fail(id, ...values) {
+  throw new Error(words(id, ...values));
+}
+
 /** Whether two things are written alike as JSON. @param {any} one @param {any} other */
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) =>
   `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+
+/** @param {number} bytes @returns {string} */
+export const sized = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${brief(bytes / 1e6, 1)} MB`);
 
 /** What bounds something, rounded up. @param {number} bound @param {number} [digits] */
 export function atMost(bound, digits = 4) {

@@ -85,8 +85,7 @@ function drop(at) {
 
 function ownRow(home, id, { title, value }) {
   const index = home.catalog.find(id);
-  const remove = el("button", { type: "button", className: "remove", "aria-label": `Remove your rating of ${title}` }, "✕");
-  remove.addEventListener("click", () => home.take(id));
+  const remove = el("button", { className: "remove", "aria-label": `Remove your rating of ${title}`, onclick: () => home.take(id) }, "✕");
   const note = el("span", { className: "soft because" }, `${brief(value)}${home.scale ? " · not in this catalogue" : ""}`);
   const made = index === undefined ? el("li", {}, el("span", { className: "title" }, title), remove, note) : row(home, index, [remove]);
   made.dataset.id = id;

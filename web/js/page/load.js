@@ -1,12 +1,14 @@
 /** The release: fetched once, kept in Cache Storage by its digest, checked every time it is read. */
-import { catalogDigest, readRelease, sha256 } from "../release.js";
+import { areTexts, catalogDigest, readRelease, sha256 } from "../release.js";
 import { readScale } from "../scale.js";
 import { ask, askJson } from "../service.js";
 import { HOME } from "../store.js";
-import { words } from "./dom.js";
+import { fail, words } from "./dom.js";
 
 const CACHE = `discreet release ${HOME.pathname}`;
 const MINUTES = 10;
+// Who has a copy need not wait for a service that does not even begin to answer.
+const PATIENCE = 4;
 
 /**
  * @typedef {{release: import("../release.js").Release, sha256: string, bytes: number, notice?: string}} Loaded
@@ -22,7 +24,7 @@ export async function loadRelease() {
   const kept = await readKept();
   try {
     const answer = await ask("GET", "v1/release", {
-      why: kept ? "has the release changed?" : "the release", known: kept?.sha256, seconds: 60 * MINUTES,
+      why: kept ? "has the release changed?" : "the release", known: kept?.sha256, seconds: 60 * MINUTES, head: kept ? PATIENCE : 60 * MINUTES,
     });
     return answer.status === 304 && kept ? kept : await readAnswer(answer);
   } catch (error) {
@@ -33,12 +35,10 @@ export async function loadRelease() {
 }
 
 async function readAnswer(answer) {
-  const buffer = await answer.arrayBuffer().catch(() => {
-    throw new Error(words("not-whole"));
-  });
+  const buffer = await answer.arrayBuffer().catch(() => fail("not-whole"));
   const digest = await sha256(buffer);
   const tag = /^(?:W\/)?"([0-9a-f]{64})(?:-gzip)?"$/.exec(answer.headers.get("etag") ?? "")?.[1];
-  if (tag && tag !== digest) throw new Error(words("on-its-way"));
+  if (tag && tag !== digest) fail("on-its-way");
   // Read before it is kept: what cannot be read is not worth keeping.
   const release = await readRelease(buffer);
   await keep(buffer, digest).catch(() => {});
@@ -71,11 +71,9 @@ async function readKept() {
 export async function loadCatalog() {
   const told = await askJson("GET", "v1/catalog", { why: "the titles" });
   const { ids, titles = null, digest, origin, scale } = told;
-  const texts = (list) => Array.isArray(list) && list.every((text) => typeof text === "string");
-  if (!texts(ids) || !(titles === null || (texts(titles) && titles.length === ids.length)))
-    throw new Error("The service sent no catalogue.");
   const named = titles ?? ids;
-  if ((await catalogDigest(ids, named)) !== digest) throw new Error("The catalogue is not what its digest says.");
+  if (![ids, named].every(areTexts) || named.length !== ids.length) fail("no-catalog");
+  if ((await catalogDigest(ids, named)) !== digest) fail("bad-catalog");
   const places = new Map([...named.entries(), ...ids.entries()].map(([i, name]) => [name, i]));
   const { lo, hi, step } = readScale(scale);
   return { catalog: { ids, titles: named, origin, digest, find: (name) => places.get(name) }, scale: { lo, hi, step, presence: false } };

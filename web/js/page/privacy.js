@@ -1,5 +1,5 @@
 /** The privacy panel: what the release promises, what has left this page, and what is kept. */
-import { atMost, brief, by, counted, el, fill, say, words } from "./dom.js";
+import { atMost, by, counted, el, fill, say, sized, words } from "./dom.js";
 
 const MOST_SHOWN = 200_000;
 
@@ -19,7 +19,7 @@ export function showGuarantee({ release, sha256, bytes }) {
     by("guarantee"),
     el("p", { className: "big" }, promiseOf(guarantee)),
     el("p", {}, guarantee.words),
-    el("p", { className: "soft" }, words("checked", counted(catalog.ids.length, "title"), method, brief(bytes / 1e6, 1), sha256.slice(0, 16))),
+    el("p", { className: "soft" }, words("checked", counted(catalog.ids.length, "title"), method, sized(bytes), sha256.slice(0, 16))),
   );
 }
 
@@ -41,9 +41,9 @@ export function showKept([record, gone, ...memories]) {
 
 /** How things stand, whenever it was sent. */
 function pledgeOf({ record, gone }, told) {
-  if (record) return `A contribution of yours ${record.done || record.had ? "is" : "may be"} at the service; withdraw it below.`;
-  if (gone) return `Nothing of yours is at the service now, but it ${gone.was ? "was" : "may have been"}.${gone.spent ? " What was spent stays counted." : ""}`;
-  return `Your ratings stay in this browser. ${told ? "No rating" : "Nothing about you"} was sent.`;
+  if (record) return words("pledge-there", record.done || record.had ? "is" : "may be");
+  if (gone) return words("pledge-gone", gone.was ? "was" : "may have been") + (gone.spent ? words("spent") : "");
+  return words("pledge-none", told ? "No rating" : "Nothing about you");
 }
 
 /** @param {import("../service.js").Sent[]} all */
@@ -53,13 +53,9 @@ export function showTraffic(all) {
   const bytes = asked.reduce((sum, each) => sum + each.bytes, 0);
   const told = asked.filter((each) => each.body || each.method !== "GET");
   if (kept) by("pledge").textContent = pledgeOf(kept, told.length);
-  const earlier = kept?.record || kept?.gone ? " since then; what was sent earlier is not in this list" : "";
-  say(
-    "traffic-said",
-    `Since this page was loaded: ${counted(loading.length, "file")} of this page fetched, ${counted(asked.length, "question")} to the ` +
-      `service, ${counted(bytes, "byte")} of ours in them. ` +
-      (told.length ? "What you sent is below, to the letter." : kept ? `No rating was sent${earlier}.` : ""),
-  );
+  const none = kept && words(kept.record || kept.gone ? "none-since" : "none-sent");
+  const counts = [counted(loading.length, "file"), counted(asked.length, "question"), counted(bytes, "byte")];
+  say("traffic-said", words("traffic-counts", ...counts) + (told.length ? words("letters", counted(MOST_SHOWN, "character")) : (none ?? "")));
   const files = loading.length ? [line("GET", `${loading.length} files`, "the page itself, and its copy for offline", 0)] : [];
   fill(by("requests"), ...files, ...asked.map((each) => line(each.method, each.path, each.why, each.bytes, each.body)));
 }

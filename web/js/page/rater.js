@@ -28,12 +28,12 @@ function choices(scale, all, title, value, rate) {
   const like = all[0] === scale.step ? { 1: "", 0.5: "halves" }[scale.step] : undefined;
   const box = el("fieldset", { className: `rater ${like ?? "chips"}` }, el("legend", { className: "sr" }, `Rate ${title}`));
   for (const level of all) {
-    const input = el("input", { type: "radio", name, value: level, checked: Math.abs(level - (value ?? NaN)) < 1e-6 });
     const words = `${brief(level)} of ${brief(scale.hi)}`;
-    input.setAttribute("aria-label", words);
+    const checked = Math.abs(level - (value ?? NaN)) < 1e-6;
+    const input = el("input", { type: "radio", name, value: level, checked, "aria-label": words });
     box.append(el("label", { title: words }, input, like === undefined ? brief(level) : ""));
   }
-  box.addEventListener("change", (event) => rate(Number(event.target.value)));
+  box.onchange = ({ target }) => rate(Number(target.value));
   return removable(box, () => {
     for (const input of box.querySelectorAll("input")) input.checked = false;
     rate(null);
@@ -75,8 +75,8 @@ function slider(scale, title, value, rate) {
     rate(now);
   };
   put(value);
-  input.addEventListener("input", () => show(Number(input.value)));
-  for (const kind of ["change", "click"]) input.addEventListener(kind, take);
+  input.oninput = () => show(Number(input.value));
+  input.onchange = input.onclick = take;
   input.addEventListener("keydown", ({ key }) => (key === "Enter" || key === " ") && take());
   removable(input, () => {
     if (rated !== undefined) rate(null);
@@ -87,14 +87,14 @@ function slider(scale, title, value, rate) {
 
 function toggle(title, value, rate) {
   const name = "I know it";
-  const button = el("button", { type: "button", "aria-label": `${name}: ${title}` }, name);
+  const button = el("button", { "aria-label": `${name}: ${title}` }, name);
   const isOn = () => button.ariaPressed === "true";
   const turn = (on) => {
     button.ariaPressed = String(on);
     rate(on);
   };
   button.ariaPressed = String(value !== undefined);
-  button.addEventListener("click", () => turn(!isOn()));
+  button.onclick = () => turn(!isOn());
   removable(button, () => isOn() && turn(false));
   return el("div", { className: "rater" }, button);
 }

@@ -1,7 +1,7 @@
 /** How the person stands with the service: what it has of them, and how to have it deleted. */
 import { ask } from "../service.js";
 import { alone, read, write } from "../store.js";
-import { by, el, fill, say, words } from "./dom.js";
+import { by, el, fail, fill, say, words } from "./dom.js";
 
 /** What is kept of contributions, by the names it is kept by. */
 export const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
@@ -16,20 +16,25 @@ export const withdraw = () => alone(withdrawAlone);
 export async function withdrawAlone() {
   const { capability } = (await read("contribution")) ?? {};
   if (!capability) return;
-  await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: capability }).catch((error) => {
-    // The service has nothing of it any more.
+  await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: capability, seconds: 10 }).catch((error) => {
+    // It collects nothing now, and may have it all the same.
+    if (error.status === 404 || error.status === 405) fail("no-withdrawing");
+    // It has nothing of it any more.
     if (error.status !== 401) throw error;
   });
   await noteGone();
 }
 
-/** The service has nothing of the person any more; that it had stays known, and what was spent. */
-export async function noteGone() {
+/**
+ * The service has nothing of what was sent last; that it had or may have had it stays known, and what was spent.
+ * @param {any} [left] what is left of the record
+ */
+export async function noteGone(left) {
   const [{ kind, message, done, had } = {}, gone] = await readStanding();
   const { events, answers } = (await read(`memory ${kind}`)) ?? {};
   const isSpent = gone?.spent || Boolean(events ?? answers);
   if (message) await write("gone", { was: Boolean(done || had || gone?.was), spent: isSpent });
-  await write("contribution", undefined);
+  await write("contribution", left);
 }
 
 /** Where the page cannot show what was sent, or collects nothing: it can be withdrawn all the same. @param {any} record */
@@ -39,14 +44,13 @@ export function offerToWithdraw(record) {
   by("contribute-title").textContent = "What you contributed";
   by("contribute-label").hidden = true;
   say("contribute-said", words(record.done || record.had ? "is-there" : "may-be-there"));
-  const button = el("button", { type: "button" }, "Withdraw it");
-  button.addEventListener("click", () =>
+  const onclick = () =>
     withdraw().then(
       () => {
         say("contribute-said", words("withdrawn"));
         fill(by("contribute-more"));
       },
       (error) => say("contribute-said", error.message, true),
-    ));
-  fill(by("contribute-more"), button);
+    );
+  fill(by("contribute-more"), el("button", { onclick }, "Withdraw it"));
 }

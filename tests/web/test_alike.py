@@ -1,0 +1,121 @@
+"""Whatever the service answers, or does not: who contributed asks for what anybody else does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from serve._running import running
+from web._films import collecting, rate, wait_ready
+from web.test_contributing import KEPT, send
+from web.test_standing import elsewhere, look
+
+Visit = Callable[..., Any]
+EXPECTED = "Failed to load resource"
+
+
+def reset(route: Any) -> None:
+    route.abort("connectionreset")
+
+
+def redirect(route: Any) -> None:
+    route.fulfill(status=302, headers={"Location": "/v1/x"})
+
+
+def unavailable(route: Any) -> None:
+    route.fulfill(status=503, json={"reason": "It is too busy."})
+
+
+def other_protocol(route: Any) -> None:
+    route.fulfill(json={"protocol": "constructor"})
+
+
+def contribute(page: Any) -> None:
+    look(page)
+    send(page)
+
+
+def asked(page: Any) -> list[tuple[str, str]]:
+    """What a visit asks for."""
+    seen: list[tuple[str, str]] = []
+    listen = lambda request: seen.append((request.method, request.url.split("/", 3)[3]))  # noqa: E731
+    page.on("request", listen)
+    page.reload()
+    wait_ready(page)
+    page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(300)
+    page.remove_listener("request", listen)
+    return sorted(seen)
+
+
+@pytest.mark.parametrize("kind", ["local", "open"])
+def test_an_answer_that_is_lost_or_wrong_tells_nobody_who_contributed(
+    visit: Visit, tmp_path: Path, kind: str
+) -> None:
+    with running(collecting(tmp_path, kind)) as talk:
+        pages = [visit(f"{talk.url}/", allow=EXPECTED) for _ in range(2)]
+        for page in pages:
+            rate(page, "Quiet Tea", "5 of 5")
+        contribute(pages[0])
+        usual = asked(pages[0])
+        assert usual == asked(pages[1])
+        assert ("GET", "v1/collection") in usual
+        for pattern, answer in [
+            ("**/v1", reset),
+            ("**/v1", redirect),
+            ("**/v1", unavailable),
+            ("**/v1/collection", reset),
+            ("**/v1/collection", unavailable),
+            ("**/v1/collection", other_protocol),
+            ("**/contribute.js", reset),
+        ]:
+            for page in pages:
+                page.route(pattern, answer)
+            one, other = map(asked, pages)
+            assert one == other, (pattern, answer)
+            pages[0].get_by_role("button", name="Withdraw it").wait_for()
+            for page in pages:
+                page.unroute(pattern)
+
+
+def test_another_catalogue_is_asked_for_once_by_everybody(visit: Visit, tmp_path: Path) -> None:
+    with running(elsewhere(tmp_path, "local", epsilon=2.0)) as talk:
+        pages = [visit(f"{talk.url}/") for _ in range(2)]
+        look(pages[0])
+        pages[0].get_by_role("button", name="Go on anyway").click()
+        send(pages[0])
+    with running(elsewhere(tmp_path, "local", epsilon=2.0, epoch=2), talk.url):
+        one, other = map(asked, pages)
+        pages[0].get_by_role("button", name="Look at the new terms").wait_for()
+        assert one == other
+        assert one.count(("GET", "v1/catalog")) == 1
+
+
+def test_a_change_of_protocol_under_an_open_page_is_said(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/", allow=EXPECTED)
+    with running(collecting(tmp_path, "open"), talk.url):
+        page.get_by_role("switch", name="Contribute").click()
+        page.get_by_text("The service collects by another protocol now; reload.").wait_for()
+        assert not page.get_by_role("switch", name="Contribute").is_checked()
+
+
+def test_terms_that_changed_since_they_were_shown_are_shown_and_not_drawn(
+    visit: Visit, tmp_path: Path
+) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/")
+        rate(page, "Quiet Tea", "5 of 5")
+        page.get_by_role("switch", name="Contribute").click()
+        page.get_by_text("for the whole epoch (1)").wait_for()
+    with running(collecting(tmp_path, epoch=5), talk.url):
+        page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_text("The terms have changed since they were shown").wait_for()
+        page.get_by_text("for the whole epoch (5)").wait_for()
+        assert page.evaluate(KEPT, "memory local-reports") is None
+        page.get_by_role("button", name="Show what would be sent").click()
+        send(page)
+        assert page.evaluate(KEPT, "contribution")["announced"]["epoch"] == 5
