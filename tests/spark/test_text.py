@@ -58,6 +58,8 @@ def test_tables_of_which_spark_cuts_lines_in_quotes_are_refused(
         ):
             cluster.read(wrong, **FILMS)
     told = session.read.option("MULTILINE", "True")
+    with pytest.raises(InputError, match="a quote or a line break"):  # a backslash escapes in it
+        chosen_columns(told.csv(str(path), header=True), None, implicit=False)
     whole = told.csv(str(path), header=True, escape='"')
     assert chosen_columns(whole, None, implicit=False).count() == 2
 
@@ -127,3 +129,29 @@ def test_folders_named_after_something_are_a_column(session: Any, tmp_path: Path
     (twice / "user=3").mkdir(parents=True)
     (twice / "user=3" / "p.csv").write_text("user,item,rating\n1,7,5\n")
     assert refused(session, twice).reason == "a folder and the files in it name the same column"
+
+
+def test_files_that_spark_would_leave_out_are_not_left_out(session: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "ratings.csv"
+    (folder / "2024").mkdir(parents=True)
+    for file in (folder / "a.csv", folder / "2024" / "b.csv"):
+        file.write_text("user,item,rating\n1,7,5\n")
+    with pytest.raises(InputError, match="its files lie in several folders"):
+        cluster.open_table(session, folder)
+
+
+def test_a_first_line_that_is_somebodys_is_not_shown(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text("196,secretjohn,3\n197,another,4\n")
+    with pytest.raises(InputError) as caught:
+        chosen_columns(cluster.open_table(session, path), None, implicit=False)
+    assert "secretjohn" not in str(caught.value)
+
+
+def test_decimal_ids_are_not_rounded(session: Any) -> None:
+    table = session.sql(
+        "select cast(u as decimal(12,1)) user, 7 item, 5 rating "
+        "from values (1.5), (1.7), (2.0) t(u)"
+    )
+    ids = [row["user"] for row in chosen_columns(table, None, implicit=False).collect()]
+    assert sorted(ids) == ["1.5", "1.7", "2"]

@@ -56,7 +56,7 @@ def test_records_equal_a_slow_scan(tmp_path_factory, text, separator, quoted, si
     )
     if open_quote:
         return
-    dialect = Dialect(separator, 2, quoted, id_fields=(0, 1))
+    dialect = Dialect(separator, 2, quoted, id_fields=(0, 1), strict=False)
     runs = [
         make_sure(run, path, dialect) for run in records(path, dialect, header=False, size=size)
     ]

@@ -3,7 +3,7 @@
 from discreet.ratings.readers._batch import Progress
 from discreet.ratings.readers._catalog_file import CatalogColumns, read_catalog
 from discreet.ratings.readers._collect import BadRows
-from discreet.ratings.readers._columns import Columns
+from discreet.ratings.readers._columns import Columns, find_columns
 from discreet.ratings.readers._layouts import Layout
 from discreet.ratings.readers._netflix import Probe, read_probe
 from discreet.ratings.readers._read import GivenScale, RatingSource, read_ratings
@@ -20,6 +20,7 @@ __all__ = [
     "Probe",
     "Progress",
     "RatingSource",
+    "find_columns",
     "read_catalog",
     "read_features",
     "read_probe",

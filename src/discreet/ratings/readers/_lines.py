@@ -23,6 +23,7 @@ from discreet.ratings.readers._survey import (
     ODD,
     QUOTE,
     SINGLE,
+    STRAY,
     compacted,
     count_bytes,
     is_plain,
@@ -42,12 +43,14 @@ class Dialect:
         fields: How many fields a record has.
         quoted: Whether `"` may surround fields that contain separators and newlines.
         id_fields: The positions of the fields that hold identifiers.
+        strict: Whether a `"` in the middle of a field is refused; else it opens quotes there.
     """
 
     separator: str
     fields: int
     quoted: bool = True
     id_fields: tuple[int, int] = (-1, -1)
+    strict: bool = True
 
     @property
     def byte(self) -> str:
@@ -148,18 +151,18 @@ def _surveyed(
     begins, ends, lines = (np.empty(room, np.int64) for _ in range(3))
     separator, quote = ord(dialect.separator[0]), QUOTE if dialect.quoted else NO_QUOTE
     doubled, (first, second) = len(dialect.separator) == 2, dialect.id_fields
-    used, kept, broken, line_count, blank, marks = survey(
+    used, kept, broken, line_count, blank, marks, wrong = survey(
         array, separator, quote, doubled, dialect.fields, first, second, begins, ends, lines
     )
     if marks & NOT_ASCII:
         check_utf8(data[:used], path, line)
-    if marks & ESCAPED:
-        # Read as it stands, a record would end where somebody's text has a newline, and what that
-        # text says next would be a record: of anybody.
+    if marks & ESCAPED or (marks & STRAY and dialect.strict):
+        # Read as it stands, a record would end where somebody's text has a newline, or would not
+        # end: what that text says next would be a record of anybody, or others' would be text.
         raise InputError(
-            'has a quote behind a backslash; inside quotes a quote is written twice: ""',
+            'has a quote inside a field; such a field is quoted whole, quotes in it doubled: ""',
             path=path,
-            line=line + data.count(b"\n", 0, data.index(b'\\"')),
+            line=line + wrong,
         )
     text = data[:used]
     if broken or blank or doubled:

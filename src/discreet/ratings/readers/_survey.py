@@ -10,9 +10,9 @@ SINGLE = 0x1F
 """The one-byte separator that takes the place of `::`."""
 
 QUOTE, NO_QUOTE, NEWLINE = 0x22, 0x100, 0x0A
-NOT_ASCII, ODD, ESCAPED = 1, 2, 4
+NOT_ASCII, ODD, ESCAPED, STRAY = 1, 2, 4, 8
 """Marks: a byte beyond ASCII; an identifier or a number that is not written as it is printed; a
-quote behind a backslash."""
+quote behind a backslash; one that opens in the middle of a field."""
 BACKSLASH = 0x5C
 
 _RETURN, _SPACE, _PLUS, _MINUS, _ZERO, _NINE = 0x0D, 0x20, 0x2B, 0x2D, 0x30, 0x39
@@ -66,22 +66,26 @@ def survey(
     begins: _Offsets,
     ends: _Offsets,
     lines: _Offsets,
-) -> tuple[int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int, int]:
     """Find the records; good ones fill `begins`, `ends` and `lines` from the front.
 
     The lines of broken ones fill `lines` from the back.
 
     Returns:
-        Bytes used, good records, broken records, lines, blank lines, marks.
+        Bytes used, good records, broken records, lines, blank lines, marks, and the line of the
+        first record whose quotes are wrong, or -1.
     """
     at = kept = broken = line = blank = marks = 0
+    wrong = -1
     while True:
         end, found, newlines, seen = _record(
             data, at, separator, quote, doubled, first_id, second_id
         )
         if end < 0:
-            return at, kept, broken, line, blank, marks
+            return at, kept, broken, line, blank, marks, wrong
         marks |= seen
+        if wrong < 0 and seen & (ESCAPED | STRAY):
+            wrong = line
         length = end - at - 1
         if length == 0 or (length == 1 and data[at] == _RETURN):
             blank += 1
@@ -107,7 +111,7 @@ def _record(
 ) -> tuple[int, int, int, int]:
     """The record that begins here: where it ends (or -1), fields, newlines, marks."""
     field = newlines = 0
-    quoted = False
+    quoted, fresh = False, True
     marks = oddness(data, begin) if 0 in (first_id, second_id) else 0
     at = begin
     while at < data.size:
@@ -121,14 +125,19 @@ def _record(
                 marks |= _padding(data, begin, at)
                 at += doubled
                 field += 1
+                fresh = True
                 if field in (first_id, second_id):
                     marks |= oddness(data, at + 1)
         elif byte == quote:
-            quoted = not quoted
             if at > begin and data[at - 1] == BACKSLASH:
                 marks |= ESCAPED
-        elif byte >= _BEYOND_ASCII:
-            marks |= NOT_ASCII
+            if not quoted and not fresh and data[at - 1] != quote:
+                marks |= STRAY
+            quoted, fresh = not quoted, False
+        elif byte != _SPACE:
+            fresh = False
+            if byte >= _BEYOND_ASCII:
+                marks |= NOT_ASCII
         at += 1
     return -1, 0, 0, 0
 

@@ -44,7 +44,7 @@ def read_words(file: Path, separator: str, fields: int, places: Mapping[str, int
     Raises:
         InputError: The file cannot be read, a line has another number of fields, or there is none.
     """
-    dialect = Dialect(separator, fields, quoted=separator != "::")
+    dialect = Dialect(separator, fields, quoted=separator != "::", strict=False)
     frames, lines = [], []
     for glanced in records(file, dialect, header=True):
         run = make_sure(glanced, file, dialect)

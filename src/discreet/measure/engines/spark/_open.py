@@ -131,9 +131,13 @@ def _check_text(spark: Session, path: str) -> None:
         .when(functions.sum(quotes) % 2 != 0, 'a quote (") is opened and never closed')
     )
     files = lines.groupBy(lines["_metadata.file_path"].alias("file")).agg(reason.alias("reason"))
-    found = sorted((file, said) for file, said in files.collect() if said is not None)
+    rows = files.collect()
+    found = sorted((file, said) for file, said in rows if said is not None)
     if found:
         raise InputError(found[0][1], path=shown_path(found[0][0]))
+    folders = {shown_path(file).rpartition("/")[0] for file, _ in rows}
+    if len(folders) > 1 and not _PATTERN.search(path):
+        raise InputError("its files lie in several folders; Spark leaves some out", path=path)
 
 
 def _text(spark: Session, path: str, told: dict[str, Any]) -> Table:

@@ -12,7 +12,7 @@ from discreet.domain import InputError
 from discreet.measure.engines.spark._errors import spark_errors, spoken
 from discreet.measure.engines.spark._session import Table
 from discreet.ratings import read_ratings
-from discreet.ratings.readers import Columns
+from discreet.ratings.readers import Columns, find_columns
 
 _WHOLE = re.compile(r"tinyint|smallint|int|bigint")
 _FLOAT = re.compile(r"float|double")
@@ -58,17 +58,18 @@ def _check_lines(table: Table) -> None:
         if source.getClass().getSimpleName() != "HadoopFsRelation":
             continue
         told = {name.lower(): value for name, value in java.asJava(source.options()).items()}
-        is_whole = told.get("multiline", "").lower() == "true"
-        if source.fileFormat().toString() == "CSV" and not is_whole:
+        is_ours = told.get("multiline", "").lower() == "true" and told.get("escape") == '"'
+        if source.fileFormat().toString() == "CSV" and not is_ours:
             raise InputError(
-                "Spark reads this CSV so that a line break in quotes ends a line, and one person "
-                "may write lines of others: open it with discreet.spark.open_table, or with "
-                "multiLine=True"
+                "Spark reads this CSV so that a quote or a line break in quotes may end a line, "
+                "and one person write those of others: open it with discreet.spark.open_table"
             )
 
 
 def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[str, int]:
     """Where the columns are, found by reading one row that holds their positions."""
+    # What is taken for names may be the first line of a file without any.
+    find_columns(names, columns, implicit=implicit, may_show=False)
     positions = [pa.array([place]) for place in range(len(names))]
     told = {"catalog": "from-data", "columns": columns, "implicit": implicit}
     scale = None if implicit else (-1.0, float(len(names)), None)
@@ -92,8 +93,9 @@ def _as_id(column: Any, kind: str) -> Any:
     if any(known.fullmatch(kind) for known in (_WHOLE, _FLOAT, _TEXT)):
         return column
     if _DECIMAL.fullmatch(kind):
-        whole = column.cast("decimal(38,0)")
-        text = functions.when(whole == column, whole.cast("string"))
+        # Not by comparing with the rounded one: Spark would round both before it compares.
+        is_whole = column % 1 == functions.lit(0)
+        text = functions.when(is_whole, column.cast("decimal(38,0)").cast("string"))
         return text.otherwise(column.cast("string"))
     if kind == "binary":
         return functions.hex(column)
