@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import logging
 import os
+import signal
 import threading
 import warnings
 from pathlib import Path
@@ -261,8 +262,13 @@ def test_an_interrupt_as_java_starts_leaves_none_behind(monkeypatch: pytest.Monk
         return gateway
 
     monkeypatch.setattr(java_gateway, "launch_gateway", launch)
-    with pytest.raises(KeyboardInterrupt):
-        launch_java(None, 2)
+    # What a shell starts in the background ignores interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            launch_java(None, 2)
+    finally:
+        signal.signal(signal.SIGINT, before)
     may_start.set()
     assert ended.wait(10)
     ended.clear()
