@@ -214,7 +214,7 @@ async function forget() {
   say("notice", words("forgetting"));
   try {
     // Nobody sends meanwhile, in this tab or another: without its capability it could not be withdrawn.
-    await store.alone(() => by("main") && forgetAlone());
+    await store.alone(forgetAlone);
   } finally {
     button.disabled = false;
     home.onKept();
@@ -248,7 +248,6 @@ function showForgotten(last, more = "") {
   home.ratings.clear();
   home.onChange = home.onKept = () => {};
   by("main").remove();
-  by("sure").close();
   say("pledge", words("nothing-kept"));
   say("notice", words(last) + more);
   document.documentElement.dataset.ready = "forgotten";

@@ -120,7 +120,6 @@ async function meet(terms) {
   const memory = `memory ${collected}`;
   const make = async () =>
     new Client(collection, (await read(memory)) ?? {}, { limit: (await read("limit")) ?? null, elsewhere: await toldBeside(), popularity });
-  await make();
   return { announced: terms, protocol: PROTOCOLS[collected], catalog, collection, readSent, make, memory };
 }
 
@@ -270,7 +269,7 @@ const keep = (told) => write("contribution", (record = told));
 async function showSent() {
   await show(record.message, [button("Withdraw it", turnOff)]);
   say("contribute-said", words(record.done ? "sent" : "perhaps"), !record.done);
-  if (!record.done) by("contribute-more").lastChild.prepend(button("Send again", send.bind(null, record.message), "main"));
+  if (!record.done) by("contribute-more").lastChild.prepend(button("Send again", () => send(record.message), "main"));
   else if (record.kind === "open-clusters") {
     by("contribute-more").lastChild.before(el("p", { id: "update" }));
     await offerUpdate();
@@ -321,7 +320,7 @@ async function follow() {
 async function turnOff() {
   record = await read("contribution");
   const wasSent = record?.message ? "withdrawn" : (record || (await read("gone"))) ? "nothing-there" : "nothing-sent";
-  if (record) await withdraw();
+  await withdraw();
   say("contribute-said", `${words(wasSent)}${current?.isDrawn && !record?.message ? words("stays-drawn") : ""}`);
   record = current = undefined;
   rows();

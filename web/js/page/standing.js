@@ -4,7 +4,7 @@ import { alone, read, write } from "../store.js";
 import { by, el, fail, fill, say, words } from "./dom.js";
 
 /** What is kept of contributions, by the names it is kept by. */
-const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
+export const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
 
 /** @returns {Promise<any[]>} it, in this order */
 export const readStanding = () => Promise.all(KEPT.map(read));
