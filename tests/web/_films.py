@@ -68,7 +68,7 @@ def open_page(
         allow: Complaints that contain this text are expected.
         ready: Wait until everything is shown.
     """
-    page = context.new_page()
+    page = _new_window(context)
 
     def complain(text: str) -> None:
         if "blocked by Playwright" not in text and (allow is None or allow not in text):
@@ -80,6 +80,15 @@ def open_page(
     if ready:
         wait_ready(page)
     return page
+
+
+def _new_window(context: Any) -> Any:
+    """A page that is in front: behind another one every click would wait for a second."""
+    if not context.pages:
+        return context.new_page()
+    with context.expect_page() as opened:
+        context.pages[0].evaluate("() => { window.open('about:blank', '_blank', 'popup,noopener') }")
+    return opened.value
 
 
 def wait_ready(page: Any) -> None:
@@ -145,3 +154,10 @@ def hold(page: Any, pattern: str) -> list[Any]:
 
     page.route(pattern, take)
     return held
+
+
+def wait_held(page: Any, held: list[Any]) -> Any:
+    """The first request that `hold` holds, once it is there."""
+    while not held:
+        page.wait_for_timeout(20)
+    return held.pop(0)

@@ -205,7 +205,7 @@ def test_what_is_remembered_is_kept_before_anything_leaves(visit: Visit, tmp_pat
         page.unroute("**/v1/report")
         page.reload()
         wait_ready(page)
-        page.get_by_text("It may have been sent").wait_for()
+        page.get_by_text("It may be at the service, which did not say so").wait_for()
         page.get_by_role("button", name="Send again").click()
         page.get_by_text("Sent. Thank you.").wait_for()
         assert talk.ask("GET", "/v1/report", secret=capability(page)).json() == seen[0]

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from serve._running import Talk, running
-from web._films import collecting, hold, rate
+from web._films import collecting, hold, rate, wait_held, wait_ready
 from web.test_contributing import KEPT, capability, counts, prepare, send
 
 Visit = Callable[..., Any]
 DATABASES = "indexedDB.databases().then(all => all.length)"
+NO_DATABASE = "indexedDB.databases().then(all => !all.length)"
 # A connection that does not let go when it is asked to.
 HOLD = """() => new Promise(done => {
   const asked = indexedDB.open("discreet /");
@@ -69,10 +70,14 @@ def test_who_holds_it_fast_cannot_keep_it_from_being_emptied(plain: Talk, visit:
         each.wait_for_selector("html[data-ready=forgotten]")
         assert "Quiet" not in each.content()
     assert holder.evaluate(HELD) == [0, 0]
-    assert "another tab still holds the empty shell" in page.locator("#notice").inner_text()
+    assert "Another tab still holds the empty shell" in page.locator("#notice").inner_text()
+    # Who reloads all the same waits for it, and is told what for after a while.
+    page.reload()
+    page.get_by_text("close the other tabs of this page").wait_for()
     # And the shell goes once nobody holds it.
     holder.evaluate("held.close()")
-    page.wait_for_function(DATABASES + ".then(count => count === 0)")
+    wait_ready(page)
+    assert page.locator("#own > li").count() == 0
 
 
 def test_forgetting_waits_for_no_worker_and_says_that_it_goes_on(plain: Talk, visit: Visit) -> None:
@@ -84,7 +89,8 @@ def test_forgetting_waits_for_no_worker_and_says_that_it_goes_on(plain: Talk, vi
     press_forget(page)
     page.locator("#notice", has_text="Forgetting").wait_for()
     assert page.locator("#forget").is_disabled()
-    assert page.evaluate(DATABASES) == 0
+    page.wait_for_function(NO_DATABASE)
+    assert page.locator("#forget").is_disabled()
     page.wait_for_selector("html[data-ready=forgotten]")
     assert page.evaluate("caches.keys()") == []
 
@@ -101,13 +107,12 @@ def test_what_is_on_its_way_when_all_is_forgotten_does_not_stay_at_the_service(
             page.wait_for_function(
                 "() => document.querySelector('#requests').innerText.match(/enrol/)"
             )
-            while not held:
-                page.wait_for_timeout(20)
+            route = wait_held(page, held)
             press_forget(page)
             # It waits: the message may arrive after the question whether anything did.
             page.wait_for_timeout(300)
             assert page.locator("html[data-ready=forgotten]").count() == 0
-            held.pop().continue_()
+            route.continue_()
             page.wait_for_selector("html[data-ready=forgotten]")
             assert counts(talk) == (0, 0)
             assert page.evaluate(DATABASES) == 0

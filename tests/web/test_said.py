@@ -13,7 +13,7 @@ from discreet.serve import Settings
 from serve._running import FREE, Talk, running
 from web._films import collecting, hold, own, rate, wait_kept, wait_ready
 from web.test_contributing import KEPT, capability, counts, prepare, preview, send
-from web.test_standing import pledge
+from web.test_standing import elsewhere, pledge
 
 Visit = Callable[..., Any]
 EXPECTED = "Failed to load resource"
@@ -40,6 +40,61 @@ def test_what_was_refused_was_sent_all_the_same(visit: Visit, tmp_path: Path, st
         listed = page.locator("#traffic-said").inner_text()
         assert "No rating was sent since then; what was sent earlier is not" in listed
         assert page.evaluate(KEPT, "gone") == {"was": False, "spent": True}
+
+
+def test_who_is_not_known_any_more_can_send_again(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/", allow=EXPECTED)
+        prepare(page)
+        page.route("**/v1/report", lambda route: route.abort())
+        page.get_by_role("button", name="Send this").click()
+        page.get_by_text("does not answer").wait_for()
+        page.reload()
+        wait_ready(page)
+        page.unroute("**/v1/report")
+        page.route("**/v1/report", lambda route: route.fulfill(status=401, json={"reason": "?"}))
+        page.get_by_role("button", name="Send again").click()
+        page.get_by_text("did not know you any more; send again to begin anew").wait_for()
+        page.unroute("**/v1/report")
+        page.get_by_role("button", name="Send again").click()
+        page.get_by_text("Sent. Thank you.").wait_for()
+        # The name that was given first is a name for nothing.
+        assert counts(talk) == (2, 1)
+
+
+def test_a_withdrawal_without_an_answer_may_have_been_one(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/", allow=EXPECTED)
+        prepare(page)
+        send(page)
+
+        def lose(route: Any) -> None:
+            route.fetch()
+            route.abort()
+
+        page.route("**/v1/enrolment", lose)
+        page.get_by_role("button", name="Withdraw it").click()
+        page.get_by_text("does not answer").wait_for()
+        pledge(page, "A contribution of yours may be at the service")
+        assert counts(talk) == (0, 0)
+        page.reload()
+        wait_ready(page)
+        page.get_by_text("It may be at the service, which did not say so").wait_for()
+        page.unroute("**/v1/enrolment")
+        page.get_by_role("button", name="Withdraw it").click()
+        pledge(page, "Nothing of yours is at the service now, but it was.")
+
+
+def test_terms_that_cannot_be_met_at_home_leave_the_switch_off(
+    visit: Visit, tmp_path: Path
+) -> None:
+    # Made-up ratings are to be of popular titles, and nothing says how popular these are.
+    with running(elsewhere(tmp_path, "open", bits=2, fakes="popular")) as talk:
+        page = visit(f"{talk.url}/")
+        page.get_by_role("switch", name="Contribute").click()
+        page.locator("#contribute-said.wrong", has_text="popular").wait_for()
+        assert not page.get_by_role("switch", name="Contribute").is_checked()
+        assert page.locator("#contribute-more").inner_text() == ""
 
 
 def test_a_service_that_stopped_collecting_cannot_delete_and_the_key_is_kept(

@@ -16,6 +16,10 @@ const NO_CATALOG = { ids: [], titles: [], digest: "", find: () => undefined };
 
 const MOST_SHOWN = 10;
 
+const { serviceWorker } = navigator;
+/** How far the page has come, for who looks at it from outside. */
+const state = document.documentElement.dataset;
+
 /** What the page has at hand; the lists are handed all of it. */
 const home = {
   /** In the order in which they were first given. @type {Map<string, {value: number, title: string, turn?: number}>} */
@@ -80,7 +84,7 @@ function rerank() {
   performance.measure("rerank", { start: begun });
   showRecommended(home, entries, expected);
   performance.measure("rerank and show", { start: begun });
-  if (entries.length && document.documentElement.dataset.ready) say("you-news", `First for you now: ${entries[0].title}`);
+  if (entries.length && state.ready) say("you-news", `First for you now: ${entries[0].title}`);
   say("you-said", own.items.length ? "" : words("general"));
 }
 
@@ -113,7 +117,7 @@ async function open() {
   by("main").hidden = false;
   showOwn(home);
   rerank();
-  document.documentElement.dataset.ready = "yes";
+  state.ready = "yes";
 }
 
 /** The release, or before there is one the catalogue. @returns {Promise<string>} what is to be said of it */
@@ -162,10 +166,10 @@ function listen() {
     if (file) take(file).catch((error) => say("csv-said", error.message, true));
   };
   by("forget").onclick = () => forget().catch(complain);
-  navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+  serviceWorker?.addEventListener("message", ({ data }) => {
     for (const path of data.asked) noteFile(`/${path}`);
   });
-  navigator.serviceWorker?.startMessages();
+  serviceWorker?.startMessages();
   store.onChange(async (what, elsewhere) => {
     if (what.startsWith("forgotten")) return showForgotten(what);
     if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept()]) : tellKept();
@@ -214,7 +218,7 @@ async function forget() {
   say("notice", words("forgetting"));
   try {
     // Nobody sends meanwhile, in this tab or another: without its capability it could not be withdrawn.
-    await store.alone(forgetAlone);
+    await store.alone(() => by("main") && forgetAlone());
   } finally {
     button.disabled = false;
     home.onKept();
@@ -230,7 +234,7 @@ async function forgetAlone() {
     last = "forgotten-left";
   }
   const isWhole = await store.forget(last);
-  showForgotten(last, isWhole ? "" : words("shell"));
+  showForgotten(last, isWhole ? "anew" : "shell");
 }
 
 async function sure(question) {
@@ -241,21 +245,23 @@ async function sure(question) {
   return by("sure").returnValue === "forget";
 }
 
-/** Nothing of the person's stays, not even hidden. @param {string} last the words for it @param {string} [more] */
-function showForgotten(last, more = "") {
+/** Nothing of the person's stays, not even hidden. @param {string} last the words for it @param {string} [next] those for what to do next */
+function showForgotten(last, next = "anew") {
   store.onChange(() => {});
   watch(() => {});
   home.ratings.clear();
   home.onChange = home.onKept = () => {};
   by("main").remove();
+  by("sure").close();
   say("pledge", words("nothing-kept"));
-  say("notice", words(last) + more);
-  document.documentElement.dataset.ready = "forgotten";
+  say("notice", words(last) + words(next));
+  state.ready = "forgotten";
 }
 
 async function workOffline() {
+  if (!serviceWorker) return;
   noteFile("/worker.js");
-  await navigator.serviceWorker?.register(new URL("worker.js", store.HOME), { updateViaCache: "none" }).catch(() => {});
+  await serviceWorker.register(new URL("worker.js", store.HOME), { updateViaCache: "none" }).catch(() => {});
 }
 
 /** What is kept of contributions; if all was forgotten meanwhile, there is nothing to tell. */

@@ -1,5 +1,5 @@
 /** The operator's page: the token is in this module's memory and in no other place. */
-import { brief, by, counted, el, fill, say, sized } from "./page/dom.js";
+import { brief, by, el, fill, say, sized } from "./page/dom.js";
 import { atDelta, promiseOf } from "./page/privacy.js";
 import { ask, askJson } from "./service.js";
 

@@ -46,7 +46,7 @@ export function watchLoading() {
 }
 
 /** What the service said no with: `status` is 0 if there was no answer at all. */
-export class Refused extends Error {
+class Refused extends Error {
   /** @param {string} reason @param {number} status */
   constructor(reason, status) {
     super(reason);

@@ -107,14 +107,14 @@ export function onChange(listener) {
   };
 }
 
-/** Something, or undefined if it takes too long. @param {Promise<any>} work */
-const inTime = (work) => Promise.race([work, new Promise((done) => setTimeout(done, PATIENCE))]);
+/** Something, or undefined if it fails or takes too long. @param {Promise<any>} work */
+const inTime = (work) => Promise.race([work, new Promise((done) => setTimeout(done, PATIENCE))]).catch(() => {});
 
 /**
  * Remove everything. What is kept is emptied first, which no tab can stop; then the tabs let go and the empty database,
  * the caches and the worker go, none of which is waited for long.
  * @param {string} last what other tabs are told, once it is emptied
- * @returns {Promise<boolean>} whether the database is gone; if not, it goes when the tabs that hold it close
+ * @returns {Promise<true | undefined>} whether the database is gone; if not, it goes when the tabs that hold it close
  * @throws {Error} Nothing was forgotten.
  */
 export async function forget(last) {
@@ -122,17 +122,12 @@ export async function forget(last) {
   channel.postMessage(last);
   await letGo();
   const isGone = await inTime(deleteDatabase());
-  await inTime(dropCaches().catch(() => {}));
-  await inTime(dropWorkers().catch(() => {}));
-  return Boolean(isGone);
+  await inTime(dropCaches());
+  await inTime(dropWorkers());
+  return isGone;
 }
 
-const deleteDatabase = () =>
-  new Promise((done) => {
-    const asked = indexedDB.deleteDatabase(NAME);
-    asked.onsuccess = () => done(true);
-    asked.onerror = () => done(false);
-  });
+const deleteDatabase = () => new Promise((done) => (indexedDB.deleteDatabase(NAME).onsuccess = () => done(true)));
 
 async function dropCaches() {
   const names = (await caches.keys()).filter((name) => name.endsWith(` ${HOME.pathname}`));

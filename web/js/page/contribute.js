@@ -7,7 +7,7 @@ import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
 import { atMost, brief, by, counted, el, fail, fill, same, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
-import { noteGone, withdraw } from "./standing.js";
+import { noteGone, withdrawAlone } from "./standing.js";
 
 const MOST_TRUE = 100;
 const MOST_OTHERS = 5;
@@ -90,22 +90,26 @@ const askTerms = () => askJson("GET", "v1/collection", { why: "how the service c
 function tried(work) {
   return (last = last
     .then(() => by("main") && work())
-    .catch((error) => by("main") && say("contribute-said", error.message, true))
+    .catch((error) => by("main") && note(error.message, true))
     .then(() => by("main") && (by("contribute-switch").checked = Boolean(record?.message || current))));
 }
+
+/** Said beside the switch; below it is what there is to decide. */
+const note = (...told) => say("contribute-said", ...told);
+const below = () => by("contribute-more");
 
 const button = (text, work, look = "") => {
   const onclick = async () => {
     await tried(work);
     // The button is gone: go on where it was.
-    if (!made.isConnected) (by("contribute-more").querySelector(".scroll, input, button") ?? by("contribute-switch")).focus();
+    if (!made.isConnected) (below()?.querySelector(".scroll, input, button") ?? by("contribute-switch"))?.focus();
   };
   const made = el("button", { className: look, onclick }, text);
   return made;
 };
 const buttons = (...all) => el("div", { className: "buttons" }, ...all);
 const paragraphs = (texts, look = "") => texts.map((text) => el("p", { className: look }, text));
-const rows = (...all) => fill(by("contribute-more"), ...all);
+const rows = (...all) => fill(below(), ...all);
 
 /** The catalogue of this digest, if it is here. */
 const known = (digest) => [home.catalog, listed].find((each) => each?.digest === digest);
@@ -120,6 +124,8 @@ async function meet(terms) {
   const memory = `memory ${collected}`;
   const make = async () =>
     new Client(collection, (await read(memory)) ?? {}, { limit: (await read("limit")) ?? null, elsewhere: await toldBeside(), popularity });
+  // What they cannot be met by at home is known before the switch is on.
+  await make();
   return { announced: terms, protocol: PROTOCOLS[collected], catalog, collection, readSent, make, memory };
 }
 
@@ -132,7 +138,7 @@ async function toldBeside() {
 
 /** The switch goes on. */
 async function prepare() {
-  say("contribute-said", "");
+  note("");
   await load();
   await offer(await askTerms());
 }
@@ -152,7 +158,7 @@ function limitField({ cost }) {
   const onchange = () => tried(async () => {
     const limit = readLimit(input);
     await write("limit", limit);
-    say("contribute-said", limit === undefined ? "There is no limit now." : `Your limit is epsilon ${limit} now.`);
+    note(limit === undefined ? "There is no limit now." : `Your limit is epsilon ${limit} now.`);
   });
   const input = el("input", { id: "limit", inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
   read("limit").then((limit) => (input.value = limit ?? ""));
@@ -179,7 +185,7 @@ async function draw(anyway = false) {
   const terms = anyway ? current.announced : await askTerms();
   if (!same(terms, current.announced)) {
     await offer(terms);
-    return say("contribute-said", words("changed"));
+    return note(words("changed"));
   }
   const own = home.own(current.catalog, current.collection.scale);
   if (!own.items.length && !anyway) return askWhetherAnyway();
@@ -192,7 +198,7 @@ async function draw(anyway = false) {
   });
   current.isDrawn = true;
   await show(message, [button("Send this", () => send(message), "main"), button("Not now", leave)]);
-  say("contribute-said", words("not-yet"));
+  note(words("not-yet"));
 }
 
 function askWhetherAnyway() {
@@ -203,7 +209,7 @@ function askWhetherAnyway() {
   const can = current.collection.bit_epsilon_thousandths !== 0;
   rows(...paragraphs([why, words(can ? "anyway" : "nothing")]),
     buttons(...(can ? [button("Go on anyway", () => draw(true))] : []), button("Not now", leave, "main")));
-  say("contribute-said", "");
+  note("");
 }
 
 /** Leave what was sent before as it is. */
@@ -268,10 +274,10 @@ const keep = (told) => write("contribution", (record = told));
 
 async function showSent() {
   await show(record.message, [button("Withdraw it", turnOff)]);
-  say("contribute-said", words(record.done ? "sent" : "perhaps"), !record.done);
-  if (!record.done) by("contribute-more").lastChild.prepend(button("Send again", () => send(record.message), "main"));
+  note(words(record.done ? "sent" : "perhaps"), !record.done);
+  if (!record.done) below().lastChild.prepend(button("Send again", send.bind(null, record.message), "main"));
   else if (record.kind === "open-clusters") {
-    by("contribute-more").lastChild.before(el("p", { id: "update" }));
+    below().lastChild.before(el("p", { id: "update" }));
     await offerUpdate();
   }
 }
@@ -297,12 +303,12 @@ async function resume() {
   if (current) await showSent();
   else {
     rows(buttons(button("Withdraw it", turnOff)));
-    say("contribute-said", words(record.done ? "is-there" : "may-be-there"));
+    note(words(record.done || record.had ? "is-there" : "may-be-there"));
   }
   if (!offered || isOffered) return;
   by("update")?.remove();
-  say("contribute-said", words("new-terms"));
-  by("contribute-more").lastChild.prepend(button("Look at the new terms", prepare, "main"));
+  note(words("new-terms"));
+  below().lastChild.prepend(button("Look at the new terms", prepare, "main"));
 }
 
 /** Another tab has sent or withdrawn something. */
@@ -314,14 +320,15 @@ async function follow() {
   if (!before?.message) return;
   current = undefined;
   rows();
-  say("contribute-said", words("withdrawn-elsewhere"));
+  note(words("withdrawn-elsewhere"));
 }
 
 async function turnOff() {
   record = await read("contribution");
   const wasSent = record?.message ? "withdrawn" : (record || (await read("gone"))) ? "nothing-there" : "nothing-sent";
-  await withdraw();
-  say("contribute-said", `${words(wasSent)}${current?.isDrawn && !record?.message ? words("stays-drawn") : ""}`);
+  // What another tab sends meanwhile is shown next, and not withdrawn unseen.
+  await alone(async () => (record?.message || !(await read("contribution"))?.message) && withdrawAlone());
+  note(`${words(wasSent)}${current?.isDrawn && !record?.message ? words("stays-drawn") : ""}`);
   record = current = undefined;
   rows();
 }

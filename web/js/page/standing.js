@@ -4,23 +4,26 @@ import { alone, read, write } from "../store.js";
 import { by, el, fail, fill, say, words } from "./dom.js";
 
 /** What is kept of contributions, by the names it is kept by. */
-export const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
+const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clusters"];
 
 /** @returns {Promise<any[]>} it, in this order */
 export const readStanding = () => Promise.all(KEPT.map(read));
 
 /** Have the service delete what was sent, and the capability with it; nobody sends meanwhile. */
-export const withdraw = () => alone(withdrawAlone);
+const withdraw = () => alone(withdrawAlone);
 
 /** The same for who has the store to themselves already. */
 export async function withdrawAlone() {
-  const { capability } = (await read("contribution")) ?? {};
-  if (!capability) return;
-  await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: capability, seconds: 10 }).catch((error) => {
+  const record = await read("contribution");
+  if (!record?.capability) return;
+  await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: record.capability, seconds: 10 }).catch(async (error) => {
     // It collects nothing now, and may have it all the same.
     if (error.status === 404 || error.status === 405) fail("no-withdrawing");
     // It has nothing of it any more.
-    if (error.status !== 401) throw error;
+    if (error.status === 401) return;
+    // Without an answer it may have deleted it.
+    if (!error.status) await write("contribution", { ...record, done: false, had: false, was: record.done || record.had });
+    throw error;
   });
   await noteGone();
 }
@@ -30,10 +33,10 @@ export async function withdrawAlone() {
  * @param {any} [left] what is left of the record
  */
 export async function noteGone(left) {
-  const [{ kind, message, done, had } = {}, gone] = await readStanding();
+  const [{ kind, message, done, had, was } = {}, gone] = await readStanding();
   const { events, answers } = (await read(`memory ${kind}`)) ?? {};
   const isSpent = gone?.spent || Boolean(events ?? answers);
-  if (message) await write("gone", { was: Boolean(done || had || gone?.was), spent: isSpent });
+  if (message) await write("gone", { was: Boolean(done || had || was || gone?.was), spent: isSpent });
   await write("contribution", left);
 }
 
