@@ -14,7 +14,7 @@ def zipped(entries: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in entries.items():
-            archive.writestr(name, content)
+            archive.writestr(zipfile.ZipInfo(name), content)  # whose date is not today
     return buffer.getvalue()
 
 

@@ -87,7 +87,7 @@ def _new_window(context: Any) -> Any:
     if not context.pages:
         return context.new_page()
     with context.expect_page() as opened:
-        context.pages[0].evaluate("() => { window.open('about:blank', '_blank', 'popup,noopener') }")
+        context.pages[0].evaluate("void window.open('about:blank', '_blank', 'popup,noopener')")
     return opened.value
 
 
