@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,24 +16,23 @@ settings.load_profile("discreet")
 _ROOT = Path(__file__).resolve().parent.parent
 
 # What one process does as a whole, and first, since it mostly waits: for Spark, for a browser.
-_WHOLE = {"spark": "spark", "test_spark_": "spark", "web": "web"}
+_WHOLE = ("spark", "web")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Which tests stay together where several processes share them, and what comes first."""
-
-    def group(item: pytest.Item) -> str:
-        place = item.path.relative_to(_ROOT / "tests")
-        return next((_WHOLE[each] for each in _WHOLE if _belongs(place, each)), str(place))
-
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(group(item)))
-    items.sort(key=lambda item: group(item) not in _WHOLE.values())
+        item.add_marker(pytest.mark.xdist_group(_group(item.path)))
+    items.sort(key=lambda item: _group(item.path) not in _WHOLE)
 
 
-def _belongs(place: Path, to: str) -> bool:
-    return place.parts[0] == to or place.name.startswith(to)
+@cache
+def _group(path: Path) -> str:
+    place = path.relative_to(_ROOT / "tests")
+    if place.name.startswith("test_spark_"):
+        return "spark"
+    return place.parts[0] if place.parts[0] in _WHOLE else str(place)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,87 @@
+"""Bad Parquet files and tables in memory: one clear line with file, row and reason."""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    path = tmp_path / "r.parquet"
+    frame = pl.DataFrame({"user": range(5000), "item": [1] * 5000, "rating": [3.0] * 5000})
+    frame.write_parquet(path)
+    return path
+
+
+def test_parquet_cut_short_or_damaged(parquet, refusal):
+    whole = parquet.read_bytes()
+    parquet.write_bytes(whole[: len(whole) // 2])
+    assert "is not whole Parquet" in str(refusal(parquet))
+    parquet.write_bytes(whole[:4] + bytes(60) + whole[64:])
+    assert "is not whole Parquet" in str(refusal(parquet))
+    parquet.write_bytes(b"")
+    assert "is empty" in str(refusal(parquet))
+
+
+def test_text_called_parquet(write, refusal):
+    assert "is not whole Parquet" in str(refusal(write("r.parquet", "user,item,rating\n1,1,3\n")))
+
+
+def test_parquet_whose_text_is_not_utf8(tmp_path, refusal):
+    names = pa.array([b"J\xe9", b"J\xe8"], pa.binary())
+    users = pa.StringArray.from_buffers(2, *names.buffers()[1:])
+    table = pa.table({"user": users, "item": ["a", "a"], "rating": [3, 3]})
+    pq.write_table(table, tmp_path / "r.parquet")
+    assert str(refusal(tmp_path / "r.parquet")).endswith("holds text that is not UTF-8")
+    assert str(refusal(table)) == "text is not UTF-8"
+
+
+def test_parquet_without_rows(tmp_path, refusal):
+    path = tmp_path / "r.parquet"
+    pl.DataFrame({"user": [], "item": [], "rating": []}).write_parquet(path)
+    assert "holds no ratings" in str(refusal(path))
+
+
+def test_tables_name_the_row(refusal):
+    frame = pl.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "rating": [3.0, None, 9.0]})
+    assert str(refusal(frame)) == "row 2: the rating is empty"
+    assert str(refusal(frame.drop_nulls())).startswith("row 2: the rating is not on the scale")
+
+
+def test_parquet_names_file_and_row(tmp_path, refusal):
+    path = tmp_path / "r.parquet"
+    pl.DataFrame({"user": [1, 1], "item": ["a", None], "rating": [3, 3]}).write_parquet(path)
+    assert str(refusal(path)) == f"{path}: row 2: the item is empty"
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("user", [1.5, 2.0], "the user column must hold integers or text, not fractions"),
+        ("user", [float("inf"), 2.0], "the user column must hold integers or text"),
+        ("user", [True, False], "the user column must hold integers or text; it is Boolean"),
+        ("item", [[1], [2]], "the item column must hold integers or text; it is List"),
+        ("rating", [True, False], "the rating column must hold numbers; it is Boolean"),
+        ("time", [True, False], "the time column must hold seconds since 1970"),
+    ],
+)
+def test_columns_of_types_that_cannot_be(refusal, column, values, reason):
+    columns = {"user": [1, 2], "item": [1, 2], "rating": [3, 4], "time": [5, 6]} | {column: values}
+    assert reason in str(refusal(pl.DataFrame(columns)))
+
+
+def test_other_things_are_no_source(refusal):
+    assert "not from list" in str(refusal([1, 2, 3]))
+    assert "for files" in str(refusal(pl.DataFrame(), separator=","))
+    assert "for files" in str(refusal(pl.DataFrame(), layout="netflix"))
+
+
+def test_a_lazy_frame_that_fails(refusal):
+    lazy = pl.LazyFrame({"user": [1], "item": [1], "rating": ["secret"]})
+    lazy = lazy.with_columns(pl.col("rating").cast(pl.Float64))
+    error = refusal(lazy)
+    assert "fails when it is collected" in str(error)
+    assert error.__context__ is None
