@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -16,23 +16,33 @@ settings.load_profile("discreet")
 _ROOT = Path(__file__).resolve().parent.parent
 
 # What one process does as a whole, and first, since it mostly waits: for Spark, for a browser.
-_WHOLE = ("spark", "web")
+_WHOLE = ("tests/spark", "tests/web")
 
 
-@pytest.hookimpl(tryfirst=True)
+def _group(nodeid: str) -> str:
+    """Tests of one group are run by one process."""
+    path = nodeid.partition("::")[0]
+    if "/test_spark_" in path:
+        return "tests/spark"
+    return next((whole for whole in _WHOLE if path.startswith(f"{whole}/")), path)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which tests stay together where several processes share them, and what comes first."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.path)))
-    items.sort(key=lambda item: _group(item.path) not in _WHOLE)
+    """What waits comes first."""
+    items.sort(key=lambda item: _group(item.nodeid) not in _WHOLE)
 
 
-@cache
-def _group(path: Path) -> str:
-    place = path.relative_to(_ROOT / "tests")
-    if place.name.startswith("test_spark_"):
-        return "spark"
-    return place.parts[0] if place.parts[0] in _WHOLE else str(place)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Who shares tests out among processes keeps groups together, in the order of the tests."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _group(nodeid)
+
+    config.option.loadscopereorder = False
+    return Groups(config, log)
 
 
 @pytest.fixture(scope="session")
