@@ -158,6 +158,8 @@ def hold(page: Any, pattern: str) -> list[Any]:
 
 def wait_held(page: Any, held: list[Any]) -> Any:
     """The first request that `hold` holds, once it is there."""
-    while not held:
+    for _ in range(500):
+        if held:
+            return held.pop(0)
         page.wait_for_timeout(20)
-    return held.pop(0)
+    raise AssertionError("nothing like it was asked for")

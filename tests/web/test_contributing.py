@@ -126,6 +126,7 @@ def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
         assert talk.ask("GET", "/v1/report", secret=secret).json() == first
         page.get_by_role("button", name="Show an update").click()
         send(page)
+        page.locator("#update").wait_for(state="attached")
         assert page.get_by_role("button", name="Show an update").count() == 0
         assert talk.ask("GET", "/v1/report", secret=secret).json() != first
         assert talk.statistics()["reports"] == 1
@@ -205,7 +206,7 @@ def test_what_is_remembered_is_kept_before_anything_leaves(visit: Visit, tmp_pat
         page.unroute("**/v1/report")
         page.reload()
         wait_ready(page)
-        page.get_by_text("It may be at the service, which did not say so").wait_for()
+        page.get_by_text("It may be at the service: no answer came.").wait_for()
         page.get_by_role("button", name="Send again").click()
         page.get_by_text("Sent. Thank you.").wait_for()
         assert talk.ask("GET", "/v1/report", secret=capability(page)).json() == seen[0]

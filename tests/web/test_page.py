@@ -7,7 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from serve._running import Talk
-from web._films import NASTY, TITLES, about, hold, own, rate, recommended, wait_kept, wait_ready
+from web._films import (
+    NASTY,
+    TITLES,
+    about,
+    hold,
+    own,
+    rate,
+    recommended,
+    wait_held,
+    wait_kept,
+    wait_ready,
+)
 
 Visit = Callable[..., Any]
 
@@ -96,6 +107,9 @@ def test_what_is_chosen_is_kept_even_if_one_leaves_before_it_is_there(
     assert own(page) == {"Quiet Tea": "4"}
 
 
+ARRIVED = "end => performance.getEntriesByType('resource').some(e => e.name.endsWith(end))"
+
+
 def test_of_two_choices_the_last_counts_whichever_is_there_first(plain: Talk, visit: Visit) -> None:
     page = visit(f"{plain.url}/")
     held = hold(page, "**/knn.js")
@@ -104,8 +118,9 @@ def test_of_two_choices_the_last_counts_whichever_is_there_first(plain: Talk, vi
     page.get_by_label("Worked out by").select_option("knn")
     page.get_by_label("Worked out by").select_option("svd")
     page.locator("#recommended:not([aria-busy])").wait_for()
-    held.pop().continue_()
-    page.wait_for_load_state("networkidle")
+    wait_held(page, held).continue_()
+    page.wait_for_function(ARRIVED, arg="/predict/knn.js")
+    page.wait_for_timeout(300)
     assert page.get_by_label("Worked out by").input_value() == "svd"
     assert recommended(page) == by_svd
     assert page.evaluate("performance.getEntriesByName('rerank').length") == 3

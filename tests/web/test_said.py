@@ -73,13 +73,14 @@ def test_a_withdrawal_without_an_answer_may_have_been_one(visit: Visit, tmp_path
             route.abort()
 
         page.route("**/v1/enrolment", lose)
-        page.get_by_role("button", name="Withdraw it").click()
-        page.get_by_text("does not answer").wait_for()
-        pledge(page, "A contribution of yours may be at the service")
-        assert counts(talk) == (0, 0)
-        page.reload()
-        wait_ready(page)
-        page.get_by_text("It may be at the service, which did not say so").wait_for()
+        for _ in range(2):
+            page.get_by_role("button", name="Withdraw it").click()
+            page.get_by_text("does not answer").wait_for()
+            pledge(page, "A contribution of yours may be at the service")
+            assert counts(talk) == (0, 0)
+            page.reload()
+            wait_ready(page)
+            page.get_by_text("It may be at the service: no answer came.").wait_for()
         page.unroute("**/v1/enrolment")
         page.get_by_role("button", name="Withdraw it").click()
         pledge(page, "Nothing of yours is at the service now, but it was.")
@@ -95,6 +96,42 @@ def test_terms_that_cannot_be_met_at_home_leave_the_switch_off(
         page.locator("#contribute-said.wrong", has_text="popular").wait_for()
         assert not page.get_by_role("switch", name="Contribute").is_checked()
         assert page.locator("#contribute-more").inner_text() == ""
+
+
+def test_terms_of_an_epoch_that_is_over_leave_the_switch_off(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path, epoch=2)) as talk:
+        page = visit(f"{talk.url}/", allow=EXPECTED)
+        prepare(page)
+        page.get_by_role("button", name="Not now").click()
+        page.locator("#contribute-said", has_text="Nothing was sent.").wait_for()
+    with running(collecting(tmp_path, epoch=1), talk.url):
+        page.get_by_role("switch", name="Contribute").click()
+        page.locator("#contribute-said.wrong", has_text="epoch 1 is over").wait_for()
+        assert not page.get_by_role("switch", name="Contribute").is_checked()
+        assert page.locator("#contribute-more").inner_text() == ""
+
+
+def test_an_answer_that_is_none_of_the_service_is_said_in_words(
+    visit: Visit, tmp_path: Path
+) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit(f"{talk.url}/")
+        page.wait_for_load_state("networkidle")
+        page.route("**/v1/collection", lambda route: route.fulfill(body="<h1>Log in</h1>"))
+        page.get_by_role("switch", name="Contribute").click()
+        page.get_by_text("The service did not answer as it should.").wait_for()
+        assert not page.get_by_role("switch", name="Contribute").is_checked()
+
+
+def test_a_release_that_is_gone_from_the_service_is_used_from_the_copy(
+    plain: Talk, visit: Visit
+) -> None:
+    page = visit(f"{plain.url}/", allow=EXPECTED)
+    page.route("**/v1/release", lambda route: route.fulfill(status=404, json={"reason": "Gone."}))
+    page.reload()
+    wait_ready(page)
+    assert "goes on with the one that it keeps. Gone." in page.locator("#notice").inner_text()
+    assert page.locator("#recommended > li").count() == 10
 
 
 def test_a_service_that_stopped_collecting_cannot_delete_and_the_key_is_kept(
@@ -173,10 +210,11 @@ def test_what_another_tab_has_drawn_anew_is_not_sent_unseen(visit: Visit, tmp_pa
         other.get_by_role("button", name="Show what would be sent").click()
         other.get_by_role("button", name="Send this").wait_for()
         page.get_by_role("button", name="Send this").click()
-        page.get_by_text("Another tab has drawn something newer").wait_for()
+        page.get_by_text("Another tab has drawn something newer: this is it.").wait_for()
         assert counts(talk) == (0, 0)
-        send(other)
-        stored = talk.ask("GET", "/v1/report", secret=capability(other)).json()
+        assert preview(page) == preview(other)
+        send(page)
+        stored = talk.ask("GET", "/v1/report", secret=capability(page)).json()
         uploads = other.evaluate(KEPT, "memory open-clusters")["uploads"]
         assert [each["upload"] for each in uploads.values()] == [stored]
 
@@ -221,6 +259,11 @@ def test_the_list_has_the_worker_and_its_files_and_no_file_twice(plain: Talk, vi
     wait_kept(page)
     page.wait_for_timeout(500)
     first = files(page)
+    page.locator("#requests summary").first.click()
+    listed = page.locator("#requests pre").first.inner_text().split()
+    assert len(listed) == first
+    assert {"/", "/worker.js"} < set(listed)
+    assert any(path.endswith("/js/app.js") for path in listed)
     page.reload()
     wait_ready(page)
     page.wait_for_timeout(500)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from serve._running import Talk, running
-from web._films import collecting, hold, wait_held
+from web._films import collecting, hold, wait_held, wait_ready
 from web.test_contributing import counts, prepare, send
 from web.test_forgetting import press_forget
 
@@ -27,6 +27,7 @@ def test_who_decides_against_it_does_not_withdraw_what_another_tab_sends(
         prepare(other)
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_role("button", name="Show what would be sent").click()
+        page.get_by_role("button", name="Not now").wait_for()
         held = hold(other, "**/v1/enrolments")
         other.get_by_role("button", name="Send this").click()
         on_its_way = wait_held(other, held)
@@ -57,6 +58,7 @@ def test_two_tabs_that_forget_do_it_once(visit: Visit, tmp_path: Path) -> None:
             said = tab.locator("#notice")
             assert said.inner_text() == "Everything is forgotten. Reload the page to begin anew."
             assert "wrong" not in str(said.get_attribute("class"))
+            assert not tab.get_by_role("dialog").is_visible()
 
 
 def test_nobody_is_asked_whether_to_forget_what_is_forgotten(plain: Talk, visit: Visit) -> None:
@@ -67,3 +69,19 @@ def test_nobody_is_asked_whether_to_forget_what_is_forgotten(plain: Talk, visit:
     other.wait_for_selector("html[data-ready=forgotten]")
     other.get_by_role("dialog").wait_for(state="hidden")
     assert "Everything is forgotten." in other.locator("#notice").inner_text()
+
+
+def test_what_comes_late_does_not_speak_over_who_forgot(visit: Visit, tmp_path: Path) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page = visit("about:blank", ready=False)
+        held = hold(page, "**/v1")
+        page.goto(f"{talk.url}/")
+        wait_ready(page)
+        late = wait_held(page, held)
+        press_forget(page)
+        page.wait_for_selector("html[data-ready=forgotten]")
+        late.continue_()
+        page.wait_for_timeout(500)
+        said = page.locator("#notice")
+        assert said.inner_text() == "Everything is forgotten. Reload the page to begin anew."
+        assert page.evaluate("document.activeElement.id") == "notice"

@@ -72,8 +72,9 @@ function change(changes) {
   store.rate(changes).catch(complain);
 }
 
+/** Say what went wrong; when all is forgotten nothing goes wrong any more. */
 function complain(error) {
-  say("notice", error.message, true);
+  if (by("main")) say("notice", error.message, true);
 }
 
 function rerank() {
@@ -95,14 +96,13 @@ function expected(score) {
 
 /** Use a predictor, or the release's own if there is none of this name. */
 async function choosePredictor(name) {
-  const [list, made] = [by("recommended"), makePredictor(home.release, name)];
+  const list = by("recommended");
   list.ariaBusy = "true";
   home.chosen = name;
-  const predictor = await made;
+  const predictor = await makePredictor(home.release, name).finally(() => (list.ariaBusy = null));
   // Another one may have been chosen meanwhile.
   if (home.chosen !== name) return;
   home.predictor = predictor;
-  list.ariaBusy = null;
 }
 
 async function open() {
@@ -206,7 +206,7 @@ async function take(file) {
   change(known.map(({ at, value }) => [catalog.ids[at], { value, title: catalog.titles[at] }]));
   showFound(home);
   const missing = rows.length - known.length;
-  say("csv-said", `${counted(known.length, "rating")} read.${missing ? ` ${counted(missing, "title")} not in this catalogue left out.` : ""}`);
+  say("csv-said", words("read", counted(known.length, "rating")) + (missing ? words("left-out", counted(missing, "title")) : ""));
 }
 
 async function forget() {
@@ -250,11 +250,13 @@ function showForgotten(last, next = "anew") {
   store.onChange(() => {});
   watch(() => {});
   home.ratings.clear();
+  home.predictor = null;
   home.onChange = home.onKept = () => {};
   by("main").remove();
   by("sure").close();
   say("pledge", words("nothing-kept"));
   say("notice", words(last) + words(next));
+  by("notice").focus();
   state.ready = "forgotten";
 }
 
@@ -265,7 +267,7 @@ async function workOffline() {
 }
 
 /** What is kept of contributions; if all was forgotten meanwhile, there is nothing to tell. */
-const tellKept = () => readStanding().then(showKept, () => {});
+const tellKept = () => readStanding().then(showKept).catch(() => {});
 
 /**
  * If the service says that it collects, everybody's page does the same, whether its person has contributed or not. If

@@ -24,7 +24,7 @@ function note(entry) {
 }
 
 /** One of the page's own files. @param {string} path */
-export const noteFile = (path, why = "") => note({ method: "GET", path, bytes: 0, why, loading: true });
+export const noteFile = (path) => note({ method: "GET", path, bytes: 0, why: "", loading: true });
 
 /** @param {(all: Sent[]) => void} listener called now and with every request */
 export function watch(listener) {
@@ -34,13 +34,13 @@ export function watch(listener) {
 
 /** List the page's own files too: the browser knows what it fetched. */
 export function watchLoading() {
-  noteFile(location.pathname, "this page");
+  noteFile(location.pathname);
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
       const { name, initiatorType, workerStart } = /** @type {PerformanceResourceTiming} */ (entry);
       // In the list already; or the worker's copy, which says itself what it asks for.
       if (initiatorType === "fetch" || workerStart) continue;
-      noteFile(new URL(name).pathname, "a file of this page");
+      noteFile(new URL(name).pathname);
     }
   }).observe({ type: "resource", buffered: true });
 }
@@ -97,4 +97,9 @@ export async function ask(method, path, { why, body, secret, known, seconds = 30
 }
 
 /** @type {(method: string, path: string, told: Parameters<typeof ask>[2]) => Promise<any>} */
-export const askJson = async (...told) => (await ask(...told)).json();
+export const askJson = async (...told) => {
+  const answer = await ask(...told);
+  return answer.json().catch(() => {
+    throw new Refused("The service did not answer as it should.", 0);
+  });
+};

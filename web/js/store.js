@@ -112,7 +112,7 @@ const inTime = (work) => Promise.race([work, new Promise((done) => setTimeout(do
 
 /**
  * Remove everything. What is kept is emptied first, which no tab can stop; then the tabs let go and the empty database,
- * the caches and the worker go, none of which is waited for long.
+ * the worker and the caches go, none of which is waited for long.
  * @param {string} last what other tabs are told, once it is emptied
  * @returns {Promise<true | undefined>} whether the database is gone; if not, it goes when the tabs that hold it close
  * @throws {Error} Nothing was forgotten.
@@ -122,8 +122,9 @@ export async function forget(last) {
   channel.postMessage(last);
   await letGo();
   const isGone = await inTime(deleteDatabase());
-  await inTime(dropCaches());
+  // The worker first: it would fill its cache again.
   await inTime(dropWorkers());
+  await inTime(dropCaches());
   return isGone;
 }
 

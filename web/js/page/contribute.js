@@ -39,7 +39,7 @@ const PROTOCOLS = {
   },
 };
 
-const toldSoFar = ({ hashEpsilon }) => (hashEpsilon ? [`Epsilon told so far: ${atMost(hashEpsilon)}.`] : []);
+const toldSoFar = ({ hashEpsilon }) => (hashEpsilon ? [words("told-so-far", atMost(hashEpsilon))] : []);
 
 /** Open clusters: what the hash tells, and what that costs. */
 function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths: isCovered } }) {
@@ -70,17 +70,15 @@ export async function setUpContributing(page, kind) {
 }
 
 async function begin() {
-  let wrong;
   try {
     // First, and for everybody: whatever the service answers, nothing is loaded to show what was sent.
     await load();
     offered = await meet(await askTerms());
-  } catch (error) {
-    wrong = error;
+  } catch {
+    // Whoever switches it on asks again, and is told.
   }
   record = await read("contribution");
   if (record?.message) await resume();
-  else if (wrong) throw wrong;
 }
 
 const load = async () => (ours ??= await PROTOCOLS[collected].load());
@@ -100,7 +98,8 @@ const below = () => by("contribute-more");
 
 const button = (text, work, look = "") => {
   const onclick = async () => {
-    await tried(work);
+    // Only while it is there: what came before it may have changed everything.
+    await tried(() => made.isConnected && work());
     // The button is gone: go on where it was.
     if (!made.isConnected) (below()?.querySelector(".scroll, input, button") ?? by("contribute-switch"))?.focus();
   };
@@ -124,7 +123,7 @@ async function meet(terms) {
   const memory = `memory ${collected}`;
   const make = async () =>
     new Client(collection, (await read(memory)) ?? {}, { limit: (await read("limit")) ?? null, elsewhere: await toldBeside(), popularity });
-  // What they cannot be met by at home is known before the switch is on.
+  // Whether they can be met here at all.
   await make();
   return { announced: terms, protocol: PROTOCOLS[collected], catalog, collection, readSent, make, memory };
 }
@@ -145,11 +144,12 @@ async function prepare() {
 
 /** The terms, before anything is drawn. */
 async function offer(terms) {
-  current = offered = await meet(terms);
-  const client = await current.make();
+  const met = await meet(terms);
+  const client = await met.make();
   const cost = client.cost > 0 ? [words("looking")] : [];
-  rows(...paragraphs([...current.protocol.before(client), ...cost]), ...limitField(client), ...paragraphs([words("decide")], "soft"),
+  rows(...paragraphs([...met.protocol.before(client), ...cost]), ...limitField(client), ...paragraphs([words("decide")], "soft"),
     buttons(button("Show what would be sent", () => draw(), "main")));
+  current = offered = met;
 }
 
 /** Where there is something to pay: how much epsilon everything together may cost, by whatever protocol. */
@@ -158,7 +158,7 @@ function limitField({ cost }) {
   const onchange = () => tried(async () => {
     const limit = readLimit(input);
     await write("limit", limit);
-    note(limit === undefined ? "There is no limit now." : `Your limit is epsilon ${limit} now.`);
+    note(words(limit === undefined ? "no-limit" : "limit-now", limit));
   });
   const input = el("input", { id: "limit", inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
   read("limit").then((limit) => (input.value = limit ?? ""));
@@ -203,8 +203,8 @@ async function draw(anyway = false) {
 
 function askWhetherAnyway() {
   const { size } = home.ratings;
-  const none = size === 1 ? "The one title that you rated is not" : `None of the ${size} titles that you rated is`;
-  const why = size ? words("none-of", none, counted(current.collection.items, "title")) : "You have rated nothing yet.";
+  const all = counted(current.collection.items, "title");
+  const why = size > 1 ? words("none-of", size, all) : words(size ? "one-not" : "none-rated", all);
   // Without noise on the hash an upload needs a rating.
   const can = current.collection.bit_epsilon_thousandths !== 0;
   rows(...paragraphs([why, words(can ? "anyway" : "nothing")]),
@@ -234,18 +234,18 @@ async function show(message, choices) {
     ...others.slice(0, MOST_OTHERS).map((item) => line([item, undefined, "not rated"])));
   const more = Math.max(others.length - MOST_OTHERS, 0);
   const noisy = collection.mechanism === "modified-laplace" ? [words("past")] : [];
-  const bits = "hash" in sent ? [`Your taste in bits: ${sent.hash.toString(2).padStart(collection.bits, "0")}.`] : [];
+  const bits = "hash" in sent ? [words("taste", sent.hash.toString(2).padStart(collection.bits, "0"))] : [];
   rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Your ratings beside what is sent" },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
-  ...paragraphs([`${more ? `And ${counted(more, "other title")} that you have not rated. ` : ""}In all ${counted(JSON.stringify(message).length, "byte")}.`, ...noisy, ...bits], "soft"),
+  ...paragraphs([(more ? words("and-others", counted(more, "other title")) : "") + words("in-all", counted(JSON.stringify(message).length, "byte")), ...noisy, ...bits], "soft"),
   ...paragraphs(protocol.after(client)), buttons(...choices));
 }
 
 /** Send it, in place of what was sent before; how far it came is kept before each step. */
 async function send(message) {
-  await alone(async () => {
+  const isStale = await alone(async () => {
     const { drawn } = await current.make();
-    if (drawn && !same(drawn, message)) fail("stale");
+    if (drawn && !same(drawn, message)) return true;
     record = (await read("contribution")) ?? {};
     if (!record.capability) {
       const { capability } = await askJson("POST", "v1/enrolments", { why: "a random name for what you send" });
@@ -267,7 +267,9 @@ async function send(message) {
     }
     await keep({ ...record, done: true });
   });
-  await showSent();
+  if (!isStale) return showSent();
+  await draw(true);
+  note(words("stale"), true);
 }
 
 const keep = (told) => write("contribution", (record = told));

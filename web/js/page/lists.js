@@ -1,5 +1,5 @@
 /** The three lists: titles to rate, own ratings, recommendations. */
-import { brief, by, counted, el, fill, say } from "./dom.js";
+import { brief, by, counted, el, fill, say, words } from "./dom.js";
 import { rater } from "./rater.js";
 
 const MOST_FOUND = 8;
@@ -15,14 +15,14 @@ const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCas
  */
 export function search(home, question) {
   home.plainTitles ??= home.catalog.titles.map(plain);
-  const words = plain(question).split(/\s+/).filter(Boolean);
+  const asked = plain(question).split(/\s+/).filter(Boolean);
   const rank = (i) => {
     const title = home.plainTitles[i];
-    return (title.startsWith(words[0]) ? 2 : 0) + (title.includes(` ${words[0]}`) ? 1 : 0);
+    return (title.startsWith(asked[0]) ? 2 : 0) + (title.includes(` ${asked[0]}`) ? 1 : 0);
   };
   const found = [];
   for (let i = 0; i < home.plainTitles.length; i++)
-    if (words.every((word) => home.plainTitles[i].includes(word))) found.push(i);
+    if (asked.every((word) => home.plainTitles[i].includes(word))) found.push(i);
   const count = (i) => home.counts?.[i] ?? 0;
   return found.sort((a, b) => rank(b) - rank(a) || count(b) - count(a) || a - b);
 }
@@ -42,7 +42,7 @@ export function showFound(home) {
   const found = question ? search(home, question) : starters(home);
   fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i)));
   const more = found.length > MOST_FOUND ? `; here are the first ${MOST_FOUND}` : "";
-  say("found", question ? `${counted(found.length, "title")} found${more}.` : "Or begin with titles that many know:");
+  say("found", question ? `${counted(found.length, "title")} found${more}.` : words("begin-with"));
 }
 
 function starters(home) {
@@ -86,7 +86,8 @@ function drop(at) {
 function ownRow(home, id, { title, value }) {
   const index = home.catalog.find(id);
   const remove = el("button", { className: "remove", "aria-label": `Remove your rating of ${title}`, onclick: () => home.take(id) }, "✕");
-  const note = el("span", { className: "soft because" }, `${brief(value)}${home.scale ? " · not in this catalogue" : ""}`);
+  const isOut = home.scale && home.catalog.find(title) === undefined;
+  const note = el("span", { className: "soft because" }, `${brief(value)}${isOut ? " · not in this catalogue" : ""}`);
   const made = index === undefined ? el("li", {}, el("span", { className: "title" }, title), remove, note) : row(home, index, [remove]);
   made.dataset.id = id;
   return made;
@@ -111,9 +112,8 @@ export function showRecommended(home, entries, expected) {
 
 function recommended(home, { index, score: found, because }, expected) {
   const score = el("span", { className: "expected" }, expected(found));
-  const helped = because.filter(({ amount }) => amount > 0).slice(0, 3);
-  const words = helped.length ? `Because you rated ${listed(helped.map((each) => each.title))}` : "";
-  return row(home, index, [score, ...(words ? [el("span", { className: "soft because" }, words)] : [])]);
+  const why = listed(because.map(({ title }) => title));
+  return row(home, index, [score, ...(why ? [el("span", { className: "soft because" }, words("because", why))] : [])]);
 }
 
 const listed = (texts) => new Intl.ListFormat("en").format(texts);

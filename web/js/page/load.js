@@ -28,7 +28,7 @@ export async function loadRelease() {
     });
     return answer.status === 304 && kept ? kept : await readAnswer(answer);
   } catch (error) {
-    if (error.status === 404) return null;
+    if (error.status === 404 && !kept) return null;
     if (!kept) throw error;
     return { ...kept, notice: error.status === 0 ? words("offline") : words("kept-release", error.message) };
   }

@@ -56,7 +56,8 @@ export function showTraffic(all) {
   const none = kept && words(kept.record || kept.gone ? "none-since" : "none-sent");
   const counts = [counted(loading.length, "file"), counted(asked.length, "question"), counted(bytes, "byte")];
   say("traffic-said", words("traffic-counts", ...counts) + (told.length ? words("letters", counted(MOST_SHOWN, "character")) : (none ?? "")));
-  const files = loading.length ? [line("GET", `${loading.length} files`, "the page itself, and its copy for offline", 0)] : [];
+  const paths = loading.map((each) => each.path).join("\n");
+  const files = paths ? [line("GET", counted(loading.length, "file"), words("own-files"), 0, paths)] : [];
   fill(by("requests"), ...files, ...asked.map((each) => line(each.method, each.path, each.why, each.bytes, each.body)));
 }
 

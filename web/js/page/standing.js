@@ -22,7 +22,7 @@ export async function withdrawAlone() {
     // It has nothing of it any more.
     if (error.status === 401) return;
     // Without an answer it may have deleted it.
-    if (!error.status) await write("contribution", { ...record, done: false, had: false, was: record.done || record.had });
+    if (!error.status) await write("contribution", { ...record, done: false, had: false, was: record.done || record.had || record.was });
     throw error;
   });
   await noteGone();
