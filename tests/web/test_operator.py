@@ -12,7 +12,7 @@ from discreet.privacy import PureEvent, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.serve import Settings
 from serve._running import FREE, TOKEN, Talk, make_settings, running
-from web._films import about, collecting
+from web._films import about, collecting, hold, wait_held
 
 Visit = Callable[..., Any]
 
@@ -82,6 +82,34 @@ def test_it_builds_a_release_and_says_how_that_went(visit: Visit, tmp_path: Path
         assert "Made of\n10 or a few more" in page.locator("#build").inner_text()
         assert "Reports\n10 or a few more" in page.locator("#collection").inner_text()
         assert "epsilon" in page.locator("#release").inner_text()
+
+
+def test_who_leaves_while_it_builds_is_told_nothing_more(visit: Visit, tmp_path: Path) -> None:
+    with running(make_settings(tmp_path)) as talk:
+        page = visit(f"{talk.url}/operator", ready=False, allow="404")
+        enter(page)
+        page.get_by_text("None has been built yet.").wait_for()
+        held = hold(page, "**/v1/admin/rebuild")
+        page.get_by_role("button", name="Build a release now").click()
+        begun = wait_held(page, held)
+        page.get_by_role("button", name="Leave").click()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        begun.fulfill(status=202)
+        page.wait_for_timeout(1500)
+        assert asked == []
+        assert page.locator("#said").inner_text() == ""
+
+
+def test_who_may_not_build_is_told_so(visit: Visit, tmp_path: Path) -> None:
+    with running(make_settings(tmp_path)) as talk:
+        page = visit(f"{talk.url}/operator", ready=False, allow="40")
+        enter(page)
+        page.get_by_text("None has been built yet.").wait_for()
+        refuse = lambda route: route.fulfill(status=403, json={"reason": "Not from here."})  # noqa: E731
+        page.route("**/v1/admin/rebuild", refuse)
+        page.get_by_role("button", name="Build a release now").click()
+        page.locator("#said", has_text="Not from here.").wait_for()
 
 
 def fill(talk: Talk) -> None:

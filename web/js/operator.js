@@ -1,5 +1,5 @@
 /** The operator's page: the token is in this module's memory and in no other place. */
-import { brief, by, el, fill, say, sized } from "./page/dom.js";
+import { atMost, brief, by, el, fill, say, sized } from "./page/dom.js";
 import { atDelta, promiseOf } from "./page/privacy.js";
 import { ask, askJson } from "./service.js";
 
@@ -54,9 +54,9 @@ function limitOf({ unit, spent_epsilon: told, limit_epsilon: limit, delta, popul
   const [whom, spent] = [unit === "user" ? "person" : "rating", told ?? Infinity];
   const left = Math.max(limit - spent, 0);
   const name = `Epsilon spent of the limit per ${whom}`;
-  const said = left > limit * 1e-6 ? `${brief(left, 3)} is left of the limit; 'discreet ledger plan' tells how many releases that is.` : "Nothing is left: the ledger lets no more through.";
+  const said = left > limit * 1e-6 ? `${Math.floor(left * 1000) / 1000} is left of the limit; 'discreet ledger plan' tells how many releases that is.` : "Nothing is left: the ledger lets no more through.";
   return [
-    el("p", { className: "big" }, `${told === null ? "unbounded" : brief(spent, 3)} of ${brief(limit, 3)}`),
+    el("p", { className: "big" }, `${told === null ? "unbounded" : atMost(spent)} of ${brief(limit, 3)}`),
     el("progress", { max: limit, value: Math.min(spent, limit), className: left ? "" : "full", "aria-label": name }),
     el("p", {}, `epsilon spent per ${whom}${atDelta(delta)}, of ${population}. ${said}`),
   ];
@@ -121,6 +121,8 @@ async function rebuild() {
   await ask("POST", "v1/admin/rebuild", { why: "build", secret: token });
   for (;;) {
     await new Promise((done) => setTimeout(done, POLL));
+    // Who has left meanwhile is told nothing more.
+    if (!token) return;
     const { build } = await askJson("GET", "v1/admin/statistics", { why: "is it built?", secret: token });
     showBuild(build);
     if (build.state !== "running") break;
@@ -141,8 +143,9 @@ function leave() {
 
 const tried = (work, place) => () =>
   work().catch((error) => {
-    if (error.status === 401 || error.status === 403) leave();
-    say(error.status === 401 ? "said" : place, error.message, true);
+    const isOut = error.status === 401 || error.status === 403;
+    if (isOut) leave();
+    say(isOut ? "said" : place, error.message, true);
     by("rebuild").disabled = false;
   });
 
