@@ -81,3 +81,7 @@ test("a large quoted field is read in no time", async () => {
   const [{ name }] = await read(`id,rating\n"${long}",3\n`);
   assert.equal(name.length, (1 << 20) + 1);
 });
+
+test("a quote that never closes is refused, however much follows it", async () => {
+  for (const rest of ["", '"x', "\n"]) await assert.rejects(read(`a,1\n"${"b".repeat(200)}${rest}`), /Line 2 has a quotation mark/);
+});

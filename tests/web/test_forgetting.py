@@ -131,7 +131,7 @@ def test_a_withdrawal_shows_in_every_tab(visit: Visit, tmp_path: Path) -> None:
         other.get_by_text("Sent. Thank you.").wait_for()
         assert other.get_by_role("switch", name="Contribute").is_checked()
         page.get_by_role("button", name="Withdraw it").click()
-        other.get_by_text("It was withdrawn in another tab.").wait_for()
+        other.get_by_text("Another tab has withdrawn it, or the service refused it").wait_for()
         assert not other.get_by_text("Sent. Thank you.").is_visible()
         assert not other.get_by_role("switch", name="Contribute").is_checked()
         assert other.get_by_role("button", name="Withdraw it").count() == 0

@@ -62,30 +62,6 @@ def test_who_is_not_known_any_more_can_send_again(visit: Visit, tmp_path: Path) 
         assert counts(talk) == (2, 1)
 
 
-def test_a_withdrawal_without_an_answer_may_have_been_one(visit: Visit, tmp_path: Path) -> None:
-    with running(collecting(tmp_path)) as talk:
-        page = visit(f"{talk.url}/", allow=EXPECTED)
-        prepare(page)
-        send(page)
-
-        def lose(route: Any) -> None:
-            route.fetch()
-            route.abort()
-
-        page.route("**/v1/enrolment", lose)
-        for _ in range(2):
-            page.get_by_role("button", name="Withdraw it").click()
-            page.get_by_text("does not answer").wait_for()
-            pledge(page, "A contribution of yours may be at the service")
-            assert counts(talk) == (0, 0)
-            page.reload()
-            wait_ready(page)
-            page.get_by_text("It may be at the service: no answer came.").wait_for()
-        page.unroute("**/v1/enrolment")
-        page.get_by_role("button", name="Withdraw it").click()
-        pledge(page, "Nothing of yours is at the service now, but it was.")
-
-
 def test_terms_that_cannot_be_met_at_home_leave_the_switch_off(
     visit: Visit, tmp_path: Path
 ) -> None:
@@ -210,7 +186,7 @@ def test_what_another_tab_has_drawn_anew_is_not_sent_unseen(visit: Visit, tmp_pa
         other.get_by_role("button", name="Show what would be sent").click()
         other.get_by_role("button", name="Send this").wait_for()
         page.get_by_role("button", name="Send this").click()
-        page.get_by_text("Another tab has drawn something newer: this is it.").wait_for()
+        page.get_by_text("Something newer was drawn since: this is it.").wait_for()
         assert counts(talk) == (0, 0)
         assert preview(page) == preview(other)
         send(page)

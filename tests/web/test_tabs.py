@@ -40,6 +40,24 @@ def test_who_decides_against_it_does_not_withdraw_what_another_tab_sends(
         assert counts(talk) == (1, 1)
 
 
+def test_who_thinks_better_of_an_offer_does_not_withdraw_what_another_tab_sent(
+    visit: Visit, tmp_path: Path
+) -> None:
+    with running(collecting(tmp_path)) as talk:
+        page, other = two_tabs(visit, talk)
+        page.wait_for_load_state("networkidle")
+        held = hold(page, "**/v1/collection")
+        switch = page.get_by_role("switch", name="Contribute")
+        switch.click()
+        slow = wait_held(page, held)
+        switch.click()
+        prepare(other)
+        send(other)
+        slow.continue_()
+        page.get_by_text("Sent. Thank you.").wait_for()
+        assert counts(talk) == (1, 1)
+
+
 def test_two_tabs_that_forget_do_it_once(visit: Visit, tmp_path: Path) -> None:
     with running(collecting(tmp_path)) as talk:
         tabs = two_tabs(visit, talk)
@@ -85,3 +103,17 @@ def test_what_comes_late_does_not_speak_over_who_forgot(visit: Visit, tmp_path: 
         said = page.locator("#notice")
         assert said.inner_text() == "Everything is forgotten. Reload the page to begin anew."
         assert page.evaluate("document.activeElement.id") == "notice"
+
+
+def test_a_tab_that_is_still_loading_puts_nothing_back(plain: Talk, visit: Visit) -> None:
+    page = visit(f"{plain.url}/")
+    page.evaluate("caches.delete('discreet release /')")
+    held = hold(page.context, "**/v1/release")
+    other = visit(f"{plain.url}/", context=page.context, ready=False)
+    slow = wait_held(other, held)
+    press_forget(page)
+    page.wait_for_selector("html[data-ready=forgotten]")
+    slow.continue_()
+    other.wait_for_timeout(500)
+    assert page.evaluate("caches.keys()") == []
+    assert "Everything is forgotten." in other.locator("#notice").inner_text()

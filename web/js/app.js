@@ -211,7 +211,7 @@ async function take(file) {
 
 async function forget() {
   const [sent, ...told] = await readStanding();
-  const also = [sent?.capability && "forget-sent", (sent || told.some(Boolean)) && "forget-told"].filter(Boolean);
+  const also = [sent?.message && "forget-sent", (sent || told.some(Boolean)) && "forget-told"].filter(Boolean);
   if (!(await sure(["forget", "forget-own", ...also].map((id) => words(id)).join(" ")))) return;
   const button = by("forget");
   button.disabled = true;

@@ -9,7 +9,6 @@ import { atMost, brief, by, counted, el, fail, fill, same, say, words } from "./
 import { loadCatalog } from "./load.js";
 import { noteGone, withdrawAlone } from "./standing.js";
 
-const MOST_TRUE = 100;
 const MOST_OTHERS = 5;
 
 /** By protocol: how its module is used, and what it says before anything is drawn. */
@@ -147,21 +146,20 @@ async function offer(terms) {
   const met = await meet(terms);
   const client = await met.make();
   const cost = client.cost > 0 ? [words("looking")] : [];
-  rows(...paragraphs([...met.protocol.before(client), ...cost]), ...limitField(client), ...paragraphs([words("decide")], "soft"),
+  rows(...paragraphs([...met.protocol.before(client), ...cost]), ...limitField(client, await read("limit")), ...paragraphs([words("decide")], "soft"),
     buttons(button("Show what would be sent", () => draw(), "main")));
   current = offered = met;
 }
 
 /** Where there is something to pay: how much epsilon everything together may cost, by whatever protocol. */
-function limitField({ cost }) {
+function limitField({ cost }, value = "") {
   if (!(cost > 0)) return [];
   const onchange = () => tried(async () => {
     const limit = readLimit(input);
     await write("limit", limit);
     note(words(limit === undefined ? "no-limit" : "limit-now", limit));
   });
-  const input = el("input", { id: "limit", inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
-  read("limit").then((limit) => (input.value = limit ?? ""));
+  const input = el("input", { id: "limit", value, inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
   return [
     el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more than epsilon"), input, "(empty: no limit)"),
     el("p", { id: "limit-about", className: "soft" }, words("limit")),
@@ -181,7 +179,9 @@ function readLimit({ value }) {
  * for again first, once: whoever goes on anyway sends what others do.
  */
 async function draw(anyway = false) {
-  if (by("limit")) readLimit(by("limit"));
+  const input = by("limit");
+  // What is shown counts, also if the field was not left or another tab set another one.
+  if (input && readLimit(input) !== (await read("limit"))) return void input.onchange();
   const terms = anyway ? current.announced : await askTerms();
   if (!same(terms, current.announced)) {
     await offer(terms);
@@ -221,7 +221,7 @@ async function show(message, choices) {
   const sent = readSent(message, collection);
   const own = home.own(catalog, collection.scale);
   const client = await current.make();
-  const told = new Map(Array.from(sent.items, (item, i) => [item, brief(sent.ratings[i], 1)]));
+  const told = new Map(Array.from(sent.items, (item, i) => [item, brief(sent.ratings[i], 3)]));
   const cell = (text, instead) => el("td", { className: text ? "number" : "number made-up" }, text ?? instead);
   const line = ([item, mine, instead]) => el("tr", {}, el("td", {}, catalog.titles[item]), cell(mine, instead), cell(told.get(item), protocol.hidden));
   const mine = new Map(Array.from(own.items, (item, i) => [item, [item, brief(own.values[i])]]));
@@ -230,7 +230,7 @@ async function show(message, choices) {
     if (told.has(item) && !mine.has(item)) mine.set(item, [item, undefined, "taken back"]);
   const others = Array.from(sent.items).filter((item) => !mine.has(item));
   const head = ["Title", "Yours now", "Sent"].map((name, i) => el("th", { scope: "col", className: i ? "number" : "" }, name));
-  const body = el("tbody", { id: "preview" }, ...[...mine.values()].slice(0, MOST_TRUE).map(line),
+  const body = el("tbody", { id: "preview" }, ...[...mine.values()].map(line),
     ...others.slice(0, MOST_OTHERS).map((item) => line([item, undefined, "not rated"])));
   const more = Math.max(others.length - MOST_OTHERS, 0);
   const noisy = collection.mechanism === "modified-laplace" ? [words("past")] : [];
@@ -326,7 +326,6 @@ async function follow() {
 }
 
 async function turnOff() {
-  record = await read("contribution");
   const wasSent = record?.message ? "withdrawn" : (record || (await read("gone"))) ? "nothing-there" : "nothing-sent";
   // What another tab sends meanwhile is shown next, and not withdrawn unseen.
   await alone(async () => (record?.message || !(await read("contribution"))?.message) && withdrawAlone());

@@ -72,7 +72,7 @@ function columns({ cells, line }, presence, fail) {
 function split(text, fail) {
   const first = text.slice(0, text.search(/[\r\n]|$/));
   const separator = first.includes("\t") ? "\t" : first.includes(";") && !first.includes(",") ? ";" : ",";
-  const token = new RegExp(`(?:"((?:[^"]+|"")*)"|((?!")[^${separator}\\r\\n]*))(${separator}|\\r\\n|\\r|\\n|$)`, "y");
+  const token = new RegExp(`(?:"((?:[^"]|"")*)"|((?!")[^${separator}\\r\\n]*))(${separator}|\\r\\n|\\r|\\n|$)`, "y");
   const rows = [];
   let cells = [], line = 1, begun = 1;
   while (token.lastIndex < text.length) {

@@ -3,7 +3,7 @@ import { areTexts, catalogDigest, readRelease, sha256 } from "../release.js";
 import { readScale } from "../scale.js";
 import { ask, askJson } from "../service.js";
 import { HOME } from "../store.js";
-import { fail, words } from "./dom.js";
+import { by, fail, words } from "./dom.js";
 
 const CACHE = `discreet release ${HOME.pathname}`;
 const MINUTES = 10;
@@ -41,7 +41,7 @@ async function readAnswer(answer) {
   if (tag && tag !== digest) fail("on-its-way");
   // Read before it is kept: what cannot be read is not worth keeping.
   const release = await readRelease(buffer);
-  await keep(buffer, digest).catch(() => {});
+  if (by("main")) await keep(buffer, digest).catch(() => {});
   return { release, sha256: digest, bytes: buffer.byteLength };
 }
 

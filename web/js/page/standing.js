@@ -9,20 +9,21 @@ const KEPT = ["contribution", "gone", "memory local-reports", "memory open-clust
 /** @returns {Promise<any[]>} it, in this order */
 export const readStanding = () => Promise.all(KEPT.map(read));
 
-/** Have the service delete what was sent, and the capability with it; nobody sends meanwhile. */
-const withdraw = () => alone(withdrawAlone);
-
-/** The same for who has the store to themselves already. */
+/** Have the service delete what was sent, and the capability with it; for who has the store to themselves. */
 export async function withdrawAlone() {
   const record = await read("contribution");
   if (!record?.capability) return;
+  const { done, had, was } = record;
+  // Until it answers it may have deleted it, also if nobody is here to hear of it.
+  await write("contribution", { ...record, done: false, had: false, was: done || had || was });
   await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: record.capability, seconds: 10 }).catch(async (error) => {
+    const { status } = error;
+    // It has nothing of it any more, or never had.
+    if (status === 401 || !record.message) return;
+    // It was refused, so the service has what it had.
+    if (status >= 400 && status < 500) await write("contribution", record);
     // It collects nothing now, and may have it all the same.
-    if (error.status === 404 || error.status === 405) fail("no-withdrawing");
-    // It has nothing of it any more.
-    if (error.status === 401) return;
-    // Without an answer it may have deleted it.
-    if (!error.status) await write("contribution", { ...record, done: false, had: false, was: record.done || record.had || record.was });
+    if (status === 404 || status === 405) fail("no-withdrawing");
     throw error;
   });
   await noteGone();
@@ -33,10 +34,9 @@ export async function withdrawAlone() {
  * @param {any} [left] what is left of the record
  */
 export async function noteGone(left) {
-  const [{ kind, message, done, had, was } = {}, gone] = await readStanding();
-  const { events, answers } = (await read(`memory ${kind}`)) ?? {};
-  const isSpent = gone?.spent || Boolean(events ?? answers);
-  if (message) await write("gone", { was: Boolean(done || had || was || gone?.was), spent: isSpent });
+  const [{ message, done, had, was } = {}, gone, ...memories] = await readStanding();
+  const spent = memories.some((each) => each?.events ?? each?.answers);
+  if (message) await write("gone", { was: Boolean(done || had || was || gone?.was), spent });
   await write("contribution", left);
 }
 
@@ -48,7 +48,7 @@ export function offerToWithdraw(record) {
   by("contribute-label").hidden = true;
   say("contribute-said", words(record.done || record.had ? "is-there" : "may-be-there"));
   const onclick = () =>
-    withdraw().then(
+    alone(withdrawAlone).then(
       () => {
         say("contribute-said", words("withdrawn"));
         fill(by("contribute-more"));
