@@ -70,7 +70,7 @@ def test_who_holds_it_fast_cannot_keep_it_from_being_emptied(plain: Talk, visit:
         each.wait_for_selector("html[data-ready=forgotten]")
         assert "Quiet" not in each.content()
     assert holder.evaluate(HELD) == [0, 0]
-    assert "Another tab still holds the empty shell" in page.locator("#notice").inner_text()
+    assert "Another tab may still hold the database" in page.locator("#notice").inner_text()
     # Who reloads all the same waits for it, and is told what for after a while.
     page.reload()
     page.get_by_text("close the other tabs of this page").wait_for()
