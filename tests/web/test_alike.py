@@ -61,11 +61,15 @@ def note(seen: list[tuple[str, str]], request: Any) -> None:
     seen.append((request.method, request.url.split("/", 3)[3]))
 
 
-@pytest.mark.parametrize("kind", ["local", "open"])
+@pytest.mark.parametrize(
+    ("kind", "terms"),
+    [("local", {}), ("open", {}), ("open", {"fakes": "same-hash", "bit_epsilon": 0.5})],
+    ids=["local", "open", "open with all it can load"],
+)
 def test_an_answer_that_is_lost_or_wrong_tells_nobody_who_contributed(
-    visit: Visit, tmp_path: Path, kind: str
+    visit: Visit, tmp_path: Path, kind: str, terms: dict[str, Any]
 ) -> None:
-    with running(collecting(tmp_path, kind)) as talk:
+    with running(collecting(tmp_path, kind, **terms)) as talk:
         pages = [visit(f"{talk.url}/", allow=EXPECTED) for _ in range(2)]
         for page in pages:
             rate(page, "Quiet Tea", "5 of 5")

@@ -127,6 +127,7 @@ def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
         page.get_by_role("button", name="Show an update").click()
         send(page)
         page.locator("#update").wait_for(state="attached")
+        page.wait_for_timeout(300)
         assert page.get_by_role("button", name="Show an update").count() == 0
         assert talk.ask("GET", "/v1/report", secret=secret).json() != first
         assert talk.statistics()["reports"] == 1

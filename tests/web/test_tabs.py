@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from serve._running import Talk, running
 from web._films import collecting, hold, wait_held, wait_ready
 from web.test_contributing import counts, prepare, send
@@ -40,8 +42,9 @@ def test_who_decides_against_it_does_not_withdraw_what_another_tab_sends(
         assert counts(talk) == (1, 1)
 
 
+@pytest.mark.parametrize("first", [True, False], ids=["before it is sent", "after"])
 def test_who_thinks_better_of_an_offer_does_not_withdraw_what_another_tab_sent(
-    visit: Visit, tmp_path: Path
+    visit: Visit, tmp_path: Path, first: bool
 ) -> None:
     with running(collecting(tmp_path)) as talk:
         page, other = two_tabs(visit, talk)
@@ -50,9 +53,12 @@ def test_who_thinks_better_of_an_offer_does_not_withdraw_what_another_tab_sent(
         switch = page.get_by_role("switch", name="Contribute")
         switch.click()
         slow = wait_held(page, held)
-        switch.click()
+        if first:
+            switch.click()
         prepare(other)
         send(other)
+        if not first:
+            switch.click()
         slow.continue_()
         page.get_by_text("Sent. Thank you.").wait_for()
         assert counts(talk) == (1, 1)

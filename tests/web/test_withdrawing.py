@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from serve._running import Talk, running
-from web._films import collecting, wait_ready
+from web._films import collecting, rate, wait_ready
 from web.test_contributing import counts, prepare, send
 from web.test_forgetting import press_forget
 from web.test_standing import pledge
@@ -106,3 +106,19 @@ def test_a_name_for_nothing_holds_nobody_up_who_forgets(visit: Visit, tmp_path: 
         said = page.locator("#notice").inner_text()
         assert said == "Everything is forgotten. Reload the page to begin anew."
         assert counts(talk) == (1, 0)
+
+
+def test_who_leaves_an_update_is_not_thanked_for_what_may_be_gone(
+    visit: Visit, tmp_path: Path
+) -> None:
+    with running(collecting(tmp_path, "open")) as talk:
+        page = contributor(visit, talk)
+        for number in range(7, 17, 2):
+            rate(page, f"Quiet Number {number}", "5 of 5")
+        page.get_by_role("button", name="Show an update").wait_for()
+        page.route("**/v1/enrolment", lambda route: route.abort())
+        page.get_by_role("button", name="Withdraw it").click()
+        page.get_by_text("does not answer").wait_for()
+        page.get_by_role("button", name="Show an update").click()
+        page.get_by_role("button", name="Not now").click()
+        page.get_by_text("It may be at the service: no answer came.").wait_for()

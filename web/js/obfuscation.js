@@ -7,7 +7,7 @@
  * that was sent; met: the fake was rated since; suppressed: it is rated and never sent; taken_back: the fake
  * was true once; late: it came without a batch, and whoever saw both uploads can tell.
  * @typedef {{items: number[], codes: number[]}} Coded
- * @typedef {{terms: any, batch: number, hash: any, keepHash?: Function, random: any}} How  terms as
+ * @typedef {{terms: any, batch: number, hash: any, keepHash: Function | false, random: any}} How  terms as
  *   open_clusters.js makes them, hash from `makeHash`, keepHash of same_hash.js if terms ask for it
  */
 import { drawBelow } from "./random.js";

@@ -1,9 +1,11 @@
 /** Open clusters at home: a hash of the tastes, and ratings among made-up ones. */
 import { makeHash } from "./cluster_hash.js";
+import { flipCoins } from "./coins.js";
 import { newsOf, obfuscate, standingOf } from "./obfuscation.js";
 import { checkFields, Client, fromBase64, ontoScale, show, toBase64, toldIn } from "./protocol.js";
 import { drawBelow } from "./random.js";
 import { sha256 } from "./release.js";
+import { keepHash } from "./same_hash.js";
 import { fromGrid, gridParts, readScale, toGrid } from "./scale.js";
 
 const HEAD = { protocol: "open-clusters", version: 1 };
@@ -45,9 +47,6 @@ export async function readCollection(json, catalog) {
     throw new Error("collection: 'least' and 'bits' should be no more than there are items");
   if (json.hash_on === "obfuscated" && json.bit_epsilon_thousandths)
     throw new Error("collection: a hash of what is sent needs no noise: anybody can compute it");
-  // Fetched by everybody: whoever drew before would not ask for them again.
-  if (json.fakes === "same-hash") await import("./same_hash.js");
-  if (json.bit_epsilon_thousandths) await import("./coins.js");
   const scale = readScale(json.scale);
   const text = JSON.stringify(json, Object.keys(RULES).sort());
   const hashed = ["discreet hash of ratings 1", catalog.digest, json.scale, bits, kind, beacon];
@@ -125,8 +124,6 @@ export class OpenClient extends Client {
     const { scale, digest, hash_on: hashOn, bit_epsilon_thousandths: isCovered } = collection;
     const { reveal, hashOnly, batch } = this.#options;
     const hash = await collection.clusterHash();
-    const { keepHash } = terms.fakes === "same-hash" ? await import("./same_hash.js") : {};
-    const { flipCoins } = isCovered ? await import("./coins.js") : {};
     // Nothing waits below: two calls cannot both draw.
     const { items, values } = ontoScale(own, scale, collection.items);
     const rated = { items: [...items], codes: [...toGrid(scale, values)] };
@@ -136,7 +133,7 @@ export class OpenClient extends Client {
     this._rememberLimit();
     const state = { ...memory };
     const message = (ratings, sent, hashed) => {
-      const value = this.#reported(hash.value(hashed.items, hashed.codes), state, flipCoins);
+      const value = this.#reported(hash.value(hashed.items, hashed.codes), state);
       const head = { ...HEAD, collection: digest, hash: value, ratings };
       if (hashOnly) return head;
       return { ...head, items: toBase64(Int32Array.from(sent.items)), codes: toBase64(Uint8Array.from(sent.codes)) };
@@ -144,7 +141,7 @@ export class OpenClient extends Client {
     let made = memory.uploads?.[digest];
     if (reveal || hashOnly) made = { upload: message(reveal ? "revealed" : "none", rated, rated) };
     else {
-      const { sent, kept } = obfuscate(memory, collection, rated, { terms, batch, hash, keepHash, random });
+      const { sent, kept } = obfuscate(memory, collection, rated, { terms, batch, hash, keepHash: terms.fakes === "same-hash" && keepHash, random });
       const { turn } = kept;
       if (made?.turn !== turn) made = { turn, upload: message("obfuscated", sent, hashOn === "true" ? rated : sent) };
       readUpload(made.upload, collection);
@@ -190,7 +187,7 @@ export class OpenClient extends Client {
   }
 
   /** The hash value as it is, or the one answer that randomized response gave, for the whole epoch. */
-  #reported(value, state, flipCoins) {
+  #reported(value, state) {
     const { bits, bit_epsilon_thousandths: thousandths } = this.collection;
     if (!thousandths) return value;
     state.answers = { ...state.answers };

@@ -62,7 +62,8 @@ export async function setUpContributing(page, kind) {
   [home, collected] = [page, kind];
   by("contribute").hidden = false;
   say("contribute-what", words(`what-${collected}`));
-  by("contribute-switch").onchange = ({ target }) => tried(target.checked ? prepare : turnOff);
+  // Whoever switches off takes back what they have seen, and not what another tab has sent meanwhile.
+  by("contribute-switch").onchange = ({ target }, seen = record) => tried(target.checked ? prepare : () => seen === record && turnOff());
   home.onChange = () => by("update") && tried(offerUpdate);
   home.onKept = () => tried(follow);
   await tried(begin);
@@ -97,8 +98,7 @@ const below = () => by("contribute-more");
 
 const button = (text, work, look = "") => {
   const onclick = async () => {
-    // Only while it is there: what came before it may have changed everything.
-    await tried(() => made.isConnected && work());
+    await tried(work);
     // The button is gone: go on where it was.
     if (!made.isConnected) (below()?.querySelector(".scroll, input, button") ?? by("contribute-switch"))?.focus();
   };
@@ -147,7 +147,7 @@ async function offer(terms) {
   const client = await met.make();
   const cost = client.cost > 0 ? [words("looking")] : [];
   rows(...paragraphs([...met.protocol.before(client), ...cost]), ...limitField(client, await read("limit")), ...paragraphs([words("decide")], "soft"),
-    buttons(button("Show what would be sent", () => draw(), "main")));
+    buttons(button(words("show"), () => draw(), "main")));
   current = offered = met;
 }
 
@@ -161,7 +161,7 @@ function limitField({ cost }, value = "") {
   });
   const input = el("input", { id: "limit", value, inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
   return [
-    el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, "Never tell more than epsilon"), input, "(empty: no limit)"),
+    el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, words("never-more")), input, "(empty: no limit)"),
     el("p", { id: "limit-about", className: "soft" }, words("limit")),
   ];
 }
@@ -213,7 +213,7 @@ function askWhetherAnyway() {
 }
 
 /** Leave what was sent before as it is. */
-const leave = () => (record?.message ? resume() : turnOff());
+const leave = async () => ((record = await read("contribution"))?.message ? resume() : turnOff());
 
 /** The ratings of now beside what is sent. */
 async function show(message, choices) {
@@ -235,7 +235,7 @@ async function show(message, choices) {
   const more = Math.max(others.length - MOST_OTHERS, 0);
   const noisy = collection.mechanism === "modified-laplace" ? [words("past")] : [];
   const bits = "hash" in sent ? [words("taste", sent.hash.toString(2).padStart(collection.bits, "0"))] : [];
-  rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Your ratings beside what is sent" },
+  rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": words("beside") },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
   ...paragraphs([(more ? words("and-others", counted(more, "other title")) : "") + words("in-all", counted(JSON.stringify(message).length, "byte")), ...noisy, ...bits], "soft"),
   ...paragraphs(protocol.after(client)), buttons(...choices));

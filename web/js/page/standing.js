@@ -44,7 +44,7 @@ export async function noteGone(left) {
 export function offerToWithdraw(record) {
   by("contribute").hidden = !record?.message;
   if (!record?.message) return;
-  by("contribute-title").textContent = "What you contributed";
+  by("contribute-title").textContent = words("yours");
   by("contribute-label").hidden = true;
   say("contribute-said", words(record.done || record.had ? "is-there" : "may-be-there"));
   const onclick = () =>
