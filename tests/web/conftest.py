@@ -29,9 +29,12 @@ QUIET = [
 LOOKS = {"color_scheme", "has_touch", "viewport"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
-    """Chromium without a window."""
+    """Chromium without a window.
+
+    It ends with the last test of this folder: while it runs no other event loop can.
+    """
     if CHROMIUM is None:
         pytest.skip("there is no Chromium; 'make system-deps' installs it")
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -105,9 +105,11 @@ def test_a_limit_is_remembered_until_another_is_set(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
 def test_about_how_large_a_report_is(tmp_path: Path, mechanism: str, epsilon: float) -> None:
-    client = LocalClient(make_collection(5000, mechanism, epsilon), tmp_path / "state")
-    size = len(json.dumps(client.report(_RATINGS).as_json()))
-    assert client.usual_bytes == pytest.approx(size, rel=0.06, abs=150)
+    """Ten reports on average: a single one may well be off by 6 %."""
+    collection = make_collection(5000, mechanism, epsilon)
+    clients = [LocalClient(collection, tmp_path / f"state-{person}") for person in range(10)]
+    sizes = [len(json.dumps(client.report(_RATINGS).as_json())) for client in clients]
+    assert clients[0].usual_bytes == pytest.approx(np.mean(sizes), rel=0.06, abs=150)
 
 
 def test_an_answer_once_drawn_is_never_redrawn(tmp_path: Path) -> None:
