@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from hypothesis import settings
 # A kernel compiles on its first call, which no deadline should count.
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
+
+# In a job that runs in the background an interrupt is ignored, until somebody listens to it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _ROOT = Path(__file__).resolve().parent.parent
 
