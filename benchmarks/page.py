@@ -11,6 +11,7 @@ network, before compression, by what a person does on the page.
 from __future__ import annotations
 
 import argparse
+import json
 import shutil
 import sys
 import tempfile
@@ -30,7 +31,7 @@ try:
     from playwright.sync_api import sync_playwright
 
     from discreet.serve import Collector, Server, Settings
-    from discreet.serve._routes_page import find_page, read_page
+    from discreet.serve._routes_page import Page, find_page
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(0)
@@ -155,13 +156,23 @@ def weigh_all(browser: Any, path: Path, release: Release) -> None:
     print("script, in bytes before compression")
     for name, (settings, live) in visits.items():
         print(f"  {name:34}{weigh(browser, settings, live):8,}")
-    print("  all that a service has for visitors, with the worker and what it keeps for offline")
+    print("  all that a browser gets and keeps for offline, the worker too")
     for kind in (None, "local", "open"):
-        page = read_page(find_page() or Path(), kind)
-        scripts = {name: each.plain.size for name, each in page.items() if name.endswith(".js")}
-        own = sum(size for name, size in scripts.items() if not name.endswith("/operator.js"))
-        print(f"  {f'collecting {kind}' if kind else 'publishing':34}{own:8,}")
-    print(f"  {'and for the operator':34}{sum(scripts.values()) - own:8,}")
+        for method in ("refined", "cosine", "open-clusters"):
+            name = f"{f'collecting {kind}' if kind else 'publishing'}, {method}"
+            print(f"  {name:34}{weigh_kept(Page(find_page() or Path(), kind), method):8,}")
+    scripts = Page(find_page() or Path()).files().items()
+    operator = next(each.plain.size for name, each in scripts if name.endswith("/operator.js"))
+    print(f"  {'and for the operator':34}{operator:8,}")
+
+
+def weigh_kept(page: Page, method: str) -> int:
+    """The bytes of a worker's script and of those that it keeps."""
+    worker, files = page.worker(method).plain, page.files()
+    told = worker.read(0, worker.size).decode().splitlines()[2]
+    names = json.loads(told.removeprefix("const FILES=").removesuffix(";"))
+    kept = (files[f"/{name}"].plain.size for name in names if name.endswith(".js"))
+    return worker.size + sum(kept)
 
 
 @contextmanager

@@ -1,10 +1,10 @@
 /**
- * Offline after the first load. The service puts two lines before this script: VERSION, the digest of all of the page's
- * files, and FILES, what to keep. Their addresses have the version in them, so a document gets
- * its own files and never those of another version, however the service changes meanwhile.
+ * Offline after the first load. The service puts three lines before this script: VERSION, the digest of all of the page's
+ * files; FILES, what to keep, which depends on the kind of release too; and COPY, a name for both. Addresses have the version
+ * in them, so a document gets its own files and never those of another version, however the service changes meanwhile.
  */
 const HOME = new URL("./", location.href);
-const CACHE = `discreet page ${VERSION} ${HOME.pathname}`;
+const CACHE = `discreet page ${COPY} ${HOME.pathname}`;
 const OURS = /^discreet page \w+ (.*)$/;
 const place = (name) => new URL(name, HOME).href;
 const KEPT = new Set(FILES.map(place));

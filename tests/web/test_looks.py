@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 
 from discreet.domain import PRESENCE, Scale
-from discreet.release import Release
+from discreet.release import METHODS, Release
 from discreet.serve import Settings
-from discreet.serve._routes_page import read_page
+from discreet.serve._routes_page import Page
 from serve._running import FREE, Talk, running
 from vectors.make_predictions import releases
 from web._films import collecting, film_release, own, rate, recommended, wait_ready
@@ -143,20 +144,24 @@ def check_light(sizes: dict[str, int], *expected: str) -> None:
     """Under the limit, with the worker's own script; and what should have come has."""
     assert len(sizes) > 10
     assert {"app.js", "release.js", *expected} <= sizes.keys()
-    worker = read_page(WEB)["/worker.js"].plain.size
+    worker = Page(WEB).worker("refined").plain.size
     assert sum(sizes.values()) + worker < MOST_SCRIPT, sizes
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
-    ("collects", "most"),
-    [(None, 75_000), ("closed", 75_000), ("local", MOST_SCRIPT), ("open", 105_000)],
+    ("collects", "most"), [(None, 70_000), ("closed", 70_000), ("local", 98_000), ("open", 98_000)]
 )
-def test_all_that_a_service_has_for_visitors_is_light(collects: str | None, most: int) -> None:
-    page = read_page(WEB, collects)
-    sizes = {name: each.plain.size for name, each in page.items() if name.endswith(".js")}
-    visitors = {name: size for name, size in sizes.items() if not name.endswith("/operator.js")}
-    assert len(visitors) > 15
-    assert sum(visitors.values()) < most, sum(visitors.values())
+def test_all_that_a_browser_gets_and_keeps_is_light(
+    method: str, collects: str | None, most: int
+) -> None:
+    page = Page(WEB, collects)
+    worker, files = page.worker(method).plain, page.files()
+    told = worker.read(0, worker.size).decode().splitlines()[2]
+    names = json.loads(told.removeprefix("const FILES=").removesuffix(";"))
+    kept = [files[f"/{name}"].plain.size for name in names if name.endswith(".js")]
+    assert len(kept) > 13
+    assert worker.size + sum(kept) < most
 
 
 def test_the_scripts_of_the_plain_page_are_light(visit: Visit, plain: Talk) -> None:

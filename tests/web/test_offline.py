@@ -11,10 +11,12 @@ import pytest
 
 from discreet.serve import Settings, _routes_page
 from serve._running import FREE, running
+from vectors.make_predictions import releases
 from web._films import film_release, own, rate, recommended, wait_kept, wait_ready, wait_version
 
 Visit = Callable[..., Any]
 WEB = Path(__file__).resolve().parents[2] / "web"
+COPIES = "caches.keys().then(all => all.filter(name => name.startsWith('discreet page')))"
 NO_ANSWER = "ERR_CONNECTION_REFUSED"
 
 
@@ -57,6 +59,35 @@ def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) ->
         )
 
 
+@pytest.mark.parametrize("method", ["closed-clusters", "covariance", "open-clusters"])
+def test_a_release_of_another_kind_works_offline_too(
+    visit: Visit, tmp_path: Path, method: str
+) -> None:
+    made = {each.method: each for each in releases().values()}
+    path = tmp_path / "made.discreet"
+    made["slope-one"].save(path)
+    with running(Settings(path, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow=NO_ANSWER)
+        wait_kept(page)
+    made[method].save(path)
+    with running(Settings(path, **FREE), talk.url):
+        page.reload()
+        wait_ready(page)
+        # What the one before needed stays for tabs that are open with it.
+        while len(page.evaluate(COPIES)) < 2:
+            page.wait_for_timeout(50)
+        wait_version(page)
+    page.reload()
+    wait_ready(page)
+    assert "You are offline" in page.locator("#notice").inner_text()
+    choices = page.locator("#predictor option").evaluate_all("all => all.map(one => one.value)")
+    for name in choices[1:] + choices[:1]:
+        if len(choices) > 1:
+            page.get_by_label("Worked out by").select_option(name)
+        page.locator("#recommended:not([aria-busy]) > li").first.wait_for()
+    assert len(page.evaluate(COPIES)) == 2
+
+
 def version_of(folder: Path, name: str) -> Path:
     """A copy of the page in which every script says which version it is of."""
     shutil.copytree(WEB, folder / name)
@@ -67,7 +98,6 @@ def version_of(folder: Path, name: str) -> Path:
 
 
 SEEN = "[...new Set(globalThis.versions)].join()"
-CACHES = "caches.keys().then(all => all.filter(name => name.startsWith('discreet page')).length)"
 
 
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "no worker"])
@@ -120,7 +150,7 @@ def test_a_new_version_is_kept_whole_or_not_at_all(
         failed = """() => navigator.serviceWorker.getRegistration()
           .then(found => found.update().then(() => new Promise(done => setTimeout(done, 500))))"""
         page.evaluate(f"({failed})().catch(() => {{}})")
-        assert page.evaluate(CACHES) == 1
+        assert len(page.evaluate(COPIES)) == 1
     # The old one is whole still.
     page.reload()
     wait_ready(page)
