@@ -152,19 +152,6 @@ function large(items, rank) {
   };
 }
 
-test("17,770 items at rank 20 are ranked again within 50 ms, reasons and all", async () => {
-  const model = await makePredictor(large(17770, 20));
-  const own = ownRatings(Array.from({ length: 100 }, (_, j) => [170 * j, 1 + (j % 5)]));
-  const times = Array.from({ length: 15 }, () => {
-    const begin = performance.now();
-    const list = model.recommend(own, 20);
-    assert.ok(list.length === 20 && list[0].because.length > 0);
-    return performance.now() - begin;
-  });
-  const median = times.sort((a, b) => a - b)[7];
-  assert.ok(median < 50, `took ${median} ms`);
-});
-
 test("many own ratings, beyond what nearest neighbours keep products of", async () => {
   const model = await makePredictor(large(1500, 4), "knn");
   const pairs = Array.from({ length: 1100 }, (_, j) => [j, 1 + (j % 5)]);
@@ -193,9 +180,10 @@ for (const { name, file } of KNN)
       }
       const own = ownRatings(rated);
       const fresh = await makePredictor(release, "knn");
-      assert.deepEqual(model.scores(own), fresh.scores(own), `turn ${turn}`);
+      // Kept weights may have been worked out another way, with other roundings.
+      close([...model.scores(own)], [...fresh.scores(own)], 1e-6, `turn ${turn}`);
       const item = below(size);
-      assert.deepEqual(model.contributions(own, item), fresh.contributions(own, item));
+      close([...model.contributions(own, item)], [...fresh.contributions(own, item)], 1e-9, `turn ${turn}`);
     }
   });
 
@@ -211,23 +199,68 @@ test("the neighbours of equals that had to be parted are kept as a fresh predict
   const model = await makePredictor(release, "knn");
   for (const items of [[...Array(30).keys()], [...Array(31).keys()], [...Array(29).keys()], [...Array(31).keys()].slice(2)]) {
     const own = ownRatings(items.map((item) => [item, 1 + (item % 5)]));
-    assert.deepEqual(model.scores(own), (await makePredictor(release, "knn")).scores(own));
+    close([...model.scores(own)], [...(await makePredictor(release, "knn")).scores(own)], 1e-6, "kept");
   }
 });
 
-test("17,770 items are ranked again by nearest neighbours many times faster than at first", async () => {
-  const model = await makePredictor(large(17770, 20), "knn");
-  const rated = new Map(Array.from({ length: 150 }, (_, j) => [110 * j, 1 + (j % 5)]));
-  const took = () => {
-    const [own, begin] = [ownRatings(rated), performance.now()];
-    model.recommend(own, 10);
-    return performance.now() - begin;
+test("where another value is told nothing is worked out again, and where a title comes only what it touches", async () => {
+  const model = await makePredictor(large(3000, 20), "knn");
+  const rated = new Map(Array.from({ length: 150 }, (_, j) => [19 * j, 1 + (j % 5)]));
+  let found = 0;
+  const make = model._makeByFactors;
+  model._makeByFactors = function (items) {
+    const find = make.call(this, items);
+    return (item) => (found++, find(item));
   };
-  const first = took();
-  const value = [1, 2, 3, 4, 5].map((stars) => (rated.set(0, stars), took())).sort((a, b) => a - b)[2];
-  const added = [1, 2, 3, 4, 5].map((item) => (rated.set(item, 4), took())).sort((a, b) => a - b)[2];
-  assert.ok(value < first / 8 && added < first / 2, `first ${first} ms, value ${value} ms, added ${added} ms`);
+  const after = (item, stars) => {
+    found = 0;
+    rated.set(item, stars);
+    model.recommend(ownRatings(rated), 10);
+    return found;
+  };
+  assert.equal(after(0, 4), 3000);
+  assert.equal(after(0, 5), 0);
+  const touched = after(1, 5);
+  assert.ok(touched > 0 && touched < 1500, `${touched}`);
 });
+
+/** The weights of an item's neighbours by elimination, as the formula has them. */
+function weightsOf(model, items, item) {
+  const row = (one) => [...model.factors.subarray(one * model.rank, (one + 1) * model.rank)];
+  const product = (one, other) => row(one).reduce((sum, factor, f) => sum + factor * row(other)[f], 0);
+  const spread = (one) => product(one, one) + model.noise[one];
+  const alike = (one) => Math.fround(product(item, one) ** 2 / spread(one));
+  const others = items.filter((one) => one !== item && alike(one) > 0);
+  const chosen = others.sort((a, b) => alike(b) - alike(a) || a - b).slice(0, 20);
+  const A = chosen.map((p) => [...chosen.map((q) => (p === q ? spread(p) : product(p, q))), product(p, item)]);
+  A.forEach((pivot, p) =>
+    A.forEach((other, q) => {
+      const share = other[p] / pivot[p];
+      if (q !== p) A[q] = other.map((entry, at) => entry - share * pivot[at]);
+    }));
+  return new Map(chosen.map((one, p) => [one, A[p].at(-1) / A[p][p]]));
+}
+
+for (const [count, kinds] of [19, 20, 21, 27, 34, 35, 60].flatMap((count) => [[count, 60], [count, 1]]))
+  test(`nearest neighbours among ${count} own items of ${kinds} kinds have the formula's weights`, async () => {
+    const release = large(90, 5);
+    // Alike to the last digit: the earlier ones are neighbours.
+    const { factors, factor_variances: more, item_effect_variances: less } = release.arrays;
+    for (let item = kinds; item < 60; item++) {
+      factors.data.copyWithin(5 * item, 0, 5);
+      [more.data[item], less.data[item]] = [more.data[0], less.data[0]];
+    }
+    const model = await makePredictor(release, "knn");
+    const own = ownRatings(Array.from({ length: count }, (_, j) => [j, 1 + ((3 * j) % 5)]));
+    const [residuals, shares] = [model.residuals(own), model.biasShares(own)];
+    for (const item of [0, 5, 20, 41, 70, 85]) {
+      const weights = weightsOf(model, [...own.items], item);
+      assert.equal(weights.size, Math.min(20, count - (item < count)));
+      const rest = 1 - [...weights.values()].reduce((sum, one) => sum + one, 0);
+      const right = [...own.items].map((one, j) => ((weights.get(one) ?? 0) + shares[j] * rest) * residuals[j]);
+      close([...model.contributions(own, item)], right, 1e-9, `item ${item}`);
+    }
+  });
 
 test("a formula that has two names is offered by the release's own", () => {
   const scale = { presence: false };

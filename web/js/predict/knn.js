@@ -1,5 +1,5 @@
 /** Nearest neighbours with jointly derived weights, after Bell and Koren (2007). */
-import { dot, factorize, ModelPredictor, solve } from "./model.js";
+import { dot, factorize, ModelPredictor, solve, systemRoom } from "./model.js";
 
 const NEIGHBOURS = 20;
 const SHRINK = 5;
@@ -7,6 +7,8 @@ const SHRINK = 5;
 const PIVOT = 0.05;
 /** Up to so many own items what is between them is worked out once and kept. */
 const MOST_KEPT = 1000;
+/** Up to so many more own items than neighbours, weights come from the inverse over all of them. */
+const MOST_LEFT = 14;
 /** If more own items come or go at once, everything is worked out again. */
 const MOST_CHANGED = 8;
 const STALE = -1;
@@ -122,22 +124,23 @@ export class KnnPredictor extends ModelPredictor {
 
   /** A function from an item outside the head to its neighbours among these items. */
   _makeByFactors(items) {
-    const { rank, _spreads: spreads } = this;
+    const { rank, noise, _spreads: spreads } = this;
     const count = items.length;
     const rows = Array.from(items, (item) => this._row(item));
-    // Four own items side by side, factor by factor.
-    const blocks = new Float64Array((count + 3) * rank);
-    rows.forEach((row, j) => row.forEach((one, f) => (blocks[(j - (j % 4)) * rank + 4 * f + (j % 4)] = one)));
     const between = (one, other) => (one === other ? spreads[items[one]] : dot(rows[one], rows[other]));
-    const products = new Float64Array(count);
+    // Of a variance others explain all but the noise: if that is enough, no pivot is given up.
+    const firm = items.every((item) => noise[item] > 2 * PIVOT * spreads[item]);
+    const few = firm && count > NEIGHBOURS && count <= NEIGHBOURS + MOST_LEFT;
+    const near = few ? new FewLeft(rows, between) : new Nearest(count, between, 0, false);
+    const blocks = blocked(few ? [...rows, ...near.through] : rows);
+    const products = new Float64Array(few ? 2 * count : count);
     const goal = new Float64Array(rank);
-    const near = new Nearest(count, between, 0, false);
     return (item) => {
       goal.set(this._row(item));
       multiply(blocks, goal, products);
       for (let j = 0; j < count; j++)
         near.similarities[j] = items[j] === item ? 0 : (products[j] * products[j]) / spreads[items[j]];
-      return near.find((place) => products[place]);
+      return few ? near.find(products) : near.find((place) => products[place]);
     };
   }
 
@@ -170,7 +173,7 @@ class Nearest {
     Object.assign(this, { between, ridge, sorted });
     /** Of the item in question to each own item, 0 or above; to be filled before `find`. */
     this.similarities = new Float32Array(size);
-    this._A = new Float64Array(NEIGHBOURS ** 2);
+    this._A = systemRoom(NEIGHBOURS);
     this._least = new Float64Array(NEIGHBOURS);
     if (size <= MOST_KEPT) {
       this._kept = new Float64Array(size ** 2);
@@ -215,10 +218,92 @@ class Nearest {
   }
 }
 
+/**
+ * The same where few own items, D, are no neighbours and no pivot is given up. With P the inverse of A over
+ * all own items and v = P a, the weights of the others, S, are v_S - P_SD (P_DD)^-1 v_D. As a = F g, with the
+ * own items' factors F and those of the item in question g, v is the product of g with the rows of P F.
+ */
+class FewLeft {
+  constructor(rows, between) {
+    const size = rows.length;
+    const A = systemRoom(size);
+    for (let p = 0; p < size; p++) for (let q = 0; q <= p; q++) A[p * size + q] = between(p, q);
+    this._zeros = new Float64Array(size);
+    factorize(A, size, size, this._zeros);
+    this._P = rows.map((_, p) => {
+      const row = new Float64Array(size);
+      row[p] = 1;
+      solve(A, size, size, row);
+      return row;
+    });
+    /** P F. */
+    this.through = this._P.map((row) =>
+      Float64Array.from(rows[0], (_, f) => rows.reduce((sum, other, q) => sum + row[q] * other[f], 0)));
+    this.similarities = new Float32Array(size);
+    this._left = new Int32Array(size);
+    this._D = systemRoom(size);
+    this._x = new Float64Array(size);
+    this._places = new Int32Array(NEIGHBOURS);
+    this._weights = new Float64Array(NEIGHBOURS);
+  }
+
+  /** @param {Float64Array} products a, then v */
+  find(products) {
+    const { similarities, _P: P, _D: D, _x: x, _left: left, _places: places, _weights: weights } = this;
+    const size = similarities.length;
+    this._leave(size - NEIGHBOURS);
+    let count = 0;
+    let out = 0;
+    let least = Infinity;
+    for (let j = 0; j < size; j++)
+      if (similarities[j] > 0) {
+        places[count++] = j;
+        least = Math.min(least, similarities[j]);
+      } else left[out++] = j;
+    for (let p = 0; p < out; p++) {
+      x[p] = products[size + left[p]];
+      for (let q = 0; q <= p; q++) D[p * size + q] = P[left[p]][left[q]];
+    }
+    factorize(D, out, size, this._zeros);
+    solve(D, out, size, x);
+    for (let p = 0; p < count; p++) {
+      const row = P[places[p]];
+      let weight = products[size + places[p]];
+      for (let q = 0; q < out; q++) weight -= row[left[q]] * x[q];
+      weights[p] = weight;
+    }
+    return { count, least, places, weights };
+  }
+
+  /** Set the `most` smallest similarities to 0, the later among equals. */
+  _leave(most) {
+    const { similarities, _left: left } = this;
+    for (let place = 0, count = 0; place < similarities.length; place++) {
+      const one = similarities[place];
+      if (count === most && one > similarities[left[most - 1]]) continue;
+      let spot = count < most ? count++ : most - 1;
+      for (; spot > 0 && similarities[left[spot - 1]] >= one; spot--) left[spot] = left[spot - 1];
+      left[spot] = place;
+    }
+    for (let at = 0; at < most; at++) similarities[left[at]] = 0;
+  }
+}
+
+/** Rows in fours side by side, entry by entry. */
+function blocked(rows) {
+  const width = rows[0]?.length;
+  const blocks = new Float64Array((rows.length + 3) * width);
+  rows.forEach((row, j) => row.forEach((one, f) => (blocks[(j - (j % 4)) * width + 4 * f + (j % 4)] = one)));
+  return blocks;
+}
+
 /** The product of a goal with every row of the blocks. */
 function multiply(blocks, goal, products) {
   for (let j = 0, at = 0; j < products.length; j += 4) {
-    let [a, b, c, d] = [0, 0, 0, 0];
+    let a = 0;
+    let b = 0;
+    let c = 0;
+    let d = 0;
     for (let f = 0; f < goal.length; f++, at += 4) {
       a += goal[f] * blocks[at];
       b += goal[f] * blocks[at + 1];
@@ -240,7 +325,9 @@ function multiply(blocks, goal, products) {
  * @returns {number} How many there are.
  */
 function choose(similarities, most, chosen, sorted) {
-  let [count, edge, parted] = [0, 0, false];
+  let count = 0;
+  let edge = 0;
+  let parted = false;
   for (let place = 0; place < similarities.length; place++) {
     const one = similarities[place];
     if (one <= edge) {

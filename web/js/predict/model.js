@@ -58,19 +58,41 @@ class Head {
 }
 
 /**
- * Turn the lower triangle of A, rows `stride` apart, into L with L L^T = A. A pivot that is not above
- * `least` is given up: its unknown becomes 0 and the others go on as if it were not there. The diagonal
- * of the result holds reciprocals, 0 where a pivot was given up.
+ * Turn the lower triangle of A, rows `stride` apart and three more behind them, into L with L L^T = A. A
+ * pivot that is not above `least` is given up: its unknown becomes 0 and the others go on as if it were
+ * not there. The diagonal of the result holds reciprocals, 0 where a pivot was given up.
  */
 export function factorize(A, size, stride, least) {
-  for (let r = 0, row = 0; r < size; r++, row += stride)
-    for (let c = 0, other = 0; c <= r; c++, other += stride) {
-      let left = A[row + c];
-      for (let k = 0; k < c; k++) left -= A[row + k] * A[other + k];
-      if (c < r) A[row + c] = left * A[other + c];
-      else A[row + c] = left > least[c] ? 1 / Math.sqrt(left) : 0;
+  for (let c = 0, top = 0; c < size; c++, top += stride) {
+    let left = A[top + c];
+    for (let k = 0; k < c; k++) left -= A[top + k] * A[top + k];
+    const pivot = (A[top + c] = left > least[c] ? 1 / Math.sqrt(left) : 0);
+    // Four rows at once: a sum need not wait for the one before it.
+    for (let r = c + 1, p = top + stride; r < size; r += 4, p += 4 * stride) {
+      const q = p + stride;
+      const s = q + stride;
+      const t = s + stride;
+      let one = A[p + c];
+      let two = A[q + c];
+      let three = A[s + c];
+      let four = A[t + c];
+      for (let k = 0; k < c; k++) {
+        const other = A[top + k];
+        one -= A[p + k] * other;
+        two -= A[q + k] * other;
+        three -= A[s + k] * other;
+        four -= A[t + k] * other;
+      }
+      A[p + c] = one * pivot;
+      A[q + c] = two * pivot;
+      A[s + c] = three * pivot;
+      A[t + c] = four * pivot;
     }
+  }
 }
+
+/** Room for a system of so many unknowns, as `factorize` takes it. */
+export const systemRoom = (size) => new Float64Array(size * (size + 3));
 
 /** Replace b by the solution of the system that `factorize` left in A. */
 export function solve(A, size, stride, b) {

@@ -1,5 +1,5 @@
 /** Predictors `posterior` and `svd`, one formula. */
-import { dot, factorize, ModelPredictor, solve } from "./model.js";
+import { dot, factorize, ModelPredictor, solve, systemRoom } from "./model.js";
 
 /**
  * The posterior mean under the release's model. With f_j = [sqrt(user_variance), F_j] and s_j the noise of item j, tastes t solve
@@ -40,7 +40,7 @@ export class PosteriorPredictor extends ModelPredictor {
   /** The factorized system of a person, and its right-hand side. */
   _system(own) {
     const size = this.rank + 1;
-    const [A, b] = [new Float64Array(size * size), new Float64Array(size)];
+    const [A, b] = [systemRoom(size), new Float64Array(size)];
     for (let p = 0; p < size; p++) A[p * size + p] = 1;
     this.residuals(own).forEach((x, j) => {
       const row = this._row(own.items[j]);
