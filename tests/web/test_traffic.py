@@ -30,6 +30,7 @@ from web._films import (
 from web._recorder import Recorder, Sent, recording
 
 Visit = Callable[..., Any]
+Page = tuple[Any, Recorder]
 HARMLESS = {
     "accept", "accept-encoding", "accept-language", "cache-control", "connection", "host", "pragma",
     "if-none-match", "sec-ch-ua", "sec-ch-ua-mobile", "sec-ch-ua-platform", "sec-fetch-dest",
@@ -51,13 +52,19 @@ SHOWN = (
 
 def settled(page: Any, recorder: Recorder, *, worker: bool = False) -> bytes:
     """All that was sent, once the worker has its copies and nothing more comes."""
-    if worker:
-        wait_kept(page)
-        wait_version(page)
-    page.wait_for_load_state("networkidle")
-    before = b""
-    while before != recorder.raw:
-        before = recorder.raw
+    return all_settled([(page, recorder)], worker=worker)[0]
+
+
+def all_settled(visits: list[Page], *, worker: bool) -> list[bytes]:
+    """The same of several pages, which settle together."""
+    for page, _ in visits:
+        if worker:
+            wait_kept(page)
+            wait_version(page)
+        page.wait_for_load_state("networkidle")
+    before: list[bytes] = []
+    while before != (now := [recorder.raw for _, recorder in visits]):
+        before = now
         time.sleep(0.3)
     return before
 
@@ -205,18 +212,28 @@ def check_shown(rows: list[list[str]], report: Report) -> None:
     ]
 
 
-def lived(page: Any, recorder: Recorder, *, worker: bool) -> list[Any]:
-    """Everything that a plain visit sends: the page is opened and looked at."""
-    settled(page, recorder, worker=worker)
-    before = everything(recorder.requests())
-    page.reload()
-    wait_ready(page)
-    rate(page, "Quiet Number 9", "4 of 5")
-    settled(page, recorder, worker=worker)
-    after = everything(recorder.requests())
-    for each in before:
-        after.remove(each)
-    return after
+def both_lived(visits: list[Page], *, worker: bool) -> list[list[Any]]:
+    """What each one's visit sends; a browser brings its workers up to date one after the other."""
+    if worker:
+        return [sent for each in visits for sent in lived([each], worker=True)]
+    return lived(visits, worker=False)
+
+
+def lived(visits: list[Page], *, worker: bool) -> list[list[Any]]:
+    """Everything that a plain visit of each sends: the page is opened and looked at."""
+    before = [everything(recorder.requests()) for _, recorder in visits]
+    for page, _ in visits:
+        page.reload()
+        wait_ready(page)
+        rate(page, "Quiet Number 9", "4 of 5")
+    all_settled(visits, worker=worker)
+    found = []
+    for (_, recorder), known in zip(visits, before, strict=True):
+        after = everything(recorder.requests())
+        for each in known:
+            after.remove(each)
+        found.append(after)
+    return found
 
 
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "no worker"])
@@ -238,7 +255,9 @@ def test_a_visit_of_who_contributed_sends_what_anybody_elses_does(
         contributor.get_by_role("button", name="Show what would be sent").click()
         contributor.get_by_role("button", name="Send this").click()
         contributor.get_by_text("Sent. Thank you.").wait_for()
-        one, other = (lived(*each, worker=worker) for each in zip(pages, recorders, strict=True))
+        visits = list(zip(pages, recorders, strict=True))
+        all_settled(visits, worker=worker)
+        one, other = both_lived(visits, worker=worker)
         contributor.get_by_role("button", name="Withdraw it").wait_for()
         assert one == other
         assert ("GET", "/v1/collection", {}, b"") in one
@@ -250,14 +269,10 @@ def test_a_visit_of_who_contributed_sends_what_anybody_elses_does(
             collecting(tmp_path, kind, epoch=9),
         ):
             with running(changed, talk.url):
-                for page, recorder in zip(pages, recorders, strict=True):
-                    # When a browser gets a new version's files is by chance, whoever it serves.
-                    page.reload()
-                    wait_ready(page)
-                    settled(page, recorder, worker=worker)
-                one, other = (
-                    lived(*each, worker=worker) for each in zip(pages, recorders, strict=True)
-                )
+                # When a worker gets a new version's files is by chance, whoever it serves.
+                if worker:
+                    both_lived(visits, worker=True)
+                one, other = both_lived(visits, worker=worker)
                 contributor.get_by_role("button", name="Withdraw it").wait_for()
                 assert one == other
 
