@@ -31,6 +31,16 @@ def _group(nodeid: str) -> str:
     return next((whole for whole in _WHOLE if path.startswith(f"{whole}/")), path)
 
 
+_beside = [10]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A browser, for which somebody waits, goes before what only takes its time."""
+    if _beside and _group(item.nodeid) != "tests/web":
+        os.nice(_beside.pop())
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits comes first."""
     items.sort(key=lambda item: _group(item.nodeid) not in _WHOLE)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from typing import Any
 
 import numba
 import numpy as np
@@ -139,11 +141,21 @@ def test_an_interrupt_ends_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_generator, "_SMALLEST_BLOCK", 1)
     monkeypatch.setattr(_generator, "_LARGEST_BLOCK", 100)
     made: list[int] = []
+    told = threading.Event()
     real = _generator._make_block
-    monkeypatch.setattr(_generator, "_make_block", lambda *args: made.append(1) or real(*args))
+
+    def make_block(*args: Any) -> Any:
+        made.append(1)
+        if len(made) > 100:  # whoever is to hear of it has the time
+            told.wait(60)
+            time.sleep(0.01)
+        return real(*args)
+
+    monkeypatch.setattr(_generator, "_make_block", make_block)
     before = threading.active_count()
 
     def interrupt(done: int, total: int) -> None:
+        told.set()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

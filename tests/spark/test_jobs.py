@@ -96,7 +96,7 @@ def test_who_waits_may_stop_waiting(session: Any) -> None:
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         run_job(session, "a test", rows.collect, interrupt)
-    assert time.monotonic() - started < 9  # the job would take half a minute
+    assert time.monotonic() - started < 25  # the job would take half a minute
     assert active_jobs(session) == []
     assert run_job(session, "a test", session.range(3).count, None) == 3
 
@@ -115,7 +115,7 @@ def test_an_interrupt_before_spark_has_the_job_stops_it_all_the_same(session: An
     with pytest.raises(KeyboardInterrupt):
         run_job(session, "a test", plan_first, None)
     assert reached.is_set()
-    assert time.monotonic() - started < 9  # the job would take half a minute
+    assert time.monotonic() - started < 25  # the job would take half a minute
     assert active_jobs(session) == []
 
 
@@ -128,7 +128,7 @@ def test_rows_that_come_one_by_one_may_be_interrupted(session: Any) -> None:
     interrupt.start()
     with pytest.raises(KeyboardInterrupt):
         next(stream)
-    assert time.monotonic() - started < 9
+    assert time.monotonic() - started < 25
     assert active_jobs(session) == []
 
 
