@@ -31,14 +31,11 @@ def _group(nodeid: str) -> str:
     return next((whole for whole in _WHOLE if path.startswith(f"{whole}/")), path)
 
 
-_beside = [10]
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A browser, for which somebody waits, goes before what only takes its time."""
-    if _beside and _group(item.nodeid) != "tests/web":
-        os.nice(_beside.pop())
+    """A browser, for which a test waits, goes before what only takes its time."""
+    if "PYTEST_XDIST_WORKER" in os.environ and _group(item.nodeid) != "tests/web":
+        os.nice(max(10 - os.nice(0), 0))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
