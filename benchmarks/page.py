@@ -11,7 +11,6 @@ network, before compression, by what a person does on the page.
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -31,7 +30,7 @@ try:
     from playwright.sync_api import sync_playwright
 
     from discreet.serve import Collector, Server, Settings
-    from discreet.serve._routes_page import Page, find_page
+    from discreet.serve._routes_page import find_page, read_page
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(0)
@@ -45,6 +44,11 @@ CLICK = """async ([row, stars]) => {
   await new Promise(done => setTimeout(done));
   return performance.now() - begun;
 }"""
+PREDICTORS = {
+    "refined": {"predict/posterior.js", "predict/knn.js"},
+    "cosine": {"predict/pairs.js"},
+    "open-clusters": {"predict/clusters.js"},
+}
 REMOVE = "() => document.querySelector('#own .remove').click()"
 MEASURED = "name => performance.getEntriesByName(name).map(entry => entry.duration)"
 
@@ -158,21 +162,15 @@ def weigh_all(browser: Any, path: Path, release: Release) -> None:
         print(f"  {name:34}{weigh(browser, settings, live):8,}")
     print("  all that a browser gets and keeps for offline, the worker too")
     for kind in (None, "local", "open"):
-        for method in ("refined", "cosine", "open-clusters"):
-            name = f"{f'collecting {kind}' if kind else 'publishing'}, {method}"
-            print(f"  {name:34}{weigh_kept(Page(find_page() or Path(), kind), method):8,}")
-    scripts = Page(find_page() or Path()).files().items()
-    operator = next(each.plain.size for name, each in scripts if name.endswith("/operator.js"))
+        page = read_page(find_page() or Path(), kind).items()
+        sizes = {path.rpartition("/js/")[2]: each.plain.size for path, each in page}
+        scripts = {path: size for path, size in sizes.items() if path.endswith(".js")}
+        operator = scripts.pop("operator.js")
+        for method, needs in PREDICTORS.items():
+            others = set().union(*PREDICTORS.values()) - needs
+            whole = sum(size for path, size in scripts.items() if path not in others)
+            print(f"  {f'collecting {kind}' if kind else 'publishing'}, {method:20}{whole:8,}")
     print(f"  {'and for the operator':34}{operator:8,}")
-
-
-def weigh_kept(page: Page, method: str) -> int:
-    """The bytes of a worker's script and of those that it keeps."""
-    worker, files = page.worker(method).plain, page.files()
-    told = worker.read(0, worker.size).decode().splitlines()[2]
-    names = json.loads(told.removeprefix("const FILES=").removesuffix(";"))
-    kept = (files[f"/{name}"].plain.size for name in names if name.endswith(".js"))
-    return worker.size + sum(kept)
 
 
 @contextmanager

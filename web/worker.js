@@ -1,10 +1,13 @@
 /**
  * Offline after the first load. The service puts three lines before this script: VERSION, the digest of all of the page's
- * files; FILES, what to keep, which depends on the kind of release too; and COPY, a name for both. Addresses have the version
- * in them, so a document gets its own files and never those of another version, however the service changes meanwhile.
+ * files; FILES, what to keep; and MORE, predictors, of which the page keeps those that its release needs. Addresses have
+ * the version in them, so a document gets its own files and never those of another version, however the service changes
+ * meanwhile.
  */
 const HOME = new URL("./", location.href);
-const CACHE = `discreet page ${COPY} ${HOME.pathname}`;
+const CACHE = `discreet page ${VERSION} ${HOME.pathname}`;
+/** What the page keeps for its release. */
+const SCRIPTS = `discreet predictors ${HOME.pathname}`;
 const OURS = /^discreet page \w+ (.*)$/;
 const place = (name) => new URL(name, HOME).href;
 const KEPT = new Set(FILES.map(place));
@@ -27,25 +30,36 @@ async function tell(asked) {
     if (page.url.startsWith(HOME.href)) page.postMessage({ asked });
 }
 
-/** All files or none. */
+/** All files or none, with those of MORE that were kept in another version. */
 async function install() {
+  const had = await caches.has(CACHE);
+  const names = (await caches.keys()).filter((name) => name.endsWith(` ${HOME.pathname}`));
+  const kept = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+  const known = new Set(kept.flat().map(({ url }) => bare(url)));
+  const files = FILES.concat(MORE.filter((name) => known.has(bare(name))));
   const cache = await caches.open(CACHE);
-  await tell(FILES);
+  await tell(files);
   try {
-    await cache.addAll(FILES.map((name) => new Request(place(name), { cache: "no-cache" })));
+    await cache.addAll(files.map((name) => new Request(place(name), { cache: "no-cache" })));
     const page = await (await cache.match(HOME.href)).text();
     if (!page.includes(VERSION)) throw new Error("The page is of another version by now.");
   } catch (error) {
-    await caches.delete(CACHE);
+    if (!had) await caches.delete(CACHE);
     throw error;
   }
   await self.skipWaiting();
 }
 
+/** A script's name in any version. */
+const bare = (url) => url.replace(/.*(?=js\/)/, "");
+
 /** The version before this one stays for tabs that are open with it. */
 async function activate() {
   const ours = (await caches.keys()).filter((name) => OURS.exec(name)?.[1] === HOME.pathname && name !== CACHE);
   await Promise.all(ours.slice(0, -1).map((name) => caches.delete(name)));
+  // Tabs have loaded theirs, and of those that this version needs there are copies.
+  const scripts = await caches.open(SCRIPTS);
+  for (const { url } of await scripts.keys()) if (!url.includes(VERSION)) await scripts.delete(url);
   await self.clients.claim();
 }
 

@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 from fastapi import APIRouter
 
-from discreet.release import METHODS
 from discreet.serve import Rate, Settings
-from discreet.serve._published import Representation
-from discreet.serve._routes_page import _PREDICTORS, Page, add_page_routes, find_page
+from discreet.serve._routes_page import add_page_routes, find_page, read_page
 from discreet.serve._slim import COMMENT, slim, without_comments
 from release._making import random_release
 from serve._running import FREE, Talk, running
@@ -106,14 +104,9 @@ def test_spaces_and_line_ends_go_where_they_say_nothing(script: str, left: str) 
     assert slim(script.encode()).decode() == left
 
 
-def read(found: Representation) -> bytes:
-    return found.plain.read(0, found.plain.size)
-
-
 def served(collects: str | None = None) -> dict[str, bytes]:
-    page = Page(WEB, collects)
-    return {path: read(found) for path, found in page.files().items()} | {
-        "/worker.js": read(page.worker(random_release(20, 2).method))
+    return {
+        path: each.plain.read(0, each.plain.size) for path, each in read_page(WEB, collects).items()
     }
 
 
@@ -137,16 +130,15 @@ def test_every_file_is_served_scripts_slim_and_below_their_version(talk: Talk) -
         assert f'src="{version}/js/'.encode() in page[path]
 
 
-def paths(folder: Path, collects: str | None = None) -> set[str]:
-    return {*Page(folder, collects).files()}
-
-
 def test_another_script_is_another_version(tmp_path: Path) -> None:
     shutil.copytree(WEB, tmp_path / "web")
-    assert paths(tmp_path / "web") == paths(WEB)
+    assert read_page(tmp_path / "web").keys() == read_page(WEB).keys()
     with (tmp_path / "web/js/scale.js").open("a") as script:
         script.write("export const more = 1;\n")
-    assert not any(path.endswith(".js") for path in paths(tmp_path / "web") & paths(WEB))
+    assert not any(
+        path.endswith(".js")
+        for path in read_page(tmp_path / "web").keys() & read_page(WEB).keys() - {"/worker.js"}
+    )
 
 
 @pytest.mark.parametrize("name", ["index.html", "operator.html", "worker.js", "icon.svg"])
@@ -156,12 +148,12 @@ def test_another_document_is_another_version(tmp_path: Path, name: str) -> None:
         file.write("\n ")
     whole = (tmp_path / "web" / name).read_bytes()
     (tmp_path / "web" / name).write_bytes(whole.replace(b"discreet", b"discrete", 1) + b" ")
-    assert not any("/js/" in path for path in paths(tmp_path / "web") & paths(WEB))
+    assert not any("/js/" in path for path in read_page(tmp_path / "web").keys() & read_page(WEB))
 
 
 def test_of_the_protocols_the_one_that_is_collected_by_is_served() -> None:
     names = {
-        kind: {path.split("/", 2)[2] for path in paths(WEB, kind) if path.count("/") > 1}
+        kind: {path.split("/", 2)[2] for path in read_page(WEB, kind) if path.count("/") > 1}
         for kind in (None, "closed", "local", "open")
     }
     assert names[None] == names["closed"]
@@ -176,51 +168,19 @@ def test_of_the_protocols_the_one_that_is_collected_by_is_served() -> None:
     assert names["local"] | names["open"] == files | {"style.css"}
 
 
-# By method, the scripts of its predictors as the page itself lists them.
-LISTED = """
-const source = require("fs").readFileSync(0, "utf8").split("/** The predictors that")[0];
-const { METHODS, KINDS } = new Function(`${source}; return { METHODS, KINDS };`)();
-console.log(JSON.stringify(Object.fromEntries(Object.entries(METHODS).map(
-  ([method, names]) => [method, names.map((name) => `js/predict/${KINDS[name].split(" ")[0]}`)]))));
-"""
-
-
-def kept(worker: Representation) -> tuple[dict[str, str], set[str]]:
-    """What a worker is told by its first three lines: names, and the files that it keeps."""
-    told = [line.split("=") for line in read(worker).decode().splitlines()[:3]]
-    names = {name: json.loads(value.removesuffix(";")) for name, value in told}
-    files = names.pop("const FILES")
-    return names, {file.removeprefix(names["const VERSION"] + "/") for file in files}
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is absent")
 @pytest.mark.parametrize("collects", [None, "local", "open"])
-def test_the_worker_keeps_what_the_release_needs_and_all_else_that_visitors_are_served(
+def test_the_worker_keeps_all_that_visitors_are_served_but_predictors_that_a_page_does(
     collects: str | None,
 ) -> None:
-    done = subprocess.run(
-        ["node", "-e", LISTED],
-        input=(WEB / "js/predict.js").read_text(),
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    needs = {method: {*scripts} for method, scripts in json.loads(done.stdout).items()}
-    page = Page(WEB, collects)
-    predictors = set().union(*needs.values())
-    assert needs.keys() == {*METHODS}
-    assert predictors == {*_PREDICTORS}
-    everything = {re.sub("^/([0-9a-f]{16}/)?", "", path) for path in page.files()}
-    others = everything - predictors - {"", "operator", "js/operator.js"} | {"./"}
-    copies = set()
-    for method in (None, *needs):
-        names, files = kept(page.worker(method))
-        assert files == others | needs.get(method, set())
-        assert names["const COPY"].startswith(names["const VERSION"])
-        copies.add((names["const COPY"], *sorted(files)))
-    # Whose name is the same keeps the same.
-    assert len(copies) == len({name for name, *_ in copies}) == 4
+    page = served(collects)
+    told = [line.split("=", 1) for line in page["/worker.js"].decode().splitlines()[:3]]
+    version, files, more = (json.loads(value.removesuffix(";")) for _, value in told)
+    assert [name for name, _ in told] == ["const VERSION", "const FILES", "const MORE"]
+    expected = page.keys() - {"/", "/operator", "/worker.js", f"/{version}/js/operator.js"}
+    assert {*files, *more} == {"./", *(path.removeprefix("/") for path in expected)}
+    names = {"clusters", "knn", "pairs", "posterior"}
+    assert set(more) == {f"{version}/js/predict/{name}.js" for name in names}
+    assert not set(files) & set(more)
 
 
 @pytest.mark.parametrize(
@@ -276,7 +236,7 @@ def test_the_headers_let_nothing_else_in(talk: Talk) -> None:
 
 
 def test_a_file_that_did_not_change_is_not_sent_again(talk: Talk) -> None:
-    path = next(each for each in paths(WEB) if each.endswith("/js/app.js"))
+    path = next(each for each in read_page(WEB) if each.endswith("/js/app.js"))
     first = talk.ask("GET", path)
     again = talk.ask("GET", path, If_None_Match=first.headers["etag"])
     assert (again.status, again.body) == (304, b"")
@@ -304,14 +264,12 @@ def test_there_is_nothing_beside_the_files(talk: Talk, path: str) -> None:
 
 
 def test_only_files_that_a_page_is_made_of_are_served(tmp_path: Path) -> None:
-    for name in ("index.html", "notes.txt", ".secret.js", "js/app.js", "worker.js"):
+    for name in ("index.html", "notes.txt", ".secret.js", "js/app.js"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x")
     router = APIRouter()
     found = add_page_routes(router, tmp_path)
-    assert {re.sub(r"^/[0-9a-f]{16}/", "/", path) for path in found} == {
-        "/", "/js/app.js", "/worker.js",
-    }  # fmt: skip
+    assert {re.sub(r"^/[0-9a-f]{16}/", "/", path) for path in found} == {"/", "/js/app.js"}
     assert {route.path for route in router.routes} == found  # type: ignore[attr-defined]
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from discreet.domain import PRESENCE, Scale
 from discreet.release import METHODS, Release
 from discreet.serve import Settings
-from discreet.serve._routes_page import Page
+from discreet.serve._routes_page import read_page
 from serve._running import FREE, Talk, running
 from vectors.make_predictions import releases
 from web._films import collecting, film_release, own, rate, recommended, wait_ready
@@ -25,6 +24,13 @@ CONTROLS = {
     "switch", "textbox",
 }  # fmt: skip
 MOST_SCRIPT = 100_000
+FACTORS, PAIRS = ("predict/posterior.js", "predict/knn.js"), ("predict/pairs.js",)
+CLUSTERS = ("predict/clusters.js",)
+PREDICTORS = {
+    "refined": FACTORS, "covariance": FACTORS, "slope-one": PAIRS, "cosine": PAIRS,
+    "open-clusters": CLUSTERS, "closed-clusters": CLUSTERS,
+}  # fmt: skip
+"""The scripts that a release of each method is read by, which come with it."""
 WEB = Path(__file__).resolve().parents[2] / "web"
 
 # For every text that is seen: its contrast with what is behind it, and what it needs.
@@ -144,32 +150,35 @@ def check_light(sizes: dict[str, int], *expected: str) -> None:
     """Under the limit, with the worker's own script; and what should have come has."""
     assert len(sizes) > 10
     assert {"app.js", "release.js", *expected} <= sizes.keys()
-    worker = Page(WEB).worker("refined").plain.size
+    worker = read_page(WEB)["/worker.js"].plain.size
     assert sum(sizes.values()) + worker < MOST_SCRIPT, sizes
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("collects", "most"),
-    [(None, 70_000), ("closed", 70_000), ("local", 95_000), ("open", MOST_SCRIPT)],
+    [(None, 70_000), ("closed", 70_000), ("local", 96_000), ("open", MOST_SCRIPT)],
 )
 def test_all_that_a_browser_gets_and_keeps_is_light(
     method: str, collects: str | None, most: int
 ) -> None:
-    page = Page(WEB, collects)
-    worker, files = page.worker(method).plain, page.files()
-    told = worker.read(0, worker.size).decode().splitlines()[2]
-    names = json.loads(told.removeprefix("const FILES=").removesuffix(";"))
-    kept = [files[f"/{name}"].plain.size for name in names if name.endswith(".js")]
-    assert len(kept) > 13
-    assert worker.size + sum(kept) < most
+    sizes = {
+        path.rpartition("/js/")[2]: each.plain.size
+        for path, each in read_page(WEB, collects).items()
+        if path.endswith(".js")
+    }
+    needs = PREDICTORS[method]
+    needless = {*chain(*PREDICTORS.values())} - {*needs} | {"operator.js"}
+    assert {"app.js", "release.js", "/worker.js", *needs} <= sizes.keys()
+    assert sum(size for name, size in sizes.items() if name not in needless) < most
 
 
 def test_the_scripts_of_the_plain_page_are_light(visit: Visit, plain: Talk) -> None:
     sizes = scripts(visit, f"{plain.url}/", lambda page: rate(page, "Quiet Tea", "5 of 5"))
-    check_light(sizes, "predict/posterior.js")
+    check_light(sizes, *FACTORS)
     # What is not needed has not come.
-    assert not {"predict/knn.js", "page/csv.js", "page/contribute.js"} & sizes.keys()
+    others = {*PAIRS, *CLUSTERS, "page/csv.js", "page/contribute.js"}
+    assert not others & sizes.keys()
 
     def live_more(page: Any) -> None:
         page.get_by_label("Worked out by").select_option("knn")
@@ -201,6 +210,8 @@ def test_the_scripts_are_light_for_other_kinds_of_releases(
     made.save(tmp_path / "made.discreet")
     with running(Settings(tmp_path / "made.discreet", **FREE)) as talk:
         sizes = scripts(visit, f"{talk.url}/", lambda _: None)
+    scripts_of = {name for name in sizes if name in chain(*PREDICTORS.values())}
+    assert scripts_of == {*PREDICTORS[method]}
     check_light(sizes, "predict/predictor.js")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from discreet.release import Release
 from discreet.serve import Settings, _routes_page
 from serve._running import FREE, running
 from vectors.make_predictions import releases
@@ -59,11 +61,34 @@ def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) ->
         )
 
 
+def releases_by_method() -> dict[str, Release]:
+    return {each.method: each for each in releases().values()}
+
+
+def empty_http_cache(page: Any) -> None:
+    """What browsers keep by themselves, and throw away when they like."""
+    page.context.new_cdp_session(page).send("Network.clearBrowserCache")
+
+
+def check_offline(page: Any) -> None:
+    """Every predictor of the release works without a connection."""
+    empty_http_cache(page)
+    page.reload()
+    wait_ready(page)
+    assert "You are offline" in page.locator("#notice").inner_text()
+    choices = page.locator("#predictor option").evaluate_all("all => all.map(one => one.value)")
+    for name in choices[1:] + choices[:1]:
+        if len(choices) > 1:
+            page.get_by_label("Worked out by").select_option(name)
+        page.locator("#recommended:not([aria-busy]) > li").first.wait_for()
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "after a while"])
 @pytest.mark.parametrize("method", ["closed-clusters", "covariance", "open-clusters"])
 def test_a_release_of_another_kind_works_offline_too(
-    visit: Visit, tmp_path: Path, method: str
+    visit: Visit, tmp_path: Path, method: str, at_once: bool
 ) -> None:
-    made = {each.method: each for each in releases().values()}
+    made = releases_by_method()
     path = tmp_path / "made.discreet"
     made["slope-one"].save(path)
     with running(Settings(path, **FREE)) as talk:
@@ -73,19 +98,56 @@ def test_a_release_of_another_kind_works_offline_too(
     with running(Settings(path, **FREE), talk.url):
         page.reload()
         wait_ready(page)
-        # What the one before needed stays for tabs that are open with it.
-        while len(page.evaluate(COPIES)) < 2:
-            page.wait_for_timeout(50)
+        if not at_once:
+            wait_version(page)
+            page.wait_for_load_state("networkidle")
+    check_offline(page)
+
+
+def test_a_release_that_there_is_no_room_for_leaves_the_one_before_with_its_scripts(
+    visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = releases_by_method()
+    path = tmp_path / "made.discreet"
+    made["covariance"].save(path)
+    with running(Settings(path, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow=NO_ANSWER)
+        wait_kept(page)
+    made["cosine"].save(path)
+    two = version_of(tmp_path, "two")
+    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    page.add_init_script("Cache.prototype.put = () => Promise.reject(new Error('no room'))")
+    with running(Settings(path, **FREE), talk.url):
+        page.reload()
+        wait_ready(page)
+        assert page.locator("#how").is_hidden()
         wait_version(page)
-    page.reload()
-    wait_ready(page)
-    assert "You are offline" in page.locator("#notice").inner_text()
-    choices = page.locator("#predictor option").evaluate_all("all => all.map(one => one.value)")
-    for name in choices[1:] + choices[:1]:
-        if len(choices) > 1:
-            page.get_by_label("Worked out by").select_option(name)
+    check_offline(page)
+    assert page.evaluate(SEEN) == "two"
+    assert page.locator("#how").is_visible()
+
+
+def test_scripts_that_went_missing_are_kept_again(visit: Visit, films: Path) -> None:
+    with running(Settings(films, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow=NO_ANSWER)
+        wait_kept(page)
+        assert page.evaluate("caches.delete('discreet predictors /')")
+        page.reload()
+        wait_ready(page)
+    check_offline(page)
+
+
+def test_a_predictor_that_cannot_be_loaded_leaves_the_others(visit: Visit, films: Path) -> None:
+    with running(Settings(films, **FREE)) as talk:
+        page = visit(f"{talk.url}/", allow="Failed to load resource")
+        page.get_by_label("Worked out by").select_option("knn")
         page.locator("#recommended:not([aria-busy]) > li").first.wait_for()
-    assert len(page.evaluate(COPIES)) == 2
+        page.route("**/knn.js", lambda route: route.abort("connectionreset"))
+        empty_http_cache(page)
+        page.reload()
+        wait_ready(page)
+        assert page.get_by_label("Worked out by").input_value() != "knn"
+        assert page.locator("#recommended > li").count() == 10
 
 
 def version_of(folder: Path, name: str) -> Path:
@@ -97,6 +159,8 @@ def version_of(folder: Path, name: str) -> Path:
     return folder / name
 
 
+UPDATED = """() => navigator.serviceWorker.getRegistration()
+  .then(found => found.update().then(() => new Promise(done => setTimeout(done, 500))))"""
 SEEN = "[...new Set(globalThis.versions)].join()"
 
 
@@ -115,9 +179,10 @@ def test_a_page_never_has_scripts_of_two_versions(
     with running(Settings(films, **FREE), talk.url):
         # What is loaded only now is of the version that is open, or not to be had.
         page.get_by_label("Worked out by").select_option("knn")
-        if worker:
-            page.locator("#recommended:not([aria-busy])").wait_for()
-        else:
+        page.locator("#recommended:not([aria-busy])").wait_for()
+        with page.expect_download() if worker else nullcontext():
+            page.get_by_role("button", name="Save as CSV").click()
+        if not worker:
             page.locator("#notice.wrong").wait_for()
         assert page.evaluate(SEEN) == "one"
         page.reload()
@@ -147,9 +212,7 @@ def test_a_new_version_is_kept_whole_or_not_at_all(
         page.reload()
         wait_ready(page)
         assert page.evaluate(SEEN) == "two"
-        failed = """() => navigator.serviceWorker.getRegistration()
-          .then(found => found.update().then(() => new Promise(done => setTimeout(done, 500))))"""
-        page.evaluate(f"({failed})().catch(() => {{}})")
+        page.evaluate(f"({UPDATED})().catch(() => {{}})")
         assert len(page.evaluate(COPIES)) == 1
     # The old one is whole still.
     page.reload()
@@ -157,3 +220,27 @@ def test_a_new_version_is_kept_whole_or_not_at_all(
     assert page.evaluate(SEEN) == "one"
     page.get_by_label("Worked out by").select_option("knn")
     page.locator("#recommended:not([aria-busy])").wait_for()
+
+
+def test_a_version_that_comes_back_and_is_not_got_whole_leaves_its_old_copy(
+    visit: Visit, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    versions = {name: version_of(tmp_path, name) for name in ("one", "two")}
+    monkeypatch.setattr(_routes_page, "find_page", lambda: versions["one"])
+    with running(Settings(films, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow="")
+        wait_kept(page)
+    for name in ("two", "one"):
+        monkeypatch.setattr(_routes_page, "find_page", lambda name=name: versions[name])
+        if name == "one":
+            broken = ("icon.svg", "no-such-file.svg")
+            monkeypatch.setattr(_routes_page, "_UNVERSIONED", broken)
+        with running(Settings(films, **FREE), talk.url):
+            page.reload()
+            wait_ready(page)
+            assert page.evaluate(SEEN) == name
+            if name == "two":
+                wait_version(page)
+            page.evaluate(f"({UPDATED})().catch(() => {{}})")
+    assert len(page.evaluate(COPIES)) == 2
+    check_offline(page)

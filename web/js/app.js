@@ -127,7 +127,7 @@ async function openCatalog() {
     const { release } = loaded;
     const [names, chosen] = [predictorChoices(release), await store.read("predictor")];
     Object.assign(home, { release, catalog: release.catalog, scale: release.scale, counts: release.arrays.item_counts?.data });
-    await choosePredictor(names.includes(chosen) ? chosen : names[0]);
+    await choosePredictor(names.includes(chosen) ? chosen : names[0]).catch(() => choosePredictor(names[0]));
     by("how").hidden = names.length < 2;
     fill(by("predictor"), ...names.map((name) => el("option", { selected: name === home.chosen }, name)));
     showGuarantee(loaded);

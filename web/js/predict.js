@@ -23,6 +23,11 @@ export const predictorNames = ({ method, scale }) =>
 export const predictorChoices = (release) =>
   predictorNames(release).filter((name, i, all) => all.findIndex((each) => KINDS[each] === KINDS[name]) === i);
 
+/** The scripts of all of a release's predictors. @returns {string[]} addresses */
+export const predictorScripts = (release) => [...new Set(predictorNames(release).map((name) => placeOf(KINDS[name])))];
+
+const placeOf = (kind) => new URL(`predict/${kind.split(" ")[0]}`, import.meta.url).href;
+
 /**
  * A predictor for a release, its method's own if no name is told.
  * @param {import("./release.js").Release} release @param {string} [name]
@@ -33,8 +38,8 @@ export async function makePredictor(release, name = predictorNames(release)[0]) 
   const names = predictorNames(release);
   if (!names.includes(name))
     throw new Error(`'${name}' is no predictor for this release; it has ${names.join(", ")}`);
-  const [file, kind] = KINDS[name].split(" ");
-  return (await import(`./predict/${file}`))[`${kind}Predictor`].make(release, name);
+  const [, kind] = KINDS[name].split(" ");
+  return (await import(placeOf(KINDS[name])))[`${kind}Predictor`].make(release, name);
 }
 
 /**

@@ -45,9 +45,7 @@ def make_app(settings: Settings) -> FastAPI:
     for add_routes in (add_people_routes, add_public_routes, add_admin_routes):
         add_routes(app.router, service)
     collector = settings.collector
-    free = add_page_routes(
-        app.router, collects=collector.kind if collector else None, method=lambda: service.method
-    )
+    free = add_page_routes(app.router, collects=collector.kind if collector else None)
     app.add_exception_handler(Refused, _refuse)
     app.add_exception_handler(HTTPException, _not_here)
     app.add_middleware(Gate, metrics=service.metrics, addresses=service.addresses, free=free)

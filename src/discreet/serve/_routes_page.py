@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
-from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -39,15 +37,8 @@ _PROTOCOLS = {
 """Scripts of one protocol alone, by its short name."""
 _COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
 """Scripts of any protocol."""
-_PREDICTORS = {
-    "js/predict/posterior.js": {"refined", "covariance"},
-    "js/predict/knn.js": {"refined", "covariance"},
-    "js/predict/pairs.js": {"slope-one", "cosine"},
-    "js/predict/clusters.js": {"open-clusters", "closed-clusters"},
-}
-"""Scripts that read releases of some methods alone, by these."""
-_POINTERS = re.compile(rb'="(?=js/|style\.css")')
-"""Where a document names a script or the style."""
+_PREDICTORS = {f"js/predict/{name}.js" for name in ("clusters", "knn", "pairs", "posterior")}
+"""Scripts that releases of some methods need: a page sees to it that it keeps its release's own."""
 _ALIASES = {"index.html": "/", "operator.html": "/operator"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -72,69 +63,36 @@ def find_page() -> Path | None:
     return None
 
 
-class Page:
-    """The page's files as a service has a use for them; hidden and other files are left out.
+def read_page(folder: Path, collects: str | None = None) -> dict[str, Representation]:
+    """Each file of the page by the path it is served at; hidden and other files are left out.
 
-    Scripts are served slim, and of the protocols' those of the one that is collected by. Scripts
-    and styles are below a folder whose name is the digest of all files, so that a page never mixes
-    those of two versions, and a change of any of them is a new version.
+    Scripts are served slim, and only those that this service has a use for: of the protocols the
+    one that it collects by. Scripts and styles are below a folder whose name is the digest of all
+    files, so that a page never mixes those of two versions, and a change of any of them is a new
+    version; the worker is told this name and what to keep.
 
     Args:
-        folder: Where they are.
+        folder: The page's files.
         collects: The short name of the protocol that the service collects by, or None.
     """
-
-    def __init__(self, folder: Path, collects: str | None = None) -> None:
-        files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
-        needless = set().union(*(names for kind, names in _PROTOCOLS.items() if kind != collects))
-        if collects not in _PROTOCOLS:
-            needless |= _COLLECTING
-        self._contents = {
-            name: slim(path.read_bytes()) if path.suffix == ".js" else path.read_bytes()
-            for name, path in files.items()
-            if path.suffix in _MEDIA_TYPES and path.is_file() and not name.startswith(".")
-            if name not in needless
-        }
-        self._version = _digest(self._contents)[:16]
-
-    def files(self) -> dict[str, Representation]:
-        """Each file but the worker by the path it is served at; documents point to the version."""
-        pointed = f'="{self._version}/'.encode()
-        found = {}
-        for name, content in self._contents.items():
-            if name == _WORKER:
-                continue
-            place = f"/{self._version}/{name}" if _is_versioned(name) else f"/{name}"
-            is_document = name.endswith(".html")
-            whole = _POINTERS.sub(pointed, content) if is_document else content
-            found[_ALIASES.get(name, place)] = _represent(name, whole)
-        return found
-
-    def worker(self, method: str | None = None) -> Representation:
-        """The worker, which is told the version and what to keep for offline.
-
-        That is everything but scripts which releases of this method need not; these are served all
-        the same, for a tab that was open when the release changed.
-
-        Args:
-            method: That of the release that is served, or None if there is none.
-        """
-        needless = {name for name, methods in _PREDICTORS.items() if method not in methods}
-        kept = [name for name in self._contents if _is_versioned(name)]
-        kept = [f"{self._version}/{name}" for name in kept if name not in needless | _OPERATORS]
-        files = json.dumps(["./", *_UNVERSIONED, *kept], separators=(",", ":"))
-        copy = f"{self._version}_{sha256(files.encode()).hexdigest()[:8]}"
-        told = {"VERSION": json.dumps(self._version), "COPY": json.dumps(copy), "FILES": files}
-        lines = "".join(f"const {name}={value};\n" for name, value in told.items())
-        return _represent(_WORKER, lines.encode() + self._contents[_WORKER])
-
-
-def _is_versioned(name: str) -> bool:
-    return name.startswith("js/") or name.endswith(".css")
-
-
-def _represent(name: str, content: bytes) -> Representation:
-    return Representation.of(MemoryContent(content), _MEDIA_TYPES[Path(name).suffix])
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
+    needless = set().union(*(names for kind, names in _PROTOCOLS.items() if kind != collects))
+    if collects not in _PROTOCOLS:
+        needless |= _COLLECTING
+    contents = {
+        name: slim(path.read_bytes()) if path.suffix == ".js" else path.read_bytes()
+        for name, path in files.items()
+        if path.suffix in _MEDIA_TYPES and path.is_file() and not name.startswith(".")
+        if name not in needless
+    }
+    versioned = [name for name in contents if name.startswith("js/") or name.endswith(".css")]
+    version = _digest(contents)[:16]
+    found = {}
+    for name, content in contents.items():
+        place = f"/{version}/{name}" if name in versioned else _ALIASES.get(name, f"/{name}")
+        whole = _placed(name, content, version, versioned)
+        found[place] = Representation.of(MemoryContent(whole), _MEDIA_TYPES[files[name].suffix])
+    return found
 
 
 def _digest(contents: dict[str, bytes]) -> str:
@@ -143,12 +101,25 @@ def _digest(contents: dict[str, bytes]) -> str:
     return sha256(b"".join(len(part).to_bytes(8, "big") + part for part in parts)).hexdigest()
 
 
+def _placed(name: str, content: bytes, version: str, versioned: list[str]) -> bytes:
+    """A document that points to this version, a worker that knows what to keep."""
+    if name.endswith(".html"):
+        return re.sub(rb'="(?=js/|style\.css")', f'="{version}/'.encode(), content)
+    if name == _WORKER:
+        always = [each for each in versioned if each not in _OPERATORS | _PREDICTORS]
+        told = {
+            "VERSION": version,
+            "FILES": ["./", *_UNVERSIONED, *(f"{version}/{each}" for each in always)],
+            "MORE": [f"{version}/{each}" for each in versioned if each in _PREDICTORS],
+        }
+        spelled = {name: json.dumps(value, separators=(",", ":")) for name, value in told.items()}
+        lines = [f"const {name}={value};\n" for name, value in spelled.items()]
+        return "".join(lines).encode() + content
+    return content
+
+
 def add_page_routes(
-    router: APIRouter,
-    folder: Path | None = None,
-    *,
-    collects: str | None = None,
-    method: Callable[[], str | None] = lambda: None,
+    router: APIRouter, folder: Path | None = None, *, collects: str | None = None
 ) -> frozenset[str]:
     """A route for each file, and none for anything else.
 
@@ -156,31 +127,24 @@ def add_page_routes(
         router: Where they go.
         folder: The page's files; those that came with the package if absent. If there are none,
             there is no page.
-        collects: As `Page` takes it.
-        method: Tells, whenever it is asked, the method of the release that is served.
+        collects: As `read_page` takes it.
 
     Returns:
         Their paths.
     """
     folder = folder or find_page()
-    if folder is None:
-        return frozenset()
-    page = Page(folder, collects)
-    worker = cache(page.worker)
-    _offer(router, f"/{_WORKER}", lambda: worker(method()), _FRESH)
-    files = page.files()
-    for path in files:
-        cached = _FOR_GOOD if path.count("/") > 1 else _FRESH
-        _offer(router, path, partial(files.__getitem__, path), cached)
-    return frozenset({f"/{_WORKER}", *files})
+    page = read_page(folder, collects) if folder else {}
+    for path, found in page.items():
+        _offer(router, path, found, _FOR_GOOD if path.count("/") > 1 else _FRESH)
+    return frozenset(page)
 
 
-def _offer(router: APIRouter, path: str, find: Callable[[], Representation], cached: str) -> None:
+def _offer(router: APIRouter, path: str, found: Representation, cache: str) -> None:
     async def get(request: Request) -> Response:
-        return _dressed(answer(find(), request.headers, cache=cached))
+        return _dressed(answer(found, request.headers, cache=cache))
 
     async def head(request: Request) -> Response:
-        return _dressed(answer(find(), request.headers, cache=cached, head=True))
+        return _dressed(answer(found, request.headers, cache=cache, head=True))
 
     for method, take in (("GET", get), ("HEAD", head)):
         router.add_api_route(

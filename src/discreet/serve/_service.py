@@ -181,22 +181,14 @@ class Service:
         """
         if not self._published:
             return None
-        told = self._about()
+        about = self._published.get("about")
+        told = json.loads(about.plain.read(0, about.plain.size)) if about else {}
         largest = max(self._published.values(), key=lambda each: each.plain.size)
         return {
             "method": told.get("method"),
             "sha256": told.get("sha256", largest.digest),
             "built": self._built_at or "before the start",
         }
-
-    @property
-    def method(self) -> str | None:
-        """That of the release that is served; None if there is none."""
-        return self._about().get("method")
-
-    def _about(self) -> dict[str, Any]:
-        about = self._published.get("about")
-        return json.loads(about.plain.read(0, about.plain.size)) if about else {}
 
     def find(self, name: str) -> Representation:
         """What is offered by this name; of two catalogues the one that is collected on.

@@ -1,4 +1,5 @@
 /** The release: fetched once, kept in Cache Storage by its digest, checked every time it is read. */
+import { predictorScripts } from "../predict.js";
 import { areTexts, catalogDigest, readRelease, sha256 } from "../release.js";
 import { readScale } from "../scale.js";
 import { ask, askJson } from "../service.js";
@@ -6,6 +7,7 @@ import { HOME } from "../store.js";
 import { by, fail, words } from "./dom.js";
 
 const CACHE = `discreet release ${HOME.pathname}`;
+const SCRIPTS = `discreet predictors ${HOME.pathname}`;
 const MINUTES = 10;
 // Who has a copy need not wait for a service that does not even begin to answer.
 const PATIENCE = 4;
@@ -26,7 +28,9 @@ export async function loadRelease() {
     const answer = await ask("GET", "v1/release", {
       why: kept ? "has the release changed?" : "the release", known: kept?.sha256, seconds: 60 * MINUTES, head: kept ? PATIENCE : 60 * MINUTES,
     });
-    return answer.status === 304 && kept ? kept : await readAnswer(answer);
+    if (answer.status !== 304 || !kept) return await readAnswer(answer);
+    await keepScripts(kept.release).catch(() => {});
+    return kept;
   } catch (error) {
     if (error.status === 404 && !kept) return null;
     if (!kept) throw error;
@@ -41,17 +45,29 @@ async function readAnswer(answer) {
   if (tag && tag !== digest) fail("on-its-way");
   // Read before it is kept: what cannot be read is not worth keeping.
   const release = await readRelease(buffer);
-  if (by("main")) await keep(buffer, digest).catch(() => {});
+  await keep(buffer, digest, release).catch(() => {});
   return { release, sha256: digest, bytes: buffer.byteLength };
 }
 
 const placeOf = (digest) => new URL(`v1/release?sha256=${digest}`, HOME).href;
 
-async function keep(buffer, digest) {
+/** Never without the scripts that read it. */
+async function keep(buffer, digest, release) {
+  await keepScripts(release);
+  if (!by("main")) return;
   const cache = await caches.open(CACHE);
   const old = await cache.keys();
   await cache.put(placeOf(digest), new Response(buffer));
   for (const place of old) if (place.url !== placeOf(digest)) await cache.delete(place);
+}
+
+/** All predictors of a release are loaded and kept, so that nobody can tell which one is chosen. */
+async function keepScripts(release) {
+  const scripts = predictorScripts(release);
+  await Promise.all(scripts.map((script) => import(script)));
+  if (!by("main")) return;
+  const cache = await caches.open(SCRIPTS);
+  for (const script of scripts) if (!(await cache.match(script))) await cache.add(script);
 }
 
 /** What is kept, if it is whole and can be read. @returns {Promise<Loaded | null>} */
