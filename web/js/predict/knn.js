@@ -230,15 +230,14 @@ class FewLeft {
     for (let p = 0; p < size; p++) for (let q = 0; q <= p; q++) A[p * size + q] = between(p, q);
     this._zeros = new Float64Array(size);
     factorize(A, size, size, this._zeros);
-    this._P = rows.map((_, p) => {
-      const row = new Float64Array(size);
+    this._P = new Float64Array(size * size);
+    /** P F. */
+    this.through = rows.map((_, p) => {
+      const row = this._P.subarray(p * size, (p + 1) * size);
       row[p] = 1;
       solve(A, size, size, row);
-      return row;
+      return Float64Array.from(rows[0], (_, f) => rows.reduce((sum, other, q) => sum + row[q] * other[f], 0));
     });
-    /** P F. */
-    this.through = this._P.map((row) =>
-      Float64Array.from(rows[0], (_, f) => rows.reduce((sum, other, q) => sum + row[q] * other[f], 0)));
     this.similarities = new Float32Array(size);
     this._left = new Int32Array(size);
     this._D = systemRoom(size);
@@ -262,14 +261,13 @@ class FewLeft {
       } else left[out++] = j;
     for (let p = 0; p < out; p++) {
       x[p] = products[size + left[p]];
-      for (let q = 0; q <= p; q++) D[p * size + q] = P[left[p]][left[q]];
+      for (let q = 0, row = left[p] * size; q <= p; q++) D[p * size + q] = P[row + left[q]];
     }
     factorize(D, out, size, this._zeros);
     solve(D, out, size, x);
     for (let p = 0; p < count; p++) {
-      const row = P[places[p]];
       let weight = products[size + places[p]];
-      for (let q = 0; q < out; q++) weight -= row[left[q]] * x[q];
+      for (let q = 0, row = places[p] * size; q < out; q++) weight -= P[row + left[q]] * x[q];
       weights[p] = weight;
     }
     return { count, least, places, weights };
