@@ -30,10 +30,10 @@ async function tell(asked) {
     if (page.url.startsWith(HOME.href)) page.postMessage({ asked });
 }
 
-/** All files or none, with those of MORE that were kept in another version. */
+/** All files or none, with those of MORE that the page kept, or that any version had before pages kept them. */
 async function install() {
   const had = await caches.has(CACHE);
-  const names = (await caches.keys()).filter((name) => name.endsWith(` ${HOME.pathname}`));
+  const names = (await caches.has(SCRIPTS)) ? [SCRIPTS] : (await caches.keys()).filter((name) => OURS.exec(name)?.[1] === HOME.pathname);
   const kept = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
   const known = new Set(kept.flat().map(({ url }) => bare(url)));
   const files = FILES.concat(MORE.filter((name) => known.has(bare(name))));
@@ -57,9 +57,11 @@ const bare = (url) => url.replace(/.*(?=js\/)/, "");
 async function activate() {
   const ours = (await caches.keys()).filter((name) => OURS.exec(name)?.[1] === HOME.pathname && name !== CACHE);
   await Promise.all(ours.slice(0, -1).map((name) => caches.delete(name)));
-  // Tabs have loaded theirs, and of those that this version needs there are copies.
-  const scripts = await caches.open(SCRIPTS);
-  for (const { url } of await scripts.keys()) if (!url.includes(VERSION)) await scripts.delete(url);
+  // So do its predictors; what all was forgotten of is not made again.
+  const left = String(await caches.keys());
+  const scripts = left.includes(SCRIPTS) && (await caches.open(SCRIPTS));
+  for (const { url } of scripts ? await scripts.keys() : [])
+    if (!left.includes(url.replace(HOME.href, "").slice(0, 16))) await scripts.delete(url);
   await self.clients.claim();
 }
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import Response
 
 from discreet.release import Release
 from discreet.serve import Settings, _routes_page
+from discreet.serve._conditional import answer
 from serve._running import FREE, running
 from vectors.make_predictions import releases
 from web._films import film_release, own, rate, recommended, wait_kept, wait_ready, wait_version
@@ -250,3 +252,86 @@ def test_a_version_that_comes_back_and_is_not_got_whole_leaves_its_old_copy(
             page.evaluate(f"({UPDATED})().catch(() => {{}})")
     assert len(page.evaluate(COPIES)) == 2
     check_offline(page)
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["at once", "its worker fails"])
+def test_a_new_version_with_a_release_of_another_kind_is_kept_when_its_worker_is(
+    visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """Until then the old worker has the old document, and the release that this can read."""
+    made = releases_by_method()
+    path = tmp_path / "made.discreet"
+    made["slope-one"].save(path)
+    with running(Settings(path, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow="")
+        wait_kept(page)
+    made["covariance"].save(path)
+    two = version_of(tmp_path, "two")
+    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    if fails:
+        monkeypatch.setattr(_routes_page, "_UNVERSIONED", ("icon.svg", "no-such-file.svg"))
+    with running(Settings(path, **FREE), talk.url):
+        page.reload()
+        wait_ready(page)
+        if fails:
+            page.evaluate(f"({UPDATED})().catch(() => {{}})")
+    check_offline(page)
+
+
+def test_an_old_document_that_cannot_read_a_new_release_goes_on_with_what_it_keeps(
+    visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = releases_by_method()
+    path = tmp_path / "made.discreet"
+    made["slope-one"].save(path)
+    with running(Settings(path, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow="")
+        wait_kept(page)
+        before = recommended(page)
+    made["covariance"].save(path)
+    two = version_of(tmp_path, "two")
+    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    asked: list[str] = []
+
+    def refuse_documents(found: Any, *args: Any, **told: Any) -> Any:
+        asked.append(found.media_type)
+        if asked.count("text/html; charset=utf-8") == 1 and "html" in found.media_type:
+            return Response(status_code=502)
+        return answer(found, *args, **told)
+
+    with running(Settings(path, **FREE), talk.url):
+        monkeypatch.setattr(_routes_page, "answer", refuse_documents)
+        page.reload()
+        wait_ready(page)
+        assert asked[0] == "text/html; charset=utf-8"
+        assert page.evaluate(SEEN) == ""
+        assert recommended(page) == before != []
+        wait_version(page)
+        page.reload()
+        wait_ready(page)
+        assert page.evaluate(SEEN) == "two"
+        assert page.locator("#how").is_visible()
+
+
+def test_where_the_release_cannot_be_had_nobody_sees_which_predictor_is_chosen(
+    visit: Visit, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a change of version, when scripts are asked for anew."""
+    with running(Settings(films, **FREE)) as talk:
+        pages = [visit(f"{talk.url}/", allow="") for _ in range(2)]
+        pages[0].get_by_label("Worked out by").select_option("knn")
+        pages[0].locator("#recommended:not([aria-busy]) > li").first.wait_for()
+    two = version_of(tmp_path, "two")
+    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    seen: list[list[str]] = []
+    with running(Settings(films, **FREE), talk.url):
+        for page in pages:
+            asked: list[str] = []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.route("**/v1/release", lambda route: route.fulfill(status=503, json={}))
+            page.reload()
+            wait_ready(page)
+            page.wait_for_load_state("networkidle")
+            seen.append(sorted(url for url in asked if "/js/predict/" in url))
+    assert seen[0] == seen[1]
+    assert any(url.endswith("knn.js") for url in seen[0])

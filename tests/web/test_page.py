@@ -111,13 +111,11 @@ ARRIVED = "end => performance.getEntriesByType('resource').some(e => e.name.ends
 
 
 def test_of_two_choices_the_last_counts_whichever_is_there_first(plain: Talk, visit: Visit) -> None:
-    page = visit("about:blank", ready=False, allow="Failed to load resource")
-    # It comes with the release; if it does not, it is asked for again.
-    page.route("**/knn.js", lambda route: route.abort("connectionreset"))
+    page = visit("about:blank", ready=False)
+    # It comes with the release, which is not held up for long.
+    held = hold(page, "**/knn.js")
     page.goto(f"{plain.url}/")
     wait_ready(page)
-    page.unroute("**/knn.js")
-    held = hold(page, "**/knn.js")
     rate(page, "Quiet Tea", "4 of 5")
     by_svd = recommended(page)
     page.get_by_label("Worked out by").select_option("knn")

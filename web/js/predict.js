@@ -26,6 +26,10 @@ export const predictorChoices = (release) =>
 /** The scripts of all of a release's predictors. @returns {string[]} addresses */
 export const predictorScripts = (release) => [...new Set(predictorNames(release).map((name) => placeOf(KINDS[name])))];
 
+const loaded = {};
+/** A script, asked for once, come what may: who asked again would show what is chosen. @param {string} place */
+export const load = (place) => (loaded[place] ??= import(place));
+
 const placeOf = (kind) => new URL(`predict/${kind.split(" ")[0]}`, import.meta.url).href;
 
 /**
@@ -39,7 +43,7 @@ export async function makePredictor(release, name = predictorNames(release)[0]) 
   if (!names.includes(name))
     throw new Error(`'${name}' is no predictor for this release; it has ${names.join(", ")}`);
   const [, kind] = KINDS[name].split(" ");
-  return (await import(placeOf(KINDS[name])))[`${kind}Predictor`].make(release, name);
+  return (await load(placeOf(KINDS[name])))[`${kind}Predictor`].make(release, name);
 }
 
 /**

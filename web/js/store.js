@@ -108,7 +108,7 @@ export function onChange(listener) {
 }
 
 /** Something, or undefined if it fails or takes too long. @param {Promise<any>} work */
-const inTime = (work) => Promise.race([work, new Promise((done) => setTimeout(done, PATIENCE))]).catch(() => {});
+export const inTime = (work) => Promise.race([work, new Promise((done) => setTimeout(done, PATIENCE))]).catch(() => {});
 
 /**
  * Remove everything. What is kept is emptied first, which no tab can stop; then the tabs let go and the empty database,

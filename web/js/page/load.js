@@ -1,9 +1,9 @@
 /** The release: fetched once, kept in Cache Storage by its digest, checked every time it is read. */
-import { predictorScripts } from "../predict.js";
+import { load, predictorScripts } from "../predict.js";
 import { areTexts, catalogDigest, readRelease, sha256 } from "../release.js";
 import { readScale } from "../scale.js";
 import { ask, askJson } from "../service.js";
-import { HOME } from "../store.js";
+import { HOME, inTime } from "../store.js";
 import { by, fail, words } from "./dom.js";
 
 const CACHE = `discreet release ${HOME.pathname}`;
@@ -24,36 +24,46 @@ const PATIENCE = 4;
  */
 export async function loadRelease() {
   const kept = await readKept();
+  let notice;
   try {
     const answer = await ask("GET", "v1/release", {
       why: kept ? "has the release changed?" : "the release", known: kept?.sha256, seconds: 60 * MINUTES, head: kept ? PATIENCE : 60 * MINUTES,
     });
-    if (answer.status !== 304 || !kept) return await readAnswer(answer);
-    await keepScripts(kept.release).catch(() => {});
-    return kept;
+    if (answer.status !== 304 || !kept) return await readAnswer(answer, kept);
   } catch (error) {
     if (error.status === 404 && !kept) return null;
     if (!kept) throw error;
-    return { ...kept, notice: error.status === 0 ? words("offline") : words("kept-release", error.message) };
+    notice = error.status === 0 ? words("offline") : words("kept-release", error.message);
   }
+  await inTime(keepScripts(kept.release));
+  return { ...kept, notice };
 }
 
-async function readAnswer(answer) {
+async function readAnswer(answer, kept) {
   const buffer = await answer.arrayBuffer().catch(() => fail("not-whole"));
   const digest = await sha256(buffer);
   const tag = /^(?:W\/)?"([0-9a-f]{64})(?:-gzip)?"$/.exec(answer.headers.get("etag") ?? "")?.[1];
   if (tag && tag !== digest) fail("on-its-way");
   // Read before it is kept: what cannot be read is not worth keeping.
   const release = await readRelease(buffer);
-  await keep(buffer, digest, release).catch(() => {});
+  await inTime(keep(buffer, digest, release));
+  // Not to be had in an old document's version: then what is kept is better.
+  if (kept) await load(predictorScripts(release)[0]);
   return { release, sha256: digest, bytes: buffer.byteLength };
 }
 
 const placeOf = (digest) => new URL(`v1/release?sha256=${digest}`, HOME).href;
 
-/** Never without the scripts that read it. */
+/** Never without the scripts that read it: a worker of another version has none of them, so the next one is waited for. */
 async function keep(buffer, digest, release) {
   await keepScripts(release);
+  const workers = navigator.serviceWorker;
+  if (workers?.controller && !(await caches.match(import.meta.url)))
+    workers.addEventListener("controllerchange", () => put(buffer, digest).catch(() => {}), { once: true });
+  else await put(buffer, digest);
+}
+
+async function put(buffer, digest) {
   if (!by("main")) return;
   const cache = await caches.open(CACHE);
   const old = await cache.keys();
@@ -64,7 +74,7 @@ async function keep(buffer, digest, release) {
 /** All predictors of a release are loaded and kept, so that nobody can tell which one is chosen. */
 async function keepScripts(release) {
   const scripts = predictorScripts(release);
-  await Promise.all(scripts.map((script) => import(script)));
+  await Promise.all(scripts.map((script) => load(script)));
   if (!by("main")) return;
   const cache = await caches.open(SCRIPTS);
   for (const script of scripts) if (!(await cache.match(script))) await cache.add(script);
