@@ -57,7 +57,7 @@ const bare = (url) => url.replace(/.*(?=js\/)/, "");
 async function activate() {
   const ours = (await caches.keys()).filter((name) => OURS.exec(name)?.[1] === HOME.pathname && name !== CACHE);
   await Promise.all(ours.slice(0, -1).map((name) => caches.delete(name)));
-  // So do its predictors; what all was forgotten of is not made again.
+  // So do its predictors. There are none, and no cache to be made, where everything was forgotten.
   const left = String(await caches.keys());
   const scripts = left.includes(SCRIPTS) && (await caches.open(SCRIPTS));
   for (const { url } of scripts ? await scripts.keys() : [])

@@ -148,8 +148,10 @@ def test_an_update_that_fails_leaves_what_is_known_of_the_one_before(
         for number in range(7, 19, 2):
             rate(page, f"Quiet Number {number}", "5 of 5")
         page.get_by_role("button", name="Show an update").click()
-        refuse = lambda route: route.fulfill(status=422, json={"reason": "It is refused."})  # noqa: E731
-        page.route("**/v1/report", refuse)
+        page.route(
+            "**/v1/report",
+            lambda route: route.fulfill(status=422, json={"reason": "It is refused."}),
+        )
         page.get_by_role("button", name="Send this").click()
         page.get_by_text("It is refused.").wait_for()
         kept = page.evaluate(KEPT, "contribution")

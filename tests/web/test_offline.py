@@ -67,6 +67,15 @@ def releases_by_method() -> dict[str, Release]:
     return {each.method: each for each in releases().values()}
 
 
+def visited(visit: Visit, release: Release, path: Path, allow: str) -> tuple[Any, str]:
+    """A page that keeps a release, and its address; the service is gone again."""
+    release.save(path)
+    with running(Settings(path, **FREE)) as talk:
+        page = visit(f"{talk.url}/", worker=True, allow=allow)
+        wait_kept(page)
+    return page, talk.url
+
+
 def empty_http_cache(page: Any) -> None:
     """What browsers keep by themselves, and throw away when they like."""
     page.context.new_cdp_session(page).send("Network.clearBrowserCache")
@@ -90,14 +99,10 @@ def check_offline(page: Any) -> None:
 def test_a_release_of_another_kind_works_offline_too(
     visit: Visit, tmp_path: Path, method: str, at_once: bool
 ) -> None:
-    made = releases_by_method()
-    path = tmp_path / "made.discreet"
-    made["slope-one"].save(path)
-    with running(Settings(path, **FREE)) as talk:
-        page = visit(f"{talk.url}/", worker=True, allow=NO_ANSWER)
-        wait_kept(page)
+    made, path = releases_by_method(), tmp_path / "made.discreet"
+    page, url = visited(visit, made["slope-one"], path, NO_ANSWER)
     made[method].save(path)
-    with running(Settings(path, **FREE), talk.url):
+    with running(Settings(path, **FREE), url):
         page.reload()
         wait_ready(page)
         if not at_once:
@@ -109,17 +114,13 @@ def test_a_release_of_another_kind_works_offline_too(
 def test_a_release_that_there_is_no_room_for_leaves_the_one_before_with_its_scripts(
     visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = releases_by_method()
-    path = tmp_path / "made.discreet"
-    made["covariance"].save(path)
-    with running(Settings(path, **FREE)) as talk:
-        page = visit(f"{talk.url}/", worker=True, allow=NO_ANSWER)
-        wait_kept(page)
+    made, path = releases_by_method(), tmp_path / "made.discreet"
+    page, url = visited(visit, made["covariance"], path, NO_ANSWER)
     made["cosine"].save(path)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_routes_page, "find_page", lambda: two)
     page.add_init_script("Cache.prototype.put = () => Promise.reject(new Error('no room'))")
-    with running(Settings(path, **FREE), talk.url):
+    with running(Settings(path, **FREE), url):
         page.reload()
         wait_ready(page)
         assert page.locator("#how").is_hidden()
@@ -259,18 +260,14 @@ def test_a_new_version_with_a_release_of_another_kind_is_kept_when_its_worker_is
     visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     """Until then the old worker has the old document, and the release that this can read."""
-    made = releases_by_method()
-    path = tmp_path / "made.discreet"
-    made["slope-one"].save(path)
-    with running(Settings(path, **FREE)) as talk:
-        page = visit(f"{talk.url}/", worker=True, allow="")
-        wait_kept(page)
+    made, path = releases_by_method(), tmp_path / "made.discreet"
+    page, url = visited(visit, made["slope-one"], path, "")
     made["covariance"].save(path)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_routes_page, "find_page", lambda: two)
     if fails:
         monkeypatch.setattr(_routes_page, "_UNVERSIONED", ("icon.svg", "no-such-file.svg"))
-    with running(Settings(path, **FREE), talk.url):
+    with running(Settings(path, **FREE), url):
         page.reload()
         wait_ready(page)
         if fails:
@@ -281,13 +278,9 @@ def test_a_new_version_with_a_release_of_another_kind_is_kept_when_its_worker_is
 def test_an_old_document_that_cannot_read_a_new_release_goes_on_with_what_it_keeps(
     visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = releases_by_method()
-    path = tmp_path / "made.discreet"
-    made["slope-one"].save(path)
-    with running(Settings(path, **FREE)) as talk:
-        page = visit(f"{talk.url}/", worker=True, allow="")
-        wait_kept(page)
-        before = recommended(page)
+    made, path = releases_by_method(), tmp_path / "made.discreet"
+    page, url = visited(visit, made["slope-one"], path, "")
+    before = recommended(page)
     made["covariance"].save(path)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_routes_page, "find_page", lambda: two)
@@ -299,7 +292,7 @@ def test_an_old_document_that_cannot_read_a_new_release_goes_on_with_what_it_kee
             return Response(status_code=502)
         return answer(found, *args, **told)
 
-    with running(Settings(path, **FREE), talk.url):
+    with running(Settings(path, **FREE), url):
         monkeypatch.setattr(_routes_page, "answer", refuse_documents)
         page.reload()
         wait_ready(page)

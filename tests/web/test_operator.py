@@ -106,8 +106,10 @@ def test_who_may_not_build_is_told_so(visit: Visit, tmp_path: Path) -> None:
         page = visit(f"{talk.url}/operator", ready=False, allow="40")
         enter(page)
         page.get_by_text("None has been built yet.").wait_for()
-        refuse = lambda route: route.fulfill(status=403, json={"reason": "Not from here."})  # noqa: E731
-        page.route("**/v1/admin/rebuild", refuse)
+        page.route(
+            "**/v1/admin/rebuild",
+            lambda route: route.fulfill(status=403, json={"reason": "Not from here."}),
+        )
         page.get_by_role("button", name="Build a release now").click()
         page.locator("#said", has_text="Not from here.").wait_for()
 

@@ -10,9 +10,9 @@ const METHODS = {
   "closed-clusters": ["clusters"],
 };
 const KINDS = {
-  ...{ posterior: "posterior.js Posterior", svd: "posterior.js Posterior", knn: "knn.js Knn" },
-  ...{ "slope-one": "pairs.js SlopeOne", cosine: "pairs.js Cosine" },
-  ...{ buckets: "clusters.js Bucket", clusters: "clusters.js Cluster" },
+  posterior: "posterior Posterior", svd: "posterior Posterior", knn: "knn Knn",
+  "slope-one": "pairs SlopeOne", cosine: "pairs Cosine",
+  buckets: "clusters Bucket", clusters: "clusters Cluster",
 };
 
 /** The predictors that read a release, its method's own first; nearest neighbours need ratings. */
@@ -30,7 +30,7 @@ const loaded = {};
 /** A script, asked for once, come what may: who asked again would show what is chosen. @param {string} place */
 export const load = (place) => (loaded[place] ??= import(place));
 
-const placeOf = (kind) => new URL(`predict/${kind.split(" ")[0]}`, import.meta.url).href;
+const placeOf = (kind) => new URL(`predict/${kind.split(" ")[0]}.js`, import.meta.url).href;
 
 /**
  * A predictor for a release, its method's own if no name is told.

@@ -1,14 +1,8 @@
 /** Nearest neighbours with jointly derived weights, after Bell and Koren (2007). */
-import { dot, factorize, ModelPredictor, solve, systemRoom } from "./model.js";
+import { dot, ModelPredictor } from "./model.js";
+import { blocked, FewLeft, MOST_LEFT, multiply, Nearest, NEIGHBOURS, PIVOT } from "./neighbours.js";
 
-const NEIGHBOURS = 20;
 const SHRINK = 5;
-/** A neighbour is left out if those before it explain all but this share of its variance. */
-const PIVOT = 0.05;
-/** Up to so many own items what is between them is worked out once and kept. */
-const MOST_KEPT = 1000;
-/** Up to so many more own items than neighbours, weights come from the inverse over all of them. */
-const MOST_LEFT = 14;
 /** If more own items come or go at once, everything is worked out again. */
 const MOST_CHANGED = 8;
 const STALE = -1;
@@ -139,7 +133,7 @@ export class KnnPredictor extends ModelPredictor {
       goal.set(this._row(item));
       multiply(blocks, goal, products);
       for (let j = 0; j < count; j++)
-        near.similarities[j] = items[j] === item ? 0 : (products[j] * products[j]) / spreads[items[j]];
+        near.alike[j] = items[j] === item ? 0 : (products[j] * products[j]) / spreads[items[j]];
       return few ? near.find(products) : near.find((place) => products[place]);
     };
   }
@@ -155,195 +149,11 @@ export class KnnPredictor extends ModelPredictor {
     return (item) => {
       const target = head.positions[item];
       for (let j = 0; j < own.length; j++)
-        near.similarities[j] = own[j] === target ? 0 : Math.max(arrays.weights.data[head.entry(target, own[j])], 0);
+        near.alike[j] = own[j] === target ? 0 : Math.max(arrays.weights.data[head.entry(target, own[j])], 0);
       const { places, ...told } = near.find((place) => found[head.entry(target, own[place])]);
       return { ...told, places: places.map((place) => inside[place]) };
     };
   }
-}
-
-/** Finds the neighbours of one item after the other among the same own items. */
-class Nearest {
-  /**
-   * @param {number} size how many own items there are
-   * @param {(one: number, other: number) => number} between A, by places among them
-   * @param {number} ridge @param {boolean} sorted as `choose` takes it
-   */
-  constructor(size, between, ridge, sorted) {
-    Object.assign(this, { between, ridge, sorted });
-    /** Of the item in question to each own item, 0 or above; to be filled before `find`. */
-    this.similarities = new Float32Array(size);
-    this._A = systemRoom(NEIGHBOURS);
-    this._least = new Float64Array(NEIGHBOURS);
-    if (size <= MOST_KEPT) {
-      this._kept = new Float64Array(size ** 2);
-      for (let p = 0; p < size; p++)
-        for (let q = 0; q <= p; q++) this._kept[p * size + q] = this._kept[q * size + p] = between(p, q);
-    }
-    this._before = { count: 0, places: new Int32Array(NEIGHBOURS) };
-    this._places = new Int32Array(NEIGHBOURS);
-    this._weights = new Float64Array(NEIGHBOURS);
-  }
-
-  /** @param {(place: number) => number} beside a, by place; what is told is used again for the next item */
-  find(beside) {
-    const { similarities, _A: A, _places: places, _weights: weights } = this;
-    const count = choose(similarities, Math.min(NEIGHBOURS, similarities.length), places, this.sorted);
-    let least = Infinity;
-    for (let p = 0; p < count; p++) {
-      weights[p] = beside(places[p]);
-      least = Math.min(least, similarities[places[p]]);
-    }
-    this._factorize(count);
-    solve(A, count, NEIGHBOURS, weights);
-    return { count, least, places, weights };
-  }
-
-  /** Where there are few own items, those of one item are often those of the next. */
-  _factorize(count) {
-    const { _A: A, _least: least, _places: places, _before: before, _kept: kept, between, ridge } = this;
-    const size = this.similarities.length;
-    let same = count === before.count;
-    for (let p = 0; same && p < count; p++) same = places[p] === before.places[p];
-    if (same) return;
-    before.count = count;
-    before.places.set(places);
-    for (let p = 0; p < count; p++) {
-      for (let q = 0; q <= p; q++)
-        A[p * NEIGHBOURS + q] = kept ? kept[places[p] * size + places[q]] : between(places[p], places[q]);
-      A[p * NEIGHBOURS + p] += ridge;
-      least[p] = PIVOT * Math.max(A[p * NEIGHBOURS + p], 0);
-    }
-    factorize(A, count, NEIGHBOURS, least);
-  }
-}
-
-/**
- * The same where few own items, D, are no neighbours and no pivot is given up. With P the inverse of A over
- * all own items and v = P a, the weights of the others, S, are v_S - P_SD (P_DD)^-1 v_D. As a = F g, with the
- * own items' factors F and those of the item in question g, v is the product of g with the rows of P F.
- */
-class FewLeft {
-  constructor(rows, between) {
-    const size = rows.length;
-    const A = systemRoom(size);
-    for (let p = 0; p < size; p++) for (let q = 0; q <= p; q++) A[p * size + q] = between(p, q);
-    this._zeros = new Float64Array(size);
-    factorize(A, size, size, this._zeros);
-    this._P = new Float64Array(size * size);
-    /** P F. */
-    this.through = rows.map((_, p) => {
-      const row = this._P.subarray(p * size, (p + 1) * size);
-      row[p] = 1;
-      solve(A, size, size, row);
-      return Float64Array.from(rows[0], (_, f) => rows.reduce((sum, other, q) => sum + row[q] * other[f], 0));
-    });
-    this.similarities = new Float32Array(size);
-    this._left = new Int32Array(size);
-    this._D = systemRoom(size);
-    this._x = new Float64Array(size);
-    this._places = new Int32Array(NEIGHBOURS);
-    this._weights = new Float64Array(NEIGHBOURS);
-  }
-
-  /** @param {Float64Array} products a, then v */
-  find(products) {
-    const { similarities, _P: P, _D: D, _x: x, _left: left, _places: places, _weights: weights } = this;
-    const size = similarities.length;
-    this._leave(size - NEIGHBOURS);
-    let count = 0;
-    let out = 0;
-    let least = Infinity;
-    for (let j = 0; j < size; j++)
-      if (similarities[j] > 0) {
-        places[count++] = j;
-        least = Math.min(least, similarities[j]);
-      } else left[out++] = j;
-    for (let p = 0; p < out; p++) {
-      x[p] = products[size + left[p]];
-      for (let q = 0, row = left[p] * size; q <= p; q++) D[p * size + q] = P[row + left[q]];
-    }
-    factorize(D, out, size, this._zeros);
-    solve(D, out, size, x);
-    for (let p = 0; p < count; p++) {
-      let weight = products[size + places[p]];
-      for (let q = 0, row = places[p] * size; q < out; q++) weight -= P[row + left[q]] * x[q];
-      weights[p] = weight;
-    }
-    return { count, least, places, weights };
-  }
-
-  /** Set the `most` smallest similarities to 0, the later among equals. */
-  _leave(most) {
-    const { similarities, _left: left } = this;
-    for (let place = 0, count = 0; place < similarities.length; place++) {
-      const one = similarities[place];
-      if (count === most && one > similarities[left[most - 1]]) continue;
-      let spot = count < most ? count++ : most - 1;
-      for (; spot > 0 && similarities[left[spot - 1]] >= one; spot--) left[spot] = left[spot - 1];
-      left[spot] = place;
-    }
-    for (let at = 0; at < most; at++) similarities[left[at]] = 0;
-  }
-}
-
-/** Rows in fours side by side, entry by entry. */
-function blocked(rows) {
-  const width = rows[0]?.length;
-  const blocks = new Float64Array((rows.length + 3) * width);
-  rows.forEach((row, j) => row.forEach((one, f) => (blocks[(j - (j % 4)) * width + 4 * f + (j % 4)] = one)));
-  return blocks;
-}
-
-/** The product of a goal with every row of the blocks. */
-function multiply(blocks, goal, products) {
-  for (let j = 0, at = 0; j < products.length; j += 4) {
-    let a = 0;
-    let b = 0;
-    let c = 0;
-    let d = 0;
-    for (let f = 0; f < goal.length; f++, at += 4) {
-      a += goal[f] * blocks[at];
-      b += goal[f] * blocks[at + 1];
-      c += goal[f] * blocks[at + 2];
-      d += goal[f] * blocks[at + 3];
-    }
-    products[j] = a;
-    products[j + 1] = b;
-    products[j + 2] = c;
-    products[j + 3] = d;
-  }
-}
-
-/**
- * Fill `chosen` with the places of the `most` largest similarities above 0, the earlier among equals.
- * The order, which decides whose pivot is given up, is Python's: the largest first if `sorted` or if
- * equals had to be parted, else that of the places.
- * @param {Float32Array} similarities 0 or above
- * @returns {number} How many there are.
- */
-function choose(similarities, most, chosen, sorted) {
-  let count = 0;
-  let edge = 0;
-  let parted = false;
-  for (let place = 0; place < similarities.length; place++) {
-    const one = similarities[place];
-    if (one <= edge) {
-      parted ||= one > 0 && one === edge;
-      continue;
-    }
-    const fallen = edge;
-    let spot = count < most ? count++ : most - 1;
-    for (; spot > 0 && similarities[chosen[spot - 1]] < one; spot--) chosen[spot] = chosen[spot - 1];
-    chosen[spot] = place;
-    if (count < most) continue;
-    edge = similarities[chosen[most - 1]];
-    parted = fallen === edge;
-  }
-  if (sorted || parted) return count;
-  for (let place = 0, at = 0; at < count; place++)
-    if (similarities[place] >= edge && similarities[place] > 0) chosen[at++] = place;
-  return count;
 }
 
 /**

@@ -72,21 +72,21 @@ export function factorize(A, size, stride, least) {
       const q = p + stride;
       const s = q + stride;
       const t = s + stride;
-      let one = A[p + c];
-      let two = A[q + c];
-      let three = A[s + c];
-      let four = A[t + c];
+      let a = A[p + c];
+      let b = A[q + c];
+      let d = A[s + c];
+      let e = A[t + c];
       for (let k = 0; k < c; k++) {
         const other = A[top + k];
-        one -= A[p + k] * other;
-        two -= A[q + k] * other;
-        three -= A[s + k] * other;
-        four -= A[t + k] * other;
+        a -= A[p + k] * other;
+        b -= A[q + k] * other;
+        d -= A[s + k] * other;
+        e -= A[t + k] * other;
       }
-      A[p + c] = one * pivot;
-      A[q + c] = two * pivot;
-      A[s + c] = three * pivot;
-      A[t + c] = four * pivot;
+      A[p + c] = a * pivot;
+      A[q + c] = b * pivot;
+      A[s + c] = d * pivot;
+      A[t + c] = e * pivot;
     }
   }
 }
