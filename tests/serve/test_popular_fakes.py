@@ -47,8 +47,8 @@ def test_fakes_go_where_the_release_says_that_ratings_are(tmp_path: Path, mine: 
         sent = np.frombuffer(base64.b64decode(message["items"]), np.int32)
         assert len(sent) == 80
         assert "items with a rating each" in call("client", "show", *told).out
-    # The others together are a hundredth as likely as the popular ones are.
-    assert (sent < POPULAR).sum() >= 70
+    # About 72 (twenty of them true), give or take 2; about 33, give or take 3, were fakes anywhere.
+    assert (sent < POPULAR).sum() >= 52
 
 
 @pytest.mark.parametrize("has_release", [False, True])
