@@ -1,7 +1,7 @@
 """Private data comes in here: readers, splits, synthetic data."""
 
 from discreet.ratings._figures import Figures, figures
-from discreet.ratings._ratings import Ratings
+from discreet.ratings._ratings import Intake, Ratings, Stability
 from discreet.ratings._splits import (
     Split,
     split_by_time,
@@ -24,10 +24,12 @@ from discreet.ratings.synthetic import SHAPES, Shape, find_shape, make_ratings
 __all__ = [
     "SHAPES",
     "Figures",
+    "Intake",
     "ItemFeatures",
     "Ratings",
     "Shape",
     "Split",
+    "Stability",
     "check_target",
     "figures",
     "find_shape",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -9,6 +10,33 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, Scale
+
+
+class Stability(enum.Enum):
+    """What one person's rows can change of the ratings (PROOF.md)."""
+
+    RECORD = "record"
+    """One row more changes one record of its person, and no other record."""
+    USER = "user"
+    """One person's rows change that person's records, perhaps several, and nobody else's."""
+    NONE = "none"
+    """One person's rows may change which records of other people are here."""
+
+
+@dataclass(frozen=True)
+class Intake:
+    """How ratings came to be what they are. Public: chosen before anybody looked at a row."""
+
+    bad_rows: str | None = None
+    """`refuse` or `skip`; None where ratings were made in memory."""
+    part: str | None = None
+    """Which part of the data this is, in words; None for all of it."""
+    stability: Stability = Stability.RECORD
+    """What one person's rows can change of it."""
+    most_ratings: int | None = None
+    """The most ratings of one user that were kept; None for no bound."""
+    assumes: tuple[str, ...] = ()
+    """What must be true of the source for the stability to hold, each a clause after "that"."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +64,8 @@ class Ratings:
     """How many (user, item) records were replaced by a later one."""
     skipped: int = field(default=0)
     """How many bad rows were left out on request."""
+    intake: Intake = field(default_factory=Intake)
+    """How they were read and chosen."""
 
     def __post_init__(self) -> None:
         n = len(self.items)
