@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, Scale
-from discreet.ratings._ratings import Ratings
+from discreet.ratings._ratings import Intake, Ratings
 
 _MAX_ROWS = 2**32 - 1
 _INSERTION_SORT_BELOW = 24
@@ -29,6 +29,7 @@ def build_ratings(
     catalog: Catalog,
     user_ids: npt.NDArray[np.generic] | None,
     skipped: int = 0,
+    intake: Intake | None = None,
 ) -> Ratings:
     """Sort and fold columns whose rows come in any order.
 
@@ -49,6 +50,7 @@ def build_ratings(
         user_ids: What the source calls each user, in the order of the numbers in `users`; their
             count is the count of users. Where None, the largest number in `users` tells it.
         skipped: How many bad rows were left out before.
+        intake: How they were read and chosen.
     """
     rows, count = len(users), _user_count(users, user_ids)
     assert rows == len(items) == len(values) and rows <= _MAX_ROWS
@@ -78,6 +80,7 @@ def build_ratings(
         users=user_ids,
         duplicates=duplicates,
         skipped=skipped,
+        intake=intake or Intake(),
     )
 
 

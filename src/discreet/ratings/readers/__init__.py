@@ -7,6 +7,7 @@ from discreet.ratings.readers._columns import Columns, find_columns
 from discreet.ratings.readers._layouts import Layout
 from discreet.ratings.readers._netflix import Probe, read_probe
 from discreet.ratings.readers._read import GivenScale, RatingSource, read_ratings
+from discreet.ratings.readers._text import Quoting
 from discreet.ratings.readers.features import FeatureSource, ItemFeatures, read_features
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Layout",
     "Probe",
     "Progress",
+    "Quoting",
     "RatingSource",
     "find_columns",
     "read_catalog",

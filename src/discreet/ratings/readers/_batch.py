@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from discreet.domain import InputError
+from discreet.domain import Catalog, InputError, Scale
+from discreet.ratings.readers._text import NOT_UTF8
 
 Progress = Callable[[int, int], None]
 """Told now and then how much of the source is read and how much there is: bytes, or rows."""
@@ -20,28 +21,37 @@ Progress = Callable[[int, int], None]
 Ids = npt.NDArray[np.int64] | pl.Series
 """Identifiers: integers, or text in a polars series of strings without nulls."""
 
+Faults = npt.NDArray[np.uint8]
+"""A `Fault` beside each row."""
+
 
 class Fault(enum.IntEnum):
     """Why a row cannot be used; the first that is noted, where a row has several."""
 
     NONE = 0
     FIELDS = 1
-    USER_EMPTY = 2
-    ITEM_EMPTY = 3
-    RATING_EMPTY = 4
-    RATING_NOT_NUMBER = 5
-    TIME_EMPTY = 6
-    TIME_UNREADABLE = 7
-    NOT_NETFLIX = 8
-    NOT_JESTER = 9
-    TIME_RANGE = 10
-    OFF_SCALE = 11
-    UNKNOWN_ITEM = 12
+    NOT_UTF8 = 2
+    USER_EMPTY = 3
+    USER_FRACTION = 4
+    ITEM_EMPTY = 5
+    ITEM_FRACTION = 6
+    RATING_EMPTY = 7
+    RATING_NOT_NUMBER = 8
+    TIME_EMPTY = 9
+    TIME_UNREADABLE = 10
+    NOT_NETFLIX = 11
+    NOT_JESTER = 12
+    TIME_RANGE = 13
+    OFF_SCALE = 14
+    UNKNOWN_ITEM = 15
 
 
 REASONS = {
+    Fault.NOT_UTF8: NOT_UTF8,
     Fault.USER_EMPTY: "the user is empty",
+    Fault.USER_FRACTION: "the user is a number, but not a whole number up to 2^53",
     Fault.ITEM_EMPTY: "the item is empty",
+    Fault.ITEM_FRACTION: "the item is a number, but not a whole number up to 2^53",
     Fault.RATING_EMPTY: "the rating is empty",
     Fault.RATING_NOT_NUMBER: "the rating is not a number",
     Fault.TIME_EMPTY: 'the time is empty; columns={"time": None} leaves times out',
@@ -61,21 +71,8 @@ REASONS = {
 """What each fault says to a person, where that does not depend on the source."""
 
 
-@dataclass(frozen=True)
-class Broken:
-    """Lines that do not even fall into columns."""
-
-    lines: npt.NDArray[np.int64]
-    fault: Fault
-    reason: str | None = None
-    """What is said instead of the fault's usual reason."""
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-
 class Origin(Protocol):
-    """Where rows came from, for the person who has to mend them."""
+    """Where rows came from, for the person who has to correct them."""
 
     def complaint(self, line: int, reason: str) -> InputError:
         """The error that names this line, or row."""
@@ -107,7 +104,7 @@ class Rows:
 
 @dataclass(frozen=True, repr=False)
 class Batch:
-    """Some rows of a source, in its order.
+    """Some rows of a source, in its order; what bad rows hold means nothing.
 
     Private: it is handed from a source to the collector and nowhere else.
     """
@@ -118,27 +115,51 @@ class Batch:
     users: Ids
     items: Ids
     ratings: npt.NDArray[np.float64] | None
-    """NaN where there is a fault; None where only presence was read."""
-    times: npt.NDArray[np.int64] | None = None
-    """Seconds since 1970, not yet checked for fitting 32 bits."""
-    faults: npt.NDArray[np.uint8] | None = None
-    """A `Fault` beside each row, where any row has one."""
-    broken: Broken | None = None
-    """Lines between the rows that are no rows."""
-    done: int = 0
+    """None where only presence was read."""
+    times: npt.NDArray[np.int64] | None
+    """Seconds since 1970, not yet checked for fitting 32 bits; None where there are none."""
+    faults: Faults
+    done: int
     """How much of the source has been read by now."""
+    fields: str = ""
+    """What is said of a row with the fault `FIELDS`."""
 
     def __len__(self) -> int:
         return len(self.lines)
 
 
-def mark(
-    faults: npt.NDArray[np.uint8] | None, where: npt.NDArray[np.bool_], fault: Fault
-) -> npt.NDArray[np.uint8] | None:
-    """Note a fault on the rows `where` that have none yet; None stays None while all is well."""
-    if not where.any():
-        return faults
-    if faults is None:
-        faults = np.zeros(len(where), dtype=np.uint8)
-    faults[where & (faults == Fault.NONE)] = fault
-    return faults
+class Source(Protocol):
+    """Somewhere that ratings come from, with what its layout says about them."""
+
+    @property
+    def path(self) -> Path | None:
+        """The file, where there is one."""
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale that ratings of this layout are on, where the layout says it."""
+
+    @property
+    def find_catalog(self) -> Callable[[], Catalog] | None:
+        """Reads the catalogue that is part of the layout, where there is one."""
+
+    @property
+    def keep_user_ids(self) -> bool:
+        """Whether users have names in this layout."""
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """What must be true of the source for reading to be stable, each a clause after "that"."""
+
+    @property
+    def size(self) -> int:
+        """How much there is to read, in the unit of `Batch.done`."""
+
+    def batches(self) -> Iterator[Batch]:
+        """All rows in order."""
+
+
+def mark(faults: Faults, where: npt.NDArray[np.bool_], fault: Fault) -> None:
+    """Note a fault on the rows `where` that have none yet."""
+    if where.any():
+        faults[where & (faults == Fault.NONE)] = fault

@@ -9,17 +9,17 @@ from pathlib import Path
 import polars as pl
 
 from discreet.domain import Catalog, CatalogOrigin, InputError
-from discreet.ratings.readers._batch import Lines, Origin, Rows
 from discreet.ratings.readers._columns import ITEM_IDS, ITEM_WORDS, by_name, told_place
-from discreet.ratings.readers._files import is_parquet
-from discreet.ratings.readers._frames import open_parquet, read_parquet
-from discreet.ratings.readers._words import read_header, read_list, read_words
+from discreet.ratings.readers._public_tables import PublicTable, open_public
 
 CatalogColumns = Mapping[str, str | int | None]
 """Which column is the `id` and which the `title`: a name, or a position counted from 0."""
 
 ID_NAMES = (ITEM_IDS | {"id"}, ITEM_WORDS)
 """What a column of item ids is called, in groups: see `by_name`."""
+
+BLANKS = " \t\ufeff"
+"""What is no part of a cell's text at its ends: space, tab, byte order mark."""
 
 _TITLE_NAMES = (
     frozenset(["title", "itemtitle", "movietitle", "booktitle", "producttitle"]),
@@ -32,7 +32,6 @@ _LISTS = {
     "movie_titles.txt": (",", ("id", "year", "title"), 3),
     "movie_titles.csv": (",", ("id", "year", "title"), 3),
 }
-"""By a published file's name: what separates which fields, and how many there must be."""
 
 
 def read_catalog(
@@ -53,35 +52,27 @@ def read_catalog(
         InputError: The file cannot be read, lacks the column, or lists an item twice.
     """
     file = Path(path)
-    if file.name in _LISTS and columns is None:
-        frame, lines = read_list(file, *_LISTS[file.name])
-        return _catalog(frame.select("id", "title"), lines, Lines(file), origin)
-    if is_parquet(file):
-        arrow = open_parquet(file)
-        names = arrow.schema_arrow.names
-        roles = {role: names[place] for role, place in _places(names, columns, file).items()}
-        frame = _as_words(read_parquet(arrow, list(roles.values()), file), roles, file)
-        return _catalog(frame, pl.Series(range(1, frame.height + 1)), Rows(file), origin)
-    return _from_text(file, columns, origin)
-
-
-def _from_text(file: Path, columns: CatalogColumns | None, origin: CatalogOrigin) -> Catalog:
-    names, separator = read_header(file)
-    places = _places(names, columns, file)
-    frame, lines = read_words(file, separator, len(names), places)
-    return _catalog(frame, lines, Lines(file), origin)
+    table = open_public(file, _LISTS if columns is None else {})
+    places = _places(table.frame.columns, columns, file)
+    frame = table.frame.select(
+        pl.nth(place).cast(pl.String, strict=False).alias(role) for role, place in places.items()
+    )
+    kind = table.frame.dtypes[places["id"]]
+    if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
+        raise InputError("as a catalogue, its ids must be integers or text", path=file)
+    return _catalog(frame, table, origin)
 
 
 def _places(names: list[str], columns: CatalogColumns | None, file: Path) -> dict[str, int]:
-    told = columns or {}
-    if not told.keys() <= {"id", "title"}:
+    given = columns or {}
+    if not given.keys() <= {"id", "title"}:
         raise InputError("the columns of a catalogue are id and title")
     places: dict[str, int] = {}
     try:
         for role, groups in (("id", ID_NAMES), ("title", _TITLE_NAMES)):
             place = (
-                told_place(names, role, told[role])
-                if role in told
+                told_place(names, role, given[role])
+                if role in given
                 else by_name(names, role, groups)
             )
             if place is not None:
@@ -97,28 +88,20 @@ def _places(names: list[str], columns: CatalogColumns | None, file: Path) -> dic
     return places
 
 
-def _as_words(frame: pl.DataFrame, roles: dict[str, str], file: Path) -> pl.DataFrame:
-    named = frame.select(pl.col(name).alias(role) for role, name in roles.items())
-    kind = named.schema["id"]
-    if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
-        raise InputError("as a catalogue, its ids must be integers or text", path=file)
-    return named.select(pl.all().cast(pl.String, strict=False))
-
-
-def _catalog(
-    frame: pl.DataFrame, lines: pl.Series, where: Origin, origin: CatalogOrigin
-) -> Catalog:
+def _catalog(frame: pl.DataFrame, table: PublicTable, origin: CatalogOrigin) -> Catalog:
     """A catalogue from text columns `id` and perhaps `title`, checked row by row."""
     if not frame.height:
-        raise where.complaint(1, "the catalogue lists no items")
-    ids = frame["id"].str.strip_chars(" ").fill_null("")
+        raise table.origin.complaint(1, "the catalogue lists no items")
+    ids = frame["id"].str.strip_chars(BLANKS).fill_null("")
     if (ids == "").any():
-        raise where.complaint(int(lines.filter(ids == "")[0]), "the item's id is empty")
+        line = int(table.lines.filter(ids == "")[0])
+        raise table.origin.complaint(line, "the item's id is empty")
     again = ~ids.is_first_distinct()
     if again.any():
         place = int(again.arg_true()[0])
-        raise where.complaint(int(lines[place]), f"lists item '{ids[place]}' a second time")
+        reason = f"lists item '{ids[place]}' a second time"
+        raise table.origin.complaint(int(table.lines[place]), reason)
     if "title" not in frame.columns:
         return Catalog(ids.to_list(), origin=origin)
-    titles = frame.select(pl.coalesce("title", ids).str.strip_chars(" "))["title"]
+    titles = frame.select(pl.coalesce("title", ids).str.strip_chars(BLANKS))["title"]
     return Catalog(ids.to_list(), titles.to_list(), origin=origin)

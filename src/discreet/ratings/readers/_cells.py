@@ -1,103 +1,191 @@
-"""Typed or textual columns into a batch: identifiers, ratings and times as numbers."""
+"""What a cell means: one function for identifiers, one for numbers, one for times.
+
+Text goes through the kernels of `_tokens`, whether it comes from a CSV file, from Parquet or from a
+data frame, so that a cell of the same bytes means the same everywhere. The types of Parquet and
+data frame columns are public: they are the schema, and no row can change them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa
 
 from discreet.domain import InputError
-from discreet.ratings.readers._batch import Batch, Broken, Fault, Ids, Origin, mark
-from discreet.ratings.readers._times import seconds
+from discreet.ratings.readers import _tokens
+from discreet.ratings.readers._batch import Batch, Fault, Faults, Ids, Origin, mark
+from discreet.ratings.readers._text import Cells
 
-_Faults = npt.NDArray[np.uint8] | None
+_DAY = 86_400
+_LARGEST_WHOLE = 2.0**53
+"""Larger floats have lost digits, so two identifiers may have become one."""
+_LINE_FAULTS = {_tokens.WRONG_FIELDS: Fault.FIELDS, _tokens.NOT_UTF8: Fault.NOT_UTF8}
+
+_Mask = npt.NDArray[np.bool_]
+Text = tuple[_tokens.Bytes, _tokens.Places, _tokens.Places, _Mask]
+"""Cells of text: the bytes, where each cell begins and ends, whether quotes in it are doubled."""
 
 
-def to_batch(
-    frame: pl.DataFrame,
-    origin: Origin,
-    lines: npt.NDArray[np.int64],
-    done: int,
-    broken: Broken | None = None,
+def batch_of_cells(cells: Cells, slots: dict[str, int], origin: Origin, fields: str = "") -> Batch:
+    """A batch from the cells of a text file, `slots` saying which column is for which role."""
+    faults = np.zeros(len(cells), np.uint8)
+    for line_fault, fault in _LINE_FAULTS.items():
+        faults[cells.faults == line_fault] = fault
+    columns: dict[str, Text] = {}
+    for role, slot in slots.items():
+        begins, ends, escaped = cells.column(slot)
+        ends = np.where(faults == Fault.NONE, ends, begins)  # nothing is read of a broken line
+        columns[role] = (cells.data, begins, ends, escaped)
+    users = ids_of_text(columns["user"], faults, Fault.USER_EMPTY)
+    items = ids_of_text(columns["item"], faults, Fault.ITEM_EMPTY)
+    ratings = _ratings_of_text(columns["rating"], faults) if "rating" in columns else None
+    times = _times_of_text(columns["time"], faults) if "time" in columns else None
+    return Batch(origin, cells.lines, users, items, ratings, times, faults, cells.done, fields)
+
+
+def batch_of_frame(
+    frame: pl.DataFrame, origin: Origin, lines: npt.NDArray[np.int64], done: int
 ) -> Batch:
     """A batch from columns `user`, `item` and perhaps `rating` and `time`, of any sensible types.
 
     Raises:
         InputError: A column's type can never hold what it should.
     """
-    users, faults = to_ids(frame["user"], None, Fault.USER_EMPTY)
-    items, faults = to_ids(frame["item"], faults, Fault.ITEM_EMPTY)
-    ratings = times = None
-    if "rating" in frame.columns:
-        ratings, faults = _ratings(frame["rating"], faults)
-    if "time" in frame.columns:
-        times, faults = _times(frame["time"], faults)
-    return Batch(origin, lines, users, items, ratings, times, faults, broken, done)
+    faults = np.zeros(frame.height, np.uint8)
+    users = read_ids(frame["user"], faults, Fault.USER_EMPTY, Fault.USER_FRACTION)
+    items = read_ids(frame["item"], faults, Fault.ITEM_EMPTY, Fault.ITEM_FRACTION)
+    ratings = _ratings(frame["rating"], faults) if "rating" in frame.columns else None
+    times = _times(frame["time"], faults) if "time" in frame.columns else None
+    return Batch(origin, lines, users, items, ratings, times, faults, done)
 
 
-def to_ids(column: pl.Series, faults: _Faults, empty: Fault) -> tuple[Ids, _Faults]:
-    """A column of identifiers, with the empty ones noted.
+def read_ids(column: pl.Series, faults: Faults, empty: Fault, fraction: Fault) -> Ids:
+    """A column of identifiers, with the empty ones and the fractions noted.
 
     Raises:
         InputError: Its type can never hold identifiers.
     """
     if column.dtype.is_float():
-        column = _whole(column)
+        column = _whole(column, faults, fraction)
     if column.dtype.is_integer():
-        faults = mark(faults, _nulls(column), empty) if column.null_count() else faults
+        mark(faults, column.is_null().to_numpy(), empty)
         numbers = column.fill_null(0).cast(pl.Int64, strict=False)
         if not numbers.null_count():
-            return numbers.to_numpy(), faults
-        column = column.cast(pl.String)
-    if column.dtype in (pl.Categorical, pl.Enum):
-        column = column.cast(pl.String)
-    if column.dtype != pl.String and column.dtype != pl.Null:
-        raise _wrong_type(column, "integers or text")
-    words = column.cast(pl.String).fill_null("")
-    return words, mark(faults, (words == "").to_numpy(), empty)
+            return numbers.to_numpy()
+        column = column.cast(pl.String)  # beyond 64 bits, so the text that it prints as
+    return ids_of_text(_text(column, faults, "integers or text"), faults, empty)
 
 
-def _whole(column: pl.Series) -> pl.Series:
-    """A float column of whole numbers, as tables with gaps often have, as integers."""
-    column = column.fill_nan(None)
-    numbers = column.cast(pl.Int64, strict=False)
-    if not (numbers.cast(pl.Float64) == column.cast(pl.Float64)).fill_null(True).all():
-        raise _wrong_type(column, "integers or text, not fractions")
-    if numbers.null_count() != column.null_count():
-        raise _wrong_type(column, "integers or text, not infinite")
+def ids_of_text(cells: Text, faults: Faults, empty: Fault) -> Ids:
+    """Identifiers in text; integers where every one is what an integer prints as."""
+    numbers, kinds = np.empty(len(faults), np.int64), np.empty(len(faults), np.uint8)
+    _tokens.read_ids(*cells[:3], numbers, kinds)
+    mark(faults, kinds == _tokens.EMPTY, empty)
+    return words_of(cells) if (kinds == _tokens.TEXT).any() else numbers
+
+
+def words_of(cells: Text) -> pl.Series:
+    """The cells as text, without blanks at their ends, of doubled quotes one each."""
+    bounds = _tokens.sizes_of_texts(*cells)
+    data = np.empty(bounds[-1], np.uint8)
+    _tokens.copy_texts(*cells, bounds, data)
+    buffers = [pa.py_buffer(bounds), pa.py_buffer(data)]
+    return pl.Series(pa.LargeStringArray.from_buffers(len(bounds) - 1, *buffers), dtype=pl.String)
+
+
+def numbers_of_text(cells: Text) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+    """Each cell's number, NaN if it is none, and its kind: `_tokens.EMPTY` and so on."""
+    data, begins, ends, _ = cells
+    values, kinds = np.empty(len(begins)), np.empty(len(begins), np.uint8)
+    _tokens.read_numbers(data, begins, ends, values, kinds)
+    long = np.flatnonzero(kinds == _tokens.LONG)
+    if len(long):
+        # Digits beyond 64-bit arithmetic: numpy reads them as exactly, one at a time.
+        texts = words_of((data, begins[long], ends[long], np.zeros(len(long), np.bool_)))
+        values[long] = np.array(texts.to_list(), np.str_).astype(np.float64)
+    return values, kinds
+
+
+def _whole(column: pl.Series, faults: Faults, fraction: Fault) -> pl.Series:
+    """A float column, as tables with gaps often have, as integers; what is not whole is noted."""
+    numbers = column.cast(pl.Float64).fill_nan(None)
+    values = numbers.fill_null(0.0).to_numpy()
+    wrong = (np.abs(values) > _LARGEST_WHOLE) | (values != np.floor(values))
+    mark(faults, wrong, fraction)
+    return numbers.set(pl.Series(wrong), 0.0).cast(pl.Int64)
+
+
+def _text(column: pl.Series, faults: Faults, wanted: str) -> Text:
+    """A text column's cells; a null is an empty one.
+
+    Raises:
+        InputError: The column is of another type.
+    """
+    if column.dtype == pl.Binary:
+        # From `_frames.series_of`: text some of whose cells are not UTF-8.
+        decoded = column.cast(pl.String, strict=False)
+        mark(faults, (decoded.is_null() & column.is_not_null()).to_numpy(), Fault.NOT_UTF8)
+        column = decoded
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        raise _wrong_type(column, wanted)
+    words = column.cast(pl.String).fill_null("").rechunk().to_arrow().cast(pa.large_string())
+    _, offsets, data = words.buffers()
+    bounds = np.frombuffer(offsets, np.int64, len(words) + 1, 8 * words.offset)
+    array = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    return array, bounds[:-1], bounds[1:], np.zeros(len(words), np.bool_)
+
+
+def _ratings(column: pl.Series, faults: Faults) -> npt.NDArray[np.float64]:
+    if not column.dtype.is_numeric():
+        return _ratings_of_text(_text(column, faults, "numbers"), faults)
+    mark(faults, column.is_null().to_numpy(), Fault.RATING_EMPTY)
+    numbers = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+    mark(faults, np.isnan(numbers), Fault.RATING_NOT_NUMBER)
     return numbers
 
 
-def _ratings(column: pl.Series, faults: _Faults) -> tuple[npt.NDArray[np.float64], _Faults]:
-    missing = column.is_null()
-    if column.dtype == pl.String:
-        column = column.str.strip_chars(" ")
-        missing |= column == ""
-    elif not (column.dtype.is_numeric() or column.dtype == pl.Null):
-        raise _wrong_type(column, "numbers")
-    if missing.any():
-        faults = mark(faults, missing.fill_null(True).to_numpy(), Fault.RATING_EMPTY)
-    numbers = column.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    return numbers, mark(faults, np.isnan(numbers), Fault.RATING_NOT_NUMBER)
+def _ratings_of_text(cells: Text, faults: Faults) -> npt.NDArray[np.float64]:
+    values, kinds = numbers_of_text(cells)
+    mark(faults, kinds == _tokens.EMPTY, Fault.RATING_EMPTY)
+    mark(faults, kinds == _tokens.NO_NUMBER, Fault.RATING_NOT_NUMBER)
+    return values
 
 
-def _times(column: pl.Series, faults: _Faults) -> tuple[npt.NDArray[np.int64], _Faults]:
-    if column.dtype == pl.String:
-        column = column.str.strip_chars(" ")
-        column = column.set(column == "", None)
-    if column.null_count():
-        faults = mark(faults, _nulls(column), Fault.TIME_EMPTY)
-    numbers = seconds(column)
-    if numbers is None:
-        raise _wrong_type(column, "seconds since 1970, dates or datetimes")
-    if numbers.null_count():
-        faults = mark(faults, _nulls(numbers), Fault.TIME_UNREADABLE)
-        numbers = numbers.fill_null(0)
-    return numbers.to_numpy(), faults
+def _times(column: pl.Series, faults: Faults) -> npt.NDArray[np.int64]:
+    """Seconds: numbers are seconds, dates begin at midnight UTC, moments without a zone are UTC."""
+    if column.dtype.is_integer():
+        seconds = column.cast(pl.Int64, strict=False)
+    elif column.dtype.is_float():
+        seconds = column.floor().cast(pl.Int64, strict=False)
+    elif column.dtype == pl.Date:
+        seconds = column.cast(pl.Int64) * _DAY
+    elif column.dtype == pl.Datetime:
+        seconds = column.dt.epoch("s")
+    else:
+        wanted = "seconds since 1970, dates or datetimes"
+        return _times_of_text(_text(column, faults, wanted), faults)
+    mark(faults, column.is_null().to_numpy(), Fault.TIME_EMPTY)
+    mark(faults, seconds.is_null().to_numpy(), Fault.TIME_UNREADABLE)
+    return seconds.fill_null(0).to_numpy()
 
 
-def _nulls(column: pl.Series) -> npt.NDArray[np.bool_]:
-    return column.is_null().to_numpy()
+def _times_of_text(cells: Text, faults: Faults) -> npt.NDArray[np.int64]:
+    values, kinds = numbers_of_text(cells)
+    mark(faults, kinds == _tokens.EMPTY, Fault.TIME_EMPTY)
+    # Beyond 2^62 a double has no place among 64-bit integers; such a time is out of range anyway.
+    bounded = np.clip(np.nan_to_num(np.floor(values)), -(2.0**62), 2.0**62)
+    seconds: npt.NDArray[np.int64] = bounded.astype(np.int64)
+    dates = np.flatnonzero(kinds == _tokens.NO_NUMBER)
+    if len(dates):
+        data, begins, ends, _ = cells
+        found = np.empty(len(dates), np.int64)
+        _tokens.read_dates(data, begins[dates], ends[dates], found)
+        seconds[dates] = found
+        unreadable = np.zeros(len(seconds), np.bool_)
+        unreadable[dates] = found == _tokens.UNREADABLE
+        mark(faults, unreadable, Fault.TIME_UNREADABLE)
+    return seconds
 
 
 def _wrong_type(column: pl.Series, wanted: str) -> InputError:

@@ -11,16 +11,15 @@ import polars as pl
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings._build import build_ratings
-from discreet.ratings._ratings import Ratings
+from discreet.ratings._ratings import Intake, Ratings
 from discreet.ratings.readers._batch import REASONS, Batch, Fault, Ids, Origin, mark
-from discreet.ratings.readers._growing import Growing
-from discreet.ratings.readers._ids import IdColumn
-from discreet.ratings.readers._lookup import UNKNOWN, CatalogLookup
+from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup, Growing, IdColumn
 
 BadRows = Literal["refuse", "skip"]
 """What to do with a row that cannot be used: refuse the whole source, or leave the row out."""
 
-_MAX_TIME = 2**32 - 1
+_LATEST = 2**32 - 1
+"""Seconds since 1970 that fit 32 bits: up to the year 2106."""
 
 
 @dataclass(repr=False)
@@ -57,20 +56,27 @@ class Collector:
         on_bad_rows: `refuse` raises on the first bad row; `skip` leaves bad rows out and counts
             them.
         keep_user_ids: Whether the source's names for its users are worth keeping.
+        assumes: What must be true of the source for reading to be stable.
     """
 
     def __init__(
-        self, scale: Scale, catalog: Catalog | None, on_bad_rows: BadRows, keep_user_ids: bool
+        self,
+        scale: Scale,
+        catalog: Catalog | None,
+        on_bad_rows: BadRows,
+        keep_user_ids: bool,
+        assumes: tuple[str, ...] = (),
     ) -> None:
         self._scale, self._catalog = scale, catalog
         self._skip, self._keep_user_ids = on_bad_rows == "skip", keep_user_ids
+        self._intake = Intake(bad_rows=on_bad_rows, assumes=assumes)
         self._lookup = None if catalog is None else CatalogLookup(catalog)
         self._users, self._item_ids = IdColumn(), IdColumn()
         self._items: Growing[np.int32] = Growing(np.int32)
         self._codes: Growing[Any] = Growing(np.float32 if scale.step is None else np.uint8)
-        self._times: Growing[np.uint32] = Growing(np.uint32)
+        self._times: Growing[np.uint32] | None = None
         self._strangers: _Strangers | None = None
-        self._rows = self._skipped = 0
+        self._skipped = 0
 
     def add(self, batch: Batch) -> None:
         """Check and keep a batch.
@@ -80,112 +86,86 @@ class Collector:
                 catalogue is reported by `finish`, which knows how many there are.
         """
         places = None if self._lookup is None else self._lookup.find(batch.items)
-        faults = self._checked(batch, places)
-        if not self._skip and self._strangers is None:
-            self._refuse(batch, faults)
-        if not self._skip and self._strangers is not None:
-            self._count_strangers(batch, faults)
+        self._check(batch, places)
+        bad = batch.faults != Fault.NONE
+        if not self._skip and self._strangers is None and bad.any():
+            self._refuse(batch, int(np.argmax(bad)))
+        if self._strangers is not None:
+            strange = batch.faults == Fault.UNKNOWN_ITEM
+            self._strangers.count(_chosen(batch.items, strange))
             return
-        good = None if faults is None else faults == Fault.NONE
-        self._skipped += len(batch.broken) if batch.broken else 0
-        self._skipped += 0 if good is None else len(batch) - int(np.count_nonzero(good))
-        self._keep(batch, places, good)
+        self._skipped += int(np.count_nonzero(bad))
+        self._keep(batch, places, ~bad)
 
     def finish(self) -> Ratings:
-        """Everything that was added, sorted and folded.
+        """Everything that was added, sorted and folded; no rows are ratings of nobody.
 
         Raises:
-            InputError: Items were not in the catalogue, or no row is left.
+            InputError: Items were not in the catalogue, or there are none to make one of.
         """
         if self._strangers is not None and self._catalog is not None:
             raise self._strangers.error(self._catalog)
-        if not self._rows:
-            left = (
-                f"every one of the {self._skipped:,} rows is bad" if self._skipped else "is empty"
-            )
-            raise InputError(f"no ratings: {left}")
         users, user_ids = self._users.finish()
         items, catalog = self._finished_items()
         return build_ratings(
             users,
             items,
             self._codes.finish(),
-            self._times.finish() if len(self._times) else None,
+            None if self._times is None else self._times.finish(),
             scale=self._scale,
             catalog=catalog,
             user_ids=user_ids if self._keep_user_ids else None,
             skipped=self._skipped,
+            intake=self._intake,
         )
 
     def _finished_items(self) -> tuple[npt.NDArray[np.int32], Catalog]:
         if self._catalog is not None:
             return self._items.finish(), self._catalog
         items, ids = self._item_ids.finish()
+        if not len(ids):
+            raise InputError("no ratings, so no catalogue can be read off them; give a catalogue")
         return items, Catalog(map(str, ids.tolist()), origin=CatalogOrigin.FROM_DATA)
 
-    def _checked(
-        self, batch: Batch, places: npt.NDArray[np.int32] | None
-    ) -> npt.NDArray[np.uint8] | None:
-        faults = batch.faults
+    def _check(self, batch: Batch, places: npt.NDArray[np.int32] | None) -> None:
         if batch.times is not None:
-            faults = mark(faults, (batch.times < 0) | (batch.times > _MAX_TIME), Fault.TIME_RANGE)
+            mark(batch.faults, (batch.times < 0) | (batch.times > _LATEST), Fault.TIME_RANGE)
         if not self._scale.presence:
             assert batch.ratings is not None
-            faults = mark(faults, ~self._scale.contains(batch.ratings), Fault.OFF_SCALE)
-        return faults if places is None else mark(faults, places == UNKNOWN, Fault.UNKNOWN_ITEM)
+            mark(batch.faults, ~self._scale.contains(batch.ratings), Fault.OFF_SCALE)
+        if places is not None:
+            mark(batch.faults, places == UNKNOWN, Fault.UNKNOWN_ITEM)
 
-    def _refuse(self, batch: Batch, faults: npt.NDArray[np.uint8] | None) -> None:
-        """Raise for the first bad line; if that is an unknown item, begin to count such rows."""
-        row = None if faults is None else int(np.argmax(faults != Fault.NONE))
-        line = None if row is None else int(batch.lines[row])
-        broken = batch.broken
-        if broken and (line is None or broken.lines[0] < line):
-            reason = broken.reason or REASONS[broken.fault]
-            raise batch.origin.complaint(int(broken.lines[0]), reason)
-        if faults is None or row is None or line is None:
-            return
-        fault = Fault(faults[row])
+    def _refuse(self, batch: Batch, row: int) -> None:
+        """Raise for the first bad row; if its item is unknown, begin to count such rows."""
+        line, fault = int(batch.lines[row]), Fault(batch.faults[row])
         if fault == Fault.UNKNOWN_ITEM:
             self._strangers = _Strangers(batch.origin, line)
-        elif fault == Fault.OFF_SCALE:
-            raise batch.origin.complaint(line, f"the rating is not on the scale {self._scale}")
-        else:
-            raise batch.origin.complaint(line, REASONS[fault])
-
-    def _count_strangers(self, batch: Batch, faults: npt.NDArray[np.uint8] | None) -> None:
-        if faults is not None and self._strangers is not None:
-            self._strangers.count(_chosen(batch.items, faults == Fault.UNKNOWN_ITEM))
+            return
+        reason = batch.fields if fault == Fault.FIELDS else REASONS.get(fault)
+        raise batch.origin.complaint(
+            line, reason or f"the rating is not on the scale {self._scale}"
+        )
 
     def _keep(
-        self,
-        batch: Batch,
-        places: npt.NDArray[np.int32] | None,
-        good: npt.NDArray[np.bool_] | None,
+        self, batch: Batch, places: npt.NDArray[np.int32] | None, good: npt.NDArray[np.bool_]
     ) -> None:
-        rows = len(batch) if good is None else int(np.count_nonzero(good))
-        if not rows:
-            return
-        self._rows += rows
-        self._users.add(_chosen(batch.users, good))
+        rows = int(np.count_nonzero(good))
+        whole = rows == len(batch)
         if places is None:
-            self._item_ids.add(_chosen(batch.items, good))
+            self._item_ids.add(batch.items if whole else _chosen(batch.items, good))
         else:
-            self._items.append(places if good is None else places[good])
-        self._codes.append(self._encoded(batch, good, rows))
-        if batch.times is not None:
-            times = batch.times if good is None else batch.times[good]
-            self._times.append(times)
-
-    def _encoded(
-        self, batch: Batch, good: npt.NDArray[np.bool_] | None, rows: int
-    ) -> npt.NDArray[np.generic]:
+            self._items.append(places if whole else places[good])
+        self._users.add(batch.users if whole else _chosen(batch.users, good))
         if self._scale.presence:
-            return self._scale.encode(np.full(rows, self._scale.hi))
-        assert batch.ratings is not None
-        return self._scale.encode(batch.ratings if good is None else batch.ratings[good])
+            self._codes.append(self._scale.encode(np.full(rows, self._scale.hi)))
+        else:
+            assert batch.ratings is not None
+            self._codes.append(self._scale.encode(batch.ratings if whole else batch.ratings[good]))
+        if batch.times is not None:
+            self._times = Growing(np.uint32) if self._times is None else self._times
+            self._times.append(batch.times if whole else batch.times[good])
 
 
-def _chosen(ids: Ids, good: npt.NDArray[np.bool_] | None) -> Ids:
-    if good is None:
-        return ids
+def _chosen(ids: Ids, good: npt.NDArray[np.bool_]) -> Ids:
     return ids.filter(pl.Series(good)) if isinstance(ids, pl.Series) else ids[good]

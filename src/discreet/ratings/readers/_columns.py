@@ -10,9 +10,14 @@ from discreet.domain import InputError
 
 Role = Literal["user", "item", "rating", "time"]
 Columns = Mapping[str, str | int | None]
-"""What the caller says of the columns: a name or a 0-based position by role, or no such column."""
+"""What the caller says of the columns: a name or a 0-based position by role, or no such column;
+and, without a header, how many `fields` there are."""
 
 ROLES: tuple[Role, ...] = get_args(Role)
+FIELDS = "fields"
+"""The key of `Columns` that says how many fields the lines of a file without a header have."""
+_MOST_FIELDS = 100_000
+"""A line of a text table has no more; for safety, since room is made for them."""
 
 # fmt: off
 _THINGS = (
@@ -78,30 +83,43 @@ def find_columns(
     return found
 
 
-def given_positions(told: Columns | None, *, implicit: bool = False) -> dict[Role, int] | None:
+def given_positions(
+    given: Columns | None, *, implicit: bool = False
+) -> tuple[dict[Role, int], int] | None:
     """The positions that the caller counted out for a file without a header, if they did.
 
     Args:
-        told: What the caller says.
+        given: What the caller says; `fields` is how many fields every line has, as many as the
+            positions reach where it is absent.
         implicit: Whether presence alone is read, so that no rating is looked for.
+
+    Returns:
+        The position of each role, and how many fields there are.
 
     Raises:
         InputError: Some columns are counted and others named, or one that is needed is absent.
     """
-    told = _checked(told)
+    given = _checked(given)
     places: dict[Role, int] = {
-        role: place for role in _wanted(implicit) if isinstance(place := told.get(role), int)
+        role: place for role in _wanted(implicit) if isinstance(place := given.get(role), int)
     }
     if not places:
+        if given.get(FIELDS) is not None:
+            raise InputError("fields is for files without a header, whose columns are counted")
         return None
-    if any(isinstance(place, str) for place in told.values()):
+    if any(isinstance(place, str) for place in given.values()):
         raise InputError("columns must be all names (with a header) or all positions (without)")
     for role in _needed(implicit):
         if role not in places:
             raise InputError(f'columns lacks the position of the {role}, like {{"{role}": 0}}')
     if min(places.values()) < 0 or len(set(places.values())) < len(places):
         raise InputError("columns must be different positions, counted from 0")
-    return places
+    least, fields = max(places.values()) + 1, given.get(FIELDS)
+    if fields is None:
+        return places, least
+    if not isinstance(fields, int) or not least <= fields <= _MOST_FIELDS:
+        raise InputError(f"fields must be a number from {least} to {_MOST_FIELDS:,}")
+    return places, fields
 
 
 def normal(name: str) -> str:
@@ -121,7 +139,7 @@ def _needed(implicit: bool) -> tuple[Role, ...]:
 
 def _checked(told: Columns | None) -> Columns:
     for role in told or {}:
-        if role not in ROLES:
+        if role not in (*ROLES, FIELDS):
             raise InputError(f"columns has '{role}'; it takes user, item, rating and time")
     return told or {}
 

@@ -15,8 +15,14 @@ from discreet.domain import InputError
 PIECE = 1 << 25
 """How many bytes are read at a time: enough for every core, small beside the ratings."""
 
-_GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_OTHERS = {
+    b"\xff\xfe": "is not UTF-8 but UTF-16; save it as UTF-8",
+    b"\xfe\xff": "is not UTF-8 but UTF-16; save it as UTF-8",
+    b"PK\x03\x04": "is a zip archive; unpack it first",
+    b"\x1f\x8b": "is gzip, but its name does not end in .gz; rename it",
+    b"PAR1": "is Parquet, but its name does not end in .parquet; rename it",
+}
+"""What a file may be instead of text, by its first bytes."""
 
 
 @dataclass(frozen=True)
@@ -52,31 +58,31 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
 
 
-def beginning(path: Path, size: int = 1 << 16) -> bytes:
+def beginning(path: Path, *, for_text: bool, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, unpacked.
 
+    Args:
+        path: The file.
+        for_text: Whether it must be text with a header. Its first bytes are then public, and what
+            they say of another format is worth telling.
+        size: How many bytes.
+
     Raises:
-        InputError: It cannot be read, is empty, or is no text file.
+        InputError: It cannot be read, or is no text.
     """
     with reading(path), _open(path) as file:
         data = file.read(size)
-    if not data:
-        raise InputError("is empty", path=path)
-    if data.startswith(_UTF16):
-        raise InputError("is not UTF-8 but UTF-16; save it as UTF-8", path=path)
-    if data.startswith(_ZIP):
-        raise InputError("is a zip archive; unpack it first", path=path)
-    if b"\0" in data and not data.startswith(_PARQUET):
+    for mark, what in _OTHERS.items():
+        if for_text and data.startswith(mark):
+            raise InputError(what, path=path)
+    if for_text and b"\0" in data.partition(b"\n")[0]:
         raise InputError("is not a text file", path=path)
     return data
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether the file says that it is Parquet, by its name or its first bytes."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return True
-    with reading(path), path.open("rb") as file:
-        return file.read(4) == _PARQUET
+    """Whether the file is called Parquet. Its bytes are not asked: they may be somebody's row."""
+    return path.suffix.lower() in (".parquet", ".pq")
 
 
 def size_of(path: Path) -> int:
@@ -90,13 +96,13 @@ def size_of(path: Path) -> int:
 
 
 def pieces(path: Path, size: int = PIECE) -> Iterator[Piece]:
-    """The file's bytes in order, unpacked if it is gzip.
+    """The file's bytes in order, unpacked if its name ends in `.gz`.
 
     Raises:
         InputError: It cannot be read.
     """
     with reading(path), path.open("rb") as raw:
-        file = _unpacked(raw)
+        file = _unpacked(path, raw)
         ahead = file.read(size)
         while True:
             data, ahead = ahead, file.read(size)
@@ -118,10 +124,8 @@ def whole(path: Path) -> bytes:
 @contextlib.contextmanager
 def _open(path: Path) -> Iterator[io.BufferedIOBase]:
     with path.open("rb") as raw:
-        yield _unpacked(raw)
+        yield _unpacked(path, raw)
 
 
-def _unpacked(raw: io.BufferedReader) -> io.BufferedIOBase:
-    packed = raw.read(2) == _GZIP
-    raw.seek(0)
-    return gzip.GzipFile(fileobj=raw) if packed else raw
+def _unpacked(path: Path, raw: io.BufferedReader) -> io.BufferedIOBase:
+    return gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +16,9 @@ import pyarrow.parquet as pq
 
 from discreet.domain import Catalog, InputError, Scale
 from discreet.ratings.readers._batch import Batch, Rows
-from discreet.ratings.readers._cells import to_batch
+from discreet.ratings.readers._cells import batch_of_frame
 from discreet.ratings.readers._columns import ROLES, Columns, Role, find_columns
-from discreet.ratings.readers._files import beginning
+from discreet.ratings.readers._files import reading
 
 _ROWS = 1 << 20
 
@@ -30,6 +32,7 @@ class FrameTable:
     scale: Scale | None = None
     find_catalog: Callable[[], Catalog] | None = None
     keep_user_ids: bool = True
+    assumes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -40,15 +43,13 @@ class FrameTable:
         """The rows, some at a time.
 
         Raises:
-            InputError: There are none, or a column's type cannot hold what it should.
+            InputError: A column's type cannot hold what it should.
         """
-        height = self.frame.height
-        if not height:
-            raise InputError("the table holds no ratings")
-        for first in range(0, height, _ROWS):
+        # At least once, so that a column of a wrong type is refused whoever has rows in it.
+        for first in range(0, max(1, self.frame.height), _ROWS):
             part = self.frame.slice(first, _ROWS)
             lines = np.arange(first + 1, first + part.height + 1)
-            yield to_batch(part, Rows(None), lines, first + part.height)
+            yield batch_of_frame(part, Rows(None), lines, first + part.height)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ class ParquetTable:
     scale: Scale | None = None
     find_catalog: Callable[[], Catalog] | None = None
     keep_user_ids: bool = True
+    assumes: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -76,7 +78,7 @@ class ParquetTable:
         """The rows, some at a time.
 
         Raises:
-            InputError: A file cannot be read, or there are no rows at all.
+            InputError: A file cannot be read, or a column's type cannot hold what it should.
         """
         rows, columns = 0, self.columns
         for path in self.paths:
@@ -84,8 +86,6 @@ class ParquetTable:
             columns = _named(file.schema_arrow.names, columns, self.implicit, path)
             yield from _parquet_batches(path, file, columns, rows)
             rows += file.metadata.num_rows
-        if not rows:
-            raise InputError("holds no ratings", path=self.path)
 
 
 def _parquet_batches(
@@ -93,12 +93,13 @@ def _parquet_batches(
 ) -> Iterator[Batch]:
     roles = {name: role for role, name in columns.items() if name is not None}
     parts = file.iter_batches(batch_size=_ROWS, columns=list(roles))
-    row = 0
-    while (part := _next_part(parts, path)) is not None:
-        frame = pl.DataFrame({roles[name]: _series(part[name], path) for name in roles})
+    row, part = 0, file.schema_arrow.empty_table()
+    while part is not None:
+        frame = pl.DataFrame({roles[name]: series_of(part[name]) for name in roles})
         lines = np.arange(row + 1, row + frame.height + 1)
         row += frame.height
-        yield to_batch(frame, Rows(path), lines, before + row)
+        yield batch_of_frame(frame, Rows(path), lines, before + row)
+        part = _next_part(parts, path)
 
 
 def _named(
@@ -115,7 +116,8 @@ def open_parquet(path: Path) -> Any:
     Raises:
         InputError: It cannot be read, or is damaged or cut short.
     """
-    beginning(path, 4)
+    with reading(path), path.open("rb"):
+        pass
     try:
         # Buffering ahead would keep the whole file in memory until the end.
         return pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
@@ -135,23 +137,23 @@ def read_parquet(file: Any, names: list[str], path: Path) -> pl.DataFrame:
     except (pa.ArrowException, OSError):
         pass
     else:
-        return pl.DataFrame({name: _series(table[name], path) for name in table.column_names})
+        return pl.DataFrame({name: series_of(table[name]) for name in table.column_names})
     raise _damaged(path)
 
 
-def _series(column: Any, path: Path | None = None) -> pl.Series:
-    """A column of Arrow's, looked at: polars trusts that text is UTF-8.
+def series_of(column: Any) -> pl.Series:
+    """A column of Arrow's; text is looked at, since polars trusts that it is UTF-8.
 
-    Raises:
-        InputError: It is not.
+    Where some cells of text are not, they come as bytes, so that single cells can be refused.
     """
+    if isinstance(column.type, pa.DictionaryType):
+        column = column.cast(column.type.value_type)
     try:
         column.validate(full=True)
     except pa.ArrowException:
-        pass
-    else:
-        return pl.Series(column)
-    raise InputError("holds text that is not UTF-8" if path else "text is not UTF-8", path=path)
+        as_bytes = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+        column = column.cast(as_bytes.get(column.type, pa.large_binary()))
+    return pl.Series(column)
 
 
 def _next_part(parts: Iterator[Any], path: Path) -> Any:
@@ -188,7 +190,7 @@ def open_frame(source: object, columns: Columns | None, *, implicit: bool = Fals
         return FrameTable(pl.DataFrame({r: source.to_series(at) for r, at in places.items()}))
     if isinstance(source, pa.Table):
         places = _places(source.column_names, columns, implicit)
-        return FrameTable(pl.DataFrame({r: _series(source.column(p)) for r, p in places.items()}))
+        return FrameTable(pl.DataFrame({r: series_of(source.column(p)) for r, p in places.items()}))
     if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
         return FrameTable(_from_pandas(source, columns, implicit))
     raise InputError(
@@ -213,15 +215,38 @@ def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
 
 def _from_pandas(source: Any, columns: Columns | None, implicit: bool) -> pl.DataFrame:
     places = _places([str(name) for name in source.columns], columns, implicit)
-    series: dict[str, pl.Series] = {}
-    for role, place in places.items():
-        try:
-            series[role] = pl.Series(pl.from_pandas(source.iloc[:, place]))
-        except (pa.ArrowException, TypeError, ValueError):
-            series[role] = pl.Series(dtype=pl.Object)
-        if series[role].dtype == pl.Object:
-            raise InputError(f"the {role} column mixes types; make it all numbers or all text")
-    return pl.DataFrame(series)
+    return pl.DataFrame({r: from_pandas(source.iloc[:, at]) for r, at in places.items()})
+
+
+def from_pandas(column: Any) -> pl.Series:
+    """A pandas column. Where its type is `object`, each cell says for itself what it is.
+
+    So no cell's type depends on other cells: text stays text, numbers are the text that they print
+    as (a whole float without its `.0`), and what is neither is empty.
+    """
+    if str(column.dtype) == "category":
+        known = from_pandas(column.cat.categories.to_series())
+        codes = pl.Series(column.cat.codes.to_numpy().astype(np.int64))
+        return known.gather(codes.set(codes < 0, None)).alias("")
+    if column.dtype != object:
+        return pl.Series(pl.from_pandas(column))
+    try:
+        return pl.Series(pa.array(column, pa.large_string(), from_pandas=True), dtype=pl.String)
+    except (pa.ArrowException, TypeError, ValueError):
+        texts = [_cell_text(cell) for cell in column]
+    return pl.Series(texts, dtype=pl.String)
+
+
+def _cell_text(cell: object) -> str | None:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, bool | np.bool_):
+        return None
+    if isinstance(cell, int | np.integer):
+        return str(int(cell))
+    if isinstance(cell, float | np.floating) and math.isfinite(cell):
+        return str(int(cell)) if cell == int(cell) else repr(float(cell))
+    return str(cell) if isinstance(cell, datetime.date) else None
 
 
 def _places(

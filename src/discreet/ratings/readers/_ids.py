@@ -1,6 +1,12 @@
-"""Identifiers into numbers: users and items of a whole source, batch by batch."""
+"""Identifiers into numbers: users and items of a whole source, batch by batch.
+
+Two identifiers are the same if their text is the same. Which of two comes first does not depend on
+any third: integers by size, then other text by its characters.
+"""
 
 from __future__ import annotations
+
+from typing import Generic, TypeVar
 
 import numba
 import numpy as np
@@ -8,21 +14,56 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from discreet.domain import Catalog
 from discreet.ratings.readers._batch import Ids
-from discreet.ratings.readers._growing import Growing
 
-CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
+UNKNOWN = -1
+"""The index of an item that the catalogue does not list."""
+
+_CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
 """Decimal text that an integer prints as; 19 digits may still not fit, a cast decides."""
-
 _DENSE_SPAN = 1 << 24
+"""Integers that span less than this, or than there are of them, are looked up in a table."""
+_FIRST = 1 << 16
+"""Room that a growing column begins with."""
+
+_T = TypeVar("_T", bound=np.generic)
+
+
+class Growing(Generic[_T]):
+    """Collects arrays into one.
+
+    A list of arrays joined at the end needs twice the memory at that moment, and leaves the heap
+    full of holes. Here room is added by reallocation, which for large arrays moves pages instead
+    of bytes.
+    """
+
+    def __init__(self, dtype: type[_T]) -> None:
+        self._data: npt.NDArray[_T] = np.empty(_FIRST, dtype=dtype)
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def append(self, values: npt.NDArray[np.generic]) -> None:
+        """Copy the values to the end."""
+        size = self._size + len(values)
+        if size > len(self._data):
+            # Nobody else holds the array before `finish`, so moving it is safe.
+            self._data.resize(max(size, len(self._data) * 5 // 4), refcheck=False)
+        self._data[self._size : size] = values
+        self._size = size
+
+    def finish(self) -> npt.NDArray[_T]:
+        """The whole column; this object is empty afterwards."""
+        data, size = self._data, self._size
+        self._data, self._size = np.empty(0, dtype=data.dtype), 0
+        data.resize(size, refcheck=False)
+        return data
 
 
 class IdColumn:
-    """Collects one column of identifiers and numbers them 0, 1, ... in rising order.
-
-    Identifiers that are all whole numbers in canonical form are integers, whatever type the
-    source has them in; otherwise all are text. So the numbering is the same for every layout.
-    """
+    """Collects one column of identifiers and numbers them 0, 1, ... in rising order."""
 
     def __init__(self) -> None:
         self._short: Growing[np.int32] = Growing(np.int32)
@@ -103,14 +144,15 @@ class _Words:
     def finish(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.generic]]:
         """Each row's number, and the identifiers by number."""
         words = self._known["word"]
-        numbers = as_integers(words)
-        keys = words if numbers is None else numbers
-        order = keys.arg_sort().to_numpy()
+        known = pl.DataFrame({"word": words, "number": _integers_in(words)})
+        order = known.select(pl.arg_sort_by("number", "word", nulls_last=True)).to_series()
         ranks = np.empty(len(order), dtype=np.int32)
-        ranks[order] = np.arange(len(order), dtype=np.int32)
-        listed = keys.gather(order)
-        distinct = np.array(listed.to_list(), np.str_) if numbers is None else listed.to_numpy()
-        return ranks[self._codes.finish()], distinct
+        ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+        listed = known[order]
+        if listed["number"].null_count():
+            # Objects, since fixed-width text would give everybody the room of the longest name.
+            return ranks[self._codes.finish()], np.array(listed["word"].to_list(), dtype=object)
+        return ranks[self._codes.finish()], listed["number"].to_numpy()
 
 
 def number_integers(
@@ -158,9 +200,69 @@ def _ranked(
     return codes
 
 
-def as_integers(words: pl.Series) -> pl.Series | None:
-    """The words as 64-bit integers if every one is an integer's canonical text."""
-    if not words.str.contains(CANONICAL).all():
+def _integers_in(words: pl.Series) -> pl.Series:
+    """The words as 64-bit integers, null where a word is not an integer's canonical text."""
+    return words.set(~words.str.contains(_CANONICAL), None).cast(pl.Int64, strict=False)
+
+
+class CatalogLookup:
+    """Finds items by id, a batch at a time.
+
+    Ids are compared as text: `007` and `7` are different. An integer stands for the text that it
+    prints as.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        words = pl.Series(list(catalog.ids), dtype=pl.String)
+        self._words = pl.Enum(words)
+        numbers = _integers_in(words)
+        places = np.flatnonzero(numbers.is_not_null().to_numpy()).astype(np.int32)
+        values = numbers.drop_nulls().to_numpy()
+        rising = np.argsort(values)
+        self._values, self._places = values[rising], places[rising]
+        self._table = _dense_table(self._values, self._places)
+
+    @property
+    def takes_integers(self) -> bool:
+        """Whether at least one id is an integer's text, so that integers are worth looking up."""
+        return len(self._values) > 0
+
+    def find(self, ids: Ids) -> npt.NDArray[np.int32]:
+        """Each id's catalogue index, or `UNKNOWN`."""
+        if isinstance(ids, pl.Series):
+            found = ids.cast(self._words, strict=False).to_physical().cast(pl.Int32)
+            return found.fill_null(UNKNOWN).to_numpy()
+        if not self.takes_integers:
+            return np.full(len(ids), UNKNOWN, dtype=np.int32)
+        if self._table is not None:
+            found_numbers: npt.NDArray[np.int32] = _find(ids, int(self._values[0]), self._table)
+            return found_numbers
+        near = np.minimum(np.searchsorted(self._values, ids), len(self._values) - 1)
+        hit = self._values[near] == ids
+        return np.where(hit, self._places[near], np.int32(UNKNOWN))
+
+
+def _dense_table(
+    values: npt.NDArray[np.int64], places: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32] | None:
+    """Indices by `value - values[0]`, where the rising values span little enough for a table."""
+    if not len(values):
         return None
-    numbers = words.cast(pl.Int64, strict=False)
-    return None if numbers.null_count() else numbers
+    span = int(values[-1]) - int(values[0]) + 1
+    if span > _DENSE_SPAN:
+        return None
+    table = np.full(span, UNKNOWN, dtype=np.int32)
+    table[values - values[0]] = places
+    return table
+
+
+@numba.njit(cache=True)
+def _find(
+    ids: npt.NDArray[np.int64], lowest: int, table: npt.NDArray[np.int32]
+) -> npt.NDArray[np.int32]:
+    found = np.full(ids.size, np.int32(UNKNOWN))
+    for row in range(ids.size):
+        # Compared before subtracting: the difference of two 64-bit integers may not fit.
+        if lowest <= ids[row] < lowest + table.size:
+            found[row] = table[ids[row] - lowest]
+    return found

@@ -1,4 +1,4 @@
-"""Jester's dense table: a line a person, the count of their ratings, then one field a joke."""
+"""Jester's dense table: a person a line, how many jokes they rated, then a field for each joke."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
 
-from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.ratings.readers._batch import Batch, Broken, Fault, Lines
-from discreet.ratings.readers._files import beginning, size_of
-from discreet.ratings.readers._lines import Dialect, Records, make_sure, records
+from discreet.domain import Catalog, CatalogOrigin, Scale
+from discreet.ratings.readers import _tokens
+from discreet.ratings.readers._batch import Batch, Fault, Lines
+from discreet.ratings.readers._cells import numbers_of_text
+from discreet.ratings.readers._files import size_of
+from discreet.ratings.readers._text import Cells, Dialect, read_cells
 
 _JOKES = 100
 _NOT_RATED = 99.0
 _SCALE = Scale(-10, 10, step=None)
+_DIALECT = Dialect(",", _JOKES + 1, quoting="none")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Jester:
     path: Path
     scale: Scale | None = _SCALE
     keep_user_ids: bool = False
+    assumes: tuple[str, ...] = ()
 
     @property
     def find_catalog(self) -> Callable[[], Catalog]:
@@ -45,42 +47,26 @@ class Jester:
         """The ratings, a few megabytes of lines at a time.
 
         Raises:
-            InputError: The file cannot be read, or holds nothing.
+            InputError: The file cannot be read.
         """
-        beginning(self.path)
-        dialect = Dialect(",", _JOKES + 1, quoted=False)
-        for run in records(self.path, dialect, header=False):
-            yield self._batch(make_sure(run, self.path, dialect))
+        for cells in read_cells(self.path, _DIALECT, range(_JOKES + 1), header=False):
+            yield self._batch(cells)
 
-    def _batch(self, run: Records) -> Batch:
-        fields = _numbers(run, self.path)
-        counts, cells = fields[:, 0], fields[:, 1:]
-        rated = cells != _NOT_RATED
-        wrong = np.isnan(fields).any(axis=1) | (counts != np.count_nonzero(rated, axis=1))
-        rated[wrong] = False
+    def _batch(self, cells: Cells) -> Batch:
+        begins, ends = cells.begins.reshape(-1), cells.ends.reshape(-1)
+        values, kinds = numbers_of_text((cells.data, begins, ends, cells.escaped.reshape(-1)))
+        shape = cells.begins.shape
+        fields, known = values.reshape(shape), (kinds.reshape(shape) != _tokens.NO_NUMBER)
+        known &= kinds.reshape(shape) != _tokens.EMPTY
+        rated = fields[:, 1:] != _NOT_RATED
+        wrong = (cells.faults != _tokens.GOOD) | ~known.all(axis=1)
+        wrong |= fields[:, 0] != np.count_nonzero(rated, axis=1)
+        # A wrong line is one bad row; a right one a row for each joke that is rated.
+        rated &= ~wrong[:, np.newaxis]
+        rated[:, 0] |= wrong
         people, jokes = np.nonzero(rated)
-        broken = np.sort(np.concatenate((run.broken_lines, run.lines[wrong])))
+        faults = np.where(wrong[people], Fault.NOT_JESTER, Fault.NONE).astype(np.uint8)
         # A person is called by their line, which orders people as the file does.
-        return Batch(
-            Lines(self.path),
-            run.lines[people],
-            run.lines[people],
-            jokes + 1,
-            cells[rated],
-            broken=Broken(broken, Fault.NOT_JESTER) if len(broken) else None,
-            done=run.done,
-        )
-
-
-def _numbers(run: Records, path: Path) -> npt.NDArray[np.float64]:
-    """The fields as a matrix, NaN where a field is no number."""
-    if not len(run.lines):
-        return np.empty((0, _JOKES + 1))
-    schema = {str(field): pl.Float64 for field in range(_JOKES + 1)}
-    try:
-        frame = pl.read_csv(run.data, has_header=False, schema=schema, ignore_errors=True)
-    except pl.exceptions.PolarsError:
-        frame = None
-    if frame is None or frame.height != len(run.lines):
-        raise InputError("cannot be read as a table of numbers", path=path)
-    return frame.fill_null(np.nan).to_numpy()
+        lines = cells.lines[people]
+        ratings = fields[:, 1:][rated]
+        return Batch(Lines(self.path), lines, lines, jokes + 1, ratings, None, faults, cells.done)

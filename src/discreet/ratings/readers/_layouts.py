@@ -1,28 +1,44 @@
-"""Which layout a path is in."""
+"""Which layout a path is in, and what that says: by names of files and by headers.
+
+What MovieLens' layouts say of the scale, without a look at a rating:
+
+    u.data, u1.base, ...        ml-100k: whole stars, 1 to 5
+    ratings.dat, movies.dat     ml-1m if movies.dat has 3,883 lines: whole stars, 1 to 5;
+                                ml-10m if it has 10,681: half stars, 0.5 to 5;
+                                otherwise (MovieTweetings, a subset) the caller must say
+    ratings.csv, movies.csv     with MovieLens' own header: half stars, 0.5 to 5
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
-from discreet.domain import InputError
-from discreet.ratings.readers._columns import Columns
-from discreet.ratings.readers._files import is_parquet, reading
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.ratings.readers._batch import Batch, Lines, Source
+from discreet.ratings.readers._catalog_file import read_catalog
+from discreet.ratings.readers._cells import batch_of_cells
+from discreet.ratings.readers._columns import Columns, Role, find_columns, given_positions
+from discreet.ratings.readers._files import is_parquet, reading, size_of, whole
 from discreet.ratings.readers._frames import ParquetTable
 from discreet.ratings.readers._jester import Jester
-from discreet.ratings.readers._movielens import (
-    is_movielens_csv,
-    is_movielens_tab,
-    open_movielens,
-)
 from discreet.ratings.readers._netflix import Netflix
-from discreet.ratings.readers._source import Source
-from discreet.ratings.readers._text_table import open_table
+from discreet.ratings.readers._text import (
+    Dialect,
+    Quoting,
+    header_line,
+    read_cells,
+    separator_of_header,
+    split_header,
+    usual_separator,
+)
 
 Layout = Literal["auto", "table", "movielens", "netflix", "jester"]
 """How files are laid out; `auto` goes by their names, and by a header where they have one."""
-
-_LAYOUTS: tuple[str, ...] = get_args(Layout)
 
 _NETFLIX = ("mv_*.txt", "combined_data_*.txt")
 _JESTER = "jester-data*.csv"
@@ -37,48 +53,112 @@ _FILES = {
 }
 """What to look for in a folder, and the layouts it may be in."""
 
+_WHOLE_STARS, _HALF_STARS = Scale(1, 5), Scale(0.5, 5, 0.5)
+_SCALE_BY_MOVIES = {3_883: _WHOLE_STARS, 10_681: _HALF_STARS}
+_PLACES: dict[Role, int] = {"user": 0, "item": 1, "rating": 2, "time": 3}
+_HEADER = "userId,movieId,rating,timestamp"
+_TAB_NAME = re.compile(r"u\.data|u[1-5ab]\.(base|test)")
+_HEADER_HINT = " (if line 1 is a header, name the columns instead of counting them)"
+_BALANCED = (
+    "the file's quotes are as a program that writes CSV leaves them, so that nobody's text can end "
+    "a field or a line (quoting is multiline)"
+)
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Ratings in lines of separated fields, in UTF-8, gzip or not.
+
+    Args:
+        path: The file.
+        dialect: How it is written.
+        places: The position of each role's field.
+        header: Whether the first line names the columns.
+        scale: The scale, where the layout says it.
+        find_catalog: How to get the catalogue, where the layout has one.
+    """
+
+    path: Path
+    dialect: Dialect
+    places: dict[Role, int]
+    header: bool = False
+    scale: Scale | None = None
+    find_catalog: Callable[[], Catalog] | None = None
+    keep_user_ids: bool = True
+
+    @property
+    def assumes(self) -> tuple[str, ...]:
+        """Where a line break may stand in quotes, one quote too many would swallow others' rows."""
+        return (_BALANCED,) if self.dialect.quoting == "multiline" else ()
+
+    @property
+    def size(self) -> int:
+        """How many bytes there are to read."""
+        return size_of(self.path)
+
+    def batches(self) -> Iterator[Batch]:
+        """The rows, a few megabytes at a time.
+
+        Raises:
+            InputError: The file cannot be read.
+        """
+        origin = Lines(self.path, "" if self.header else _HEADER_HINT)
+        slots: dict[str, int] = {role: slot for slot, role in enumerate(self.places)}
+        fields = f"does not have the {self.dialect.fields} fields that every line must have"
+        if not self.header:
+            fields += '; if every line has others too, say how many: columns={"fields": ...}'
+        wanted = list(self.places.values())
+        for cells in read_cells(self.path, self.dialect, wanted, header=self.header):
+            yield batch_of_cells(cells, slots, origin, fields)
+
 
 def open_path(
     path: Path,
     layout: str,
     columns: Columns | None,
     separator: str | None,
+    quoting: Quoting | None,
     *,
     implicit: bool = False,
 ) -> Source:
-    """The source at a path, with whatever its layout tells.
+    """The source at a path, with whatever its layout says.
 
     Args:
         path: A file or a folder.
         layout: A `Layout`.
         columns: What the caller says of the columns of a table.
         separator: What separates the fields of a table.
+        quoting: What a quote does in a table.
         implicit: Whether presence alone is read, so that a table needs no ratings.
 
     Raises:
         InputError: There is nothing, nothing known, or more than one thing.
     """
-    if layout not in _LAYOUTS:
-        raise InputError(f"layout '{layout}' is none of {', '.join(_LAYOUTS)}")
+    if layout not in get_args(Layout):
+        raise InputError(f"layout '{layout}' is none of {', '.join(get_args(Layout))}")
     with reading(path):
         path.stat()
     files = _found_in(path, layout) if path.is_dir() else [path]
-    described = columns is not None or separator is not None
+    described = any(given is not None for given in (columns, separator, quoting))
     if layout == "auto":
         layout = "table" if described else _recognised(files[0])
     if described and layout != "table":
-        raise InputError(f"columns and separator are for tables; {layout} tells its own")
+        raise InputError(
+            f"columns, separator and quoting are for tables; the layout {layout} has its own"
+        )
     if layout == "netflix":
         return Netflix(files)
     if len(files) > 1 and not (layout == "table" and is_parquet(files[0])):
         raise InputError(f"holds {len(files)} files of ratings; give one of them", path=path)
     if layout == "movielens":
-        return open_movielens(files[0], implicit=implicit)
+        return _open_movielens(files[0], implicit)
     if layout == "jester":
         return Jester(files[0])
     if is_parquet(files[0]):
+        if separator is not None or quoting is not None:
+            raise InputError("separator and quoting are for text, not for Parquet", path=files[0])
         return ParquetTable(files, columns, implicit)
-    return open_table(files[0], columns, separator, implicit=implicit)
+    return _open_table(files[0], columns, separator, quoting, implicit)
 
 
 def _found_in(folder: Path, layout: str) -> list[Path]:
@@ -108,8 +188,73 @@ def _recognised(file: Path) -> str:
         return "netflix"
     if file.match(_JESTER):
         return "jester"
-    if is_movielens_tab(file) or file.name == "ratings.dat":
+    if _TAB_NAME.fullmatch(file.name) or file.name == "ratings.dat":
         return "movielens"
-    if not is_parquet(file) and file.suffix == ".csv" and is_movielens_csv(file):
-        return "movielens"
-    return "table"
+    beside = file.suffix == ".csv" and file.with_name("movies.csv").is_file()
+    return "movielens" if beside and header_line(file).strip() == _HEADER else "table"
+
+
+def _open_table(
+    path: Path,
+    columns: Columns | None,
+    separator: str | None,
+    quoting: Quoting | None,
+    implicit: bool,
+) -> TextTable:
+    """A text table whose columns are named by its header, or counted by the caller."""
+    counted = given_positions(columns, implicit=implicit)
+    if counted is not None:
+        places, fields = counted
+        separator = separator or usual_separator(path)
+        if separator is None:
+            raise InputError(
+                'says nothing of what separates its fields; say it, like separator="|"', path=path
+            )
+        return TextTable(path, _dialect(separator, fields, quoting), places)
+    first = header_line(path)
+    if separator is None:
+        separator = separator_of_header(first, path, least=2 if implicit else 3)
+    dialect = _dialect(separator, 0, quoting)
+    names = split_header(first, separator)
+    try:
+        places = find_columns(names, columns, implicit=implicit, may_show=False)
+    except InputError as error:
+        raise InputError(error.reason, path=path) from None
+    return TextTable(path, _dialect(separator, len(names), dialect.quoting), places, header=True)
+
+
+def _dialect(separator: str, fields: int, quoting: Quoting | None) -> Dialect:
+    return Dialect(separator, fields, quoting or ("none" if separator == "::" else "lines"))
+
+
+def _open_movielens(path: Path, implicit: bool) -> TextTable:
+    """One of MovieLens' rating files; if implicit, read without its ratings.
+
+    Raises:
+        InputError: It cannot be read, or is none.
+    """
+    separator, scale, header = "::", None, False
+    movies = path.with_name("movies.dat")
+    if path.suffix == ".dat":
+        scale = _SCALE_BY_MOVIES.get(_line_count(movies)) if movies.is_file() else None
+    elif _TAB_NAME.fullmatch(path.name):
+        separator, scale, movies = "\t", _WHOLE_STARS, path.with_name("u.item")
+    elif header_line(path).strip() == _HEADER:
+        separator, scale, header = ",", _HALF_STARS, True
+        movies = path.with_name("movies.csv")
+    else:
+        raise InputError(
+            f"is no MovieLens ratings file: u.data, ratings.dat, or CSV with the header {_HEADER}",
+            path=path,
+        )
+    find_catalog: Callable[[], Catalog] | None = None
+    if movies.is_file():
+        find_catalog = partial(read_catalog, movies, origin=CatalogOrigin.LAYOUT)
+    places = {role: at for role, at in _PLACES.items() if not (implicit and role == "rating")}
+    dialect = Dialect(separator, len(_PLACES), "lines" if header else "none")
+    return TextTable(path, dialect, places, header, scale, find_catalog)
+
+
+def _line_count(path: Path) -> int:
+    data = whole(path)
+    return data.count(b"\n") + (not data.endswith(b"\n"))

@@ -1,28 +1,40 @@
-"""The Netflix Prize: `movie:` lines with `customer,rating,date` lines below them."""
+"""The Netflix Prize: `movie:` lines with `customer,rating,date` lines below them.
+
+The `movie:` lines are the list of movies, which is public. A customer's line has commas, so it can
+never be taken for one of them.
+"""
 
 from __future__ import annotations
 
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings._ratings import Ratings
-from discreet.ratings.readers._batch import Batch, Broken, Fault
+from discreet.ratings.readers import _tokens
+from discreet.ratings.readers._batch import Batch, Fault, Lines
 from discreet.ratings.readers._catalog_file import read_catalog
-from discreet.ratings.readers._files import PIECE, beginning, pieces, size_of
-from discreet.ratings.readers._lookup import CatalogLookup
-from discreet.ratings.readers._netflix_lines import parse_pairs, parse_ratings
+from discreet.ratings.readers._cells import batch_of_cells
+from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of
+from discreet.ratings.readers._ids import CatalogLookup
+from discreet.ratings.readers._text import Cells, Dialect, cells_of, read_cells
 
 _MOVIES = 17_770
 _SCALE = Scale(1, 5)
 _TITLES = ("movie_titles.txt", "movie_titles.csv")
+_RATINGS, _PAIRS = Dialect(",", 3, quoting="none"), Dialect(",", 1, quoting="none")
+_SLOTS = {"user": 0, "item": 0, "rating": 1, "time": 2}
+"""The item is not in a customer's line: the movie above it is put in its place."""
+_NONE = -1
+"""No movie yet."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +48,7 @@ class Netflix:
     files: Sequence[Path]
     scale: Scale | None = _SCALE
     keep_user_ids: bool = True
+    assumes: tuple[str, ...] = ()
 
     @property
     def path(self) -> Path:
@@ -61,100 +74,103 @@ class Netflix:
         """The rows, a few megabytes at a time, many small files together.
 
         Raises:
-            InputError: A file cannot be read, or there are no ratings.
+            InputError: A file cannot be read.
         """
-        movie, done, rows = -1, 0, 0
-        for block in _blocks(self.files):
-            done += len(block.data)
-            batch, movie = _batch(block, movie, done)
-            rows += len(batch) + (len(batch.broken) if batch.broken else 0)
-            yield batch
-        if not rows:
-            raise InputError("holds no ratings", path=self.path)
+        done = 0
+        for run in _runs(self.files):
+            movie = _NONE
+            for cells in cells_of(run.read(), _RATINGS, range(3), run.files[0]):
+                batch, movie = _batch(cells, run, movie, done + cells.done)
+                yield batch
+            done += sum(size_of(file) for file in run.files)
 
 
-@dataclass(frozen=True, repr=False)
-class _Block:
-    """Whole lines, of one file or of several one after the other."""
+@dataclass(frozen=True)
+class _Run:
+    """A large file, or several small ones that are read at once; 17,770 of them are usual."""
 
-    data: bytes
     files: list[Path]
-    first_lines: list[int]
-    """The line of the block on which each file begins, counted from 0."""
-    line: int = 0
-    """How many lines of the first file came before the block."""
+    firsts: list[int]
+    """The 1-based line of the run on which each file begins; filled as they are read."""
 
-    @property
-    def file_starts(self) -> npt.NDArray[np.int64]:
-        """The lines of the block on which a file begins."""
-        begun = 1 if self.line else 0
-        return np.array(self.first_lines[begun:], dtype=np.int64)
+    def read(self) -> Iterator[Piece]:
+        if len(self.files) == 1:
+            self.firsts.append(1)
+            yield from pieces(self.files[0])
+            return
+        joined: list[bytes] = []
+        line = 1
+        for file in self.files:
+            self.firsts.append(line)
+            data = b"".join(piece.data for piece in pieces(file))
+            joined.append(data if data.endswith(b"\n") else data + b"\n")
+            line += joined[-1].count(b"\n")
+        yield Piece(b"".join(joined), True, sum(size_of(file) for file in self.files))
 
     def complaint(self, line: int, reason: str) -> InputError:
-        """The error that names this line of the block."""
-        number = bisect_right(self.first_lines, line) - 1
-        before = self.line if number == 0 else 0
-        inside = line - self.first_lines[number] + before + 1
-        return InputError(reason, path=self.files[number], line=inside)
+        """The error that names this line of the run."""
+        number = bisect_right(self.firsts, line) - 1
+        return InputError(reason, path=self.files[number], line=line - self.firsts[number] + 1)
 
 
-def _blocks(files: Sequence[Path]) -> Iterator[_Block]:
-    """The files' lines in order; small files are gathered, since 17,770 of them are usual."""
-    gathered: list[bytes] = []
-    names: list[Path] = []
-    starts: list[int] = []
-    size = lines = 0
+def _runs(files: Sequence[Path]) -> Iterator[_Run]:
+    held: list[Path] = []
+    size = 0
     for file in files:
-        if size and size + size_of(file) > PIECE:
-            yield _Block(b"".join(gathered), names, starts)
-            gathered, names, starts, size, lines = [], [], [], 0, 0
-        if size_of(file) > PIECE:
-            yield from _large(file)
-            continue
-        data = _ended(b"".join(piece.data for piece in pieces(file)))
-        gathered.append(data)
-        names.append(file)
-        starts.append(lines)
-        size, lines = size + len(data), lines + data.count(b"\n")
-    if size:
-        yield _Block(b"".join(gathered), names, starts)
+        if held and size + size_of(file) > PIECE:
+            yield _Run(held, [])
+            held, size = [], 0
+        held.append(file)
+        size += size_of(file)
+    if held:
+        yield _Run(held, [])
 
 
-def _large(file: Path) -> Iterator[_Block]:
-    rest, line = b"", 0
-    for piece in pieces(file):
-        data = rest + piece.data
-        cut = len(data) if piece.is_last else data.rfind(b"\n") + 1
-        whole_lines, rest = _ended(data[:cut]) if piece.is_last else data[:cut], data[cut:]
-        if whole_lines:
-            yield _Block(whole_lines, [file], [0], line)
-        line += whole_lines.count(b"\n")
+def _batch(cells: Cells, run: _Run, movie: int, done: int) -> tuple[Batch, int]:
+    """The customers' lines, each with the movie above it; and the movie that the last is about."""
+    cells, movies = _under_movies(cells, np.array(run.firsts[1:], np.int64), movie)
+    batch = batch_of_cells(cells, _SLOTS, run)
+    faults = np.where(batch.faults == Fault.NONE, Fault.NONE, Fault.NOT_NETFLIX).astype(np.uint8)
+    faults[movies[:-1] == _NONE] = Fault.NOT_NETFLIX
+    return replace(batch, items=movies[:-1], faults=faults, done=done), int(movies[-1])
 
 
-def _ended(data: bytes) -> bytes:
-    return data if not data or data.endswith(b"\n") else data + b"\n"
+def _under_movies(
+    cells: Cells, firsts: npt.NDArray[np.int64], movie: int
+) -> tuple[Cells, npt.NDArray[np.int64]]:
+    """All lines but those of movies, and the movie above each of them; last, the one at the end.
 
-
-def _batch(block: _Block, movie: int, done: int) -> tuple[Batch, int]:
-    data = np.frombuffer(block.data, np.uint8)
-    room = block.data.count(b"\n")
-    users, items, lines, times = (np.empty(room, np.int64) for _ in range(4))
-    ratings = np.empty(room, np.float64)
-    rows, broken, movie = parse_ratings(
-        data, movie, block.file_starts, users, items, ratings, times, lines
+    Args:
+        cells: Lines of one field or more.
+        firsts: The lines on which another file begins, so that no movie is known there.
+        movie: The one above the first line.
+    """
+    begins, ends, _ = cells.column(0)
+    numbers, kinds = np.empty(len(cells), np.int64), np.empty(len(cells), np.uint8)
+    _tokens.read_ids(cells.data, begins, np.maximum(ends - 1, begins), numbers, kinds)
+    # The last byte before the first field's end; an empty field ends where it begins.
+    last = cells.data[np.maximum(ends - 1, 0)] if len(cells) else np.empty(0, np.uint8)
+    is_movie = (cells.counts == 1) & (ends > begins) & (last == ord(":"))
+    is_movie &= (kinds == _tokens.INTEGER) & (numbers >= 0)
+    # What is known from each line on: a movie at its line, nothing where a file begins.
+    known = np.where(is_movie, numbers, _NONE)
+    begun = np.searchsorted(cells.lines, firsts)
+    is_new = is_movie.copy()
+    is_new[begun[begun < len(cells)]] = True
+    latest = np.maximum.accumulate(np.where(is_new, np.arange(len(cells)), _NONE))
+    movies = np.where(latest == _NONE, movie, known[latest])
+    kept = ~is_movie
+    rows = replace(
+        cells,
+        begins=cells.begins[kept],
+        ends=cells.ends[kept],
+        escaped=cells.escaped[kept],
+        lines=cells.lines[kept],
+        counts=cells.counts[kept],
+        faults=cells.faults[kept],
     )
-    wrong = Broken(lines[room - broken :][::-1], Fault.NOT_NETFLIX)
-    batch = Batch(
-        block,
-        lines[:rows],
-        users[:rows],
-        items[:rows],
-        ratings[:rows],
-        times[:rows],
-        broken=wrong if broken else None,
-        done=done,
-    )
-    return batch, movie
+    at_end = movies[-1] if len(movies) else movie
+    return rows, np.append(movies[kept], at_end)
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,18 +207,26 @@ def read_probe(path: str | os.PathLike[str], ratings: Ratings) -> Probe:
     file = Path(path)
     if ratings.users is None or ratings.users.dtype.kind not in "iu":
         raise InputError("these ratings do not name their users by number, as a probe does")
-    beginning(file)
-    data = _ended(b"".join(piece.data for piece in pieces(file)))
-    room = data.count(b"\n")
-    users, items, lines = (np.empty(room, np.int64) for _ in range(3))
-    pairs, broken = parse_pairs(np.frombuffer(data, np.uint8), users, items, lines)
-    if broken:
-        line = int(lines[-1]) + 1
-        raise InputError("is neither 'movie:' nor a customer below it", path=file, line=line)
-    who = _positions(ratings.users.astype(np.int64), users[:pairs])
-    what = CatalogLookup(ratings.catalog).find(items[:pairs])
-    known = (who >= 0) & (what >= 0)
-    return Probe(who[known], what[known], int(pairs - np.count_nonzero(known)))
+    who, what, unknown, movie = [], [], 0, _NONE
+    lookup = CatalogLookup(ratings.catalog)
+    for cells in read_cells(file, _PAIRS, [0], header=False):
+        rows, movies = _under_movies(cells, np.empty(0, np.int64), movie)
+        batch = batch_of_cells(rows, {"user": 0, "item": 0}, Lines(file))
+        wrong = (batch.faults != Fault.NONE) | (movies[:-1] == _NONE)
+        users = batch.users
+        if isinstance(users, pl.Series):
+            wrong |= ~users.str.contains(r"^[0-9]+$").to_numpy()
+        if wrong.any() or isinstance(users, pl.Series):
+            line = int(batch.lines[np.argmax(wrong)])
+            raise InputError("is neither 'movie:' nor a customer below it", path=file, line=line)
+        people = _positions(ratings.users.astype(np.int64), users)
+        items, movie = lookup.find(movies[:-1]), int(movies[-1])
+        known = (people >= 0) & (items >= 0)
+        who.append(people[known])
+        what.append(items[known])
+        unknown += int(np.count_nonzero(~known))
+    nothing = np.empty(0, np.int32)
+    return Probe(np.concatenate([nothing, *who]), np.concatenate([nothing, *what]), unknown)
 
 
 def _positions(

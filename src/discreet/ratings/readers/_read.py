@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.ratings._ratings import Ratings
-from discreet.ratings.readers._batch import Progress
+from discreet.ratings.readers._batch import Progress, Source
 from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._collect import BadRows, Collector
 from discreet.ratings.readers._columns import Columns
 from discreet.ratings.readers._frames import open_frame
 from discreet.ratings.readers._layouts import Layout, open_path
-from discreet.ratings.readers._source import Source
+from discreet.ratings.readers._text import Quoting
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,15 +41,19 @@ def read_ratings(
     layout: Layout = "auto",
     columns: Columns | None = None,
     separator: str | None = None,
+    quoting: Quoting | None = None,
     on_bad_rows: BadRows = "refuse",
     progress: Progress | None = None,
 ) -> Ratings:
     """Read ratings and check every one of them.
 
-    The scale and the catalogue are public inputs: told by the caller or part of a published
-    layout, never inferred from the ratings. Users are numbered in the order of their ids, so that
-    the same ratings read from any layout give the same columns. Of several ratings of one item by
-    one user the last wins.
+    How a source is read is public: the scale, the catalogue, the columns, the separator, what
+    quotes mean. All of it is given by the caller, part of a published layout, or read off a file's
+    name or header, never inferred from rows. So one person's rows change that person's records
+    and nobody else's (`ratings/PROOF.md`). A source without rows gives ratings of nobody.
+
+    Users are numbered in the order of their ids, so that the same ratings read from any layout
+    give the same columns. Of several ratings of one item by one user the last wins.
 
     With `implicit` a row says only that it is there: a click, a purchase, a play. That too is a
     public declaration. Rows need a user and an item, may have a time, and nobody looks at a rating
@@ -70,16 +74,21 @@ def read_ratings(
             release made from these ratings says so.
         layout: How files are laid out; `auto` recognises published layouts by their file names.
         columns: Which column is the `user`, the `item`, the `rating` and the `time`, where names
-            do not tell: names, or positions counted from 0 for text without a header.
-            `{"time": None}` leaves times out.
-        separator: What separates fields, where the first line does not tell.
+            do not say it: names, or positions counted from 0 for text without a header, and then
+            `fields`, how many every line has. `{"time": None}` leaves times out.
+        separator: What separates fields, where neither the file's ending nor its header says it.
+        quoting: What a `"` does in text. `lines`, which is meant if nothing is said: it surrounds
+            a field, quotes in it doubled, and a line that ends inside quotes is refused.
+            `multiline`: a field in quotes may contain line breaks; the release then says that it
+            relies on whoever wrote the file to have doubled every quote. `none`: nothing.
         on_bad_rows: `refuse` raises on the first bad row, naming file and line; `skip` leaves bad
             rows out and counts them in `Ratings.skipped`.
         progress: Told how much is read and how much there is.
 
     Raises:
         InputError: Something is missing, cannot be read or is wrong; the message is one line that
-            says where and what would be right, and never shows a user, an item or a rating.
+            says where and what would be right, and never shows a user, an item or a rating. That
+            rows were refused, and which, depends on private rows: it is for the curator's eyes.
     """
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
@@ -87,10 +96,12 @@ def read_ratings(
     if implicit and told != PRESENCE:
         raise InputError("presence (implicit) is a scale of its own; leave the other scale out")
     implicit = told == PRESENCE
-    found = _open(source, layout, columns, separator, implicit)
+    found = _open(source, layout, columns, separator, quoting, implicit)
     known_scale = _scale(told, found)
     known_catalog = _catalog(catalog, found)
-    collector = Collector(known_scale, known_catalog, on_bad_rows, found.keep_user_ids)
+    collector = Collector(
+        known_scale, known_catalog, on_bad_rows, found.keep_user_ids, found.assumes
+    )
     try:
         size = found.size if progress else 0
         for batch in found.batches():
@@ -110,12 +121,13 @@ def _open(
     layout: str,
     columns: Columns | None,
     separator: str | None,
+    quoting: Quoting | None,
     implicit: bool,
 ) -> Source:
     if isinstance(source, str | os.PathLike):
-        return open_path(Path(source), layout, columns, separator, implicit=implicit)
-    if layout not in ("auto", "table") or separator is not None:
-        raise InputError("layout and separator are for files, not for tables in memory")
+        return open_path(Path(source), layout, columns, separator, quoting, implicit=implicit)
+    if layout not in ("auto", "table") or separator is not None or quoting is not None:
+        raise InputError("layout, separator and quoting are for files, not for tables in memory")
     return open_frame(source, columns, implicit=implicit)
 
 

@@ -8,16 +8,17 @@ import numpy as np
 import polars as pl
 
 from discreet.domain import Catalog, InputError
-from discreet.ratings.readers._batch import Fault, Ids
-from discreet.ratings.readers._cells import to_ids
-from discreet.ratings.readers._lookup import UNKNOWN, CatalogLookup
+from discreet.ratings.readers._batch import REASONS, Fault, Ids
+from discreet.ratings.readers._cells import read_ids
+from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup
+from discreet.ratings.readers._public_tables import TableSource
 from discreet.ratings.readers.features._columns import feature_columns
 from discreet.ratings.readers.features._item_features import ItemFeatures
-from discreet.ratings.readers.features._table import FeatureSource, Table, open_features
+from discreet.ratings.readers.features._table import Table, open_features
 
 
 def read_features(
-    source: FeatureSource,
+    source: TableSource,
     catalog: Catalog,
     *,
     item: str | None = None,
@@ -91,15 +92,15 @@ def _chosen(table: Table, key: str, columns: Sequence[str] | None) -> list[str]:
 def _checked_ids(table: Table, key: str) -> Ids:
     """The items' ids; none may be empty or occur twice."""
     column = table.frame[key].alias("item")
-    if column.dtype == pl.String:
-        column = column.str.strip_chars(" ")
+    faults = np.zeros(len(column), np.uint8)
     try:
-        ids, faults = to_ids(column, None, Fault.ITEM_EMPTY)
+        ids = read_ids(column, faults, Fault.ITEM_EMPTY, Fault.ITEM_FRACTION)
     except InputError as error:
         raise table.error(f"cannot be read: {error.reason}") from None
-    if faults is not None:
-        line = int(table.lines[int(np.argmax(faults != Fault.NONE))])
-        raise table.origin.complaint(line, "the item's id is empty")
+    wrong = faults != Fault.NONE
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise table.origin.complaint(int(table.lines[place]), REASONS[Fault(faults[place])])
     again = (~pl.Series(ids).is_first_distinct()).arg_true()
     if len(again):
         place = int(again[0])

@@ -1,0 +1,253 @@
+"""Separated text: files into cells, line by line, whatever other lines say.
+
+The rules for what a line and a cell mean are in docs/data.md, and why they protect people in
+`ratings/PROOF.md`. Separator, header, quoting and the number of fields are public: they come from
+the caller, from a published layout, from the file's name or from its header line, never from rows.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.ratings.readers import _tokens
+from discreet.ratings.readers._files import PIECE, Piece, beginning, pieces
+
+Quoting = Literal["lines", "multiline", "none"]
+"""What a `"` does: surrounds a field of one line, surrounds one that may have line breaks, or
+nothing at all."""
+
+_LONGEST_RECORD = 2 * PIECE
+"""Bytes; a longer record is refused, so that a file without line breaks does not fill memory."""
+NOT_UTF8 = "is not UTF-8; convert it, for instance with: iconv -f latin1 -t utf-8"
+_BOM = b"\xef\xbb\xbf"
+_USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".dat": "::"}
+_SEPARATORS = ("\t", "::", ";", "|", ",", " ")
+"""What a header line may be separated by, the first that makes enough names of it."""
+_QUOTES_ADVICE = (
+    "a quote is not closed on its line, or stands inside a field; if fields have line breaks in "
+    'quotes, say quoting="multiline"; if quotes mean nothing in this file, quoting="none"'
+)
+_WRONG_QUOTES = {
+    "lines": _QUOTES_ADVICE,
+    "multiline": 'a quote inside a field is not doubled (""), or is never closed',
+}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text table is written; all of it public.
+
+    Args:
+        separator: What stands between fields: one byte, or `::`.
+        fields: How many fields every record has.
+        quoting: What a `"` does.
+        lenient: Whether a quote inside a field that is not quoted is a letter like any other: for
+            public tables only.
+    """
+
+    separator: str
+    fields: int
+    quoting: Quoting = "lines"
+    lenient: bool = False
+
+    def __post_init__(self) -> None:
+        alone = len(self.separator.encode()) == 1 and self.separator not in '"\r\n'
+        if not alone and self.separator != "::":
+            raise InputError("separator must be one ASCII character, no quote or line break, or ::")
+        if self.quoting not in get_args(Quoting):
+            raise InputError(f"quoting must be lines, multiline or none, not '{self.quoting}'")
+
+
+@dataclass(frozen=True, repr=False)
+class Cells:
+    """The wanted cells of some records: where each is in the bytes. Private."""
+
+    data: _tokens.Bytes
+    begins: _tokens.Places
+    """A row for each record, a column for each wanted field."""
+    ends: _tokens.Places
+    escaped: npt.NDArray[np.bool_]
+    """Whether a cell contains doubled quotes."""
+    lines: _tokens.Places
+    """The 1-based line on which each record begins."""
+    counts: _tokens.Places
+    """How many fields each record has."""
+    faults: npt.NDArray[np.uint8]
+    """What is wrong with each record: `_tokens.GOOD` and so on."""
+    done: int
+    """How many of the file's bytes have been read by now."""
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def column(self, slot: int) -> tuple[_tokens.Places, _tokens.Places, npt.NDArray[np.bool_]]:
+        """One wanted field of every record: begins, ends, escaped."""
+        begins, ends = (np.ascontiguousarray(each[:, slot]) for each in (self.begins, self.ends))
+        return begins, ends, np.ascontiguousarray(self.escaped[:, slot])
+
+
+def read_cells(
+    path: Path, dialect: Dialect, wanted: Sequence[int], *, header: bool, size: int = PIECE
+) -> Iterator[Cells]:
+    """A text file's records, in runs of about `size` bytes.
+
+    Args:
+        path: A file in UTF-8, gzip if its name ends in `.gz`.
+        dialect: How it is written.
+        wanted: The positions of the fields to find.
+        header: Whether the first line that is not blank names the columns and is to be left out.
+        size: How many bytes to read at a time.
+
+    Raises:
+        InputError: The file cannot be read, or its quotes do not say where a field ends.
+    """
+    skip, lines = header_size(path) if header else (0, 0)
+    yield from cells_of(pieces(path, size), dialect, wanted, path, skip=skip, lines=lines)
+
+
+def cells_of(
+    read: Iterable[Piece],
+    dialect: Dialect,
+    wanted: Sequence[int],
+    path: Path,
+    *,
+    skip: int = 0,
+    lines: int = 0,
+) -> Iterator[Cells]:
+    """The records in a file's pieces, from byte `skip` on, before which there are `lines` lines."""
+    rest = b""
+    for piece in read:
+        data, skip = rest + piece.data[skip:], max(0, skip - len(piece.data))
+        if piece.is_last and data and not data.endswith(b"\n"):
+            data += b"\n"
+        whole = data.rfind(b"\n") + 1
+        found, used, seen = _split(data[:whole], dialect, wanted, piece.done)
+        wrong = found.faults == _tokens.WRONG_QUOTES
+        if wrong.any():
+            first = int(found.lines[np.argmax(wrong)]) + lines
+            raise InputError(_WRONG_QUOTES[dialect.quoting], path=path, line=first)
+        yield replace(found, lines=found.lines + lines)
+        rest, lines = data[used:], lines + seen
+        if used < whole and piece.is_last:
+            raise InputError("a quote is opened here and never closed", path=path, line=lines + 1)
+        if len(rest) > _LONGEST_RECORD:
+            long = "is longer than 64 MiB, or opens a quote that is never closed"
+            raise InputError(long, path=path, line=lines + 1)
+
+
+def _split(
+    data: bytes, dialect: Dialect, wanted: Sequence[int], done: int
+) -> tuple[Cells, int, int]:
+    """The records in whole lines, how many bytes they take, and how many lines."""
+    array = np.frombuffer(data, np.uint8)
+    room = int(np.count_nonzero(array == ord("\n")))
+    slots = np.full(dialect.fields, -1, np.int64)
+    slots[list(wanted)] = np.arange(len(wanted))
+    begins, ends = np.zeros((2, room, len(wanted)), np.int64)
+    escaped = np.zeros((room, len(wanted)), np.bool_)
+    lines, counts = np.empty((2, room), np.int64)
+    faults = np.empty(room, np.uint8)
+    used, rows, seen = _tokens.split_records(
+        array,
+        ord(dialect.separator[0]),
+        len(dialect.separator) == 2,
+        dialect.quoting != "none",
+        dialect.quoting == "multiline",
+        dialect.lenient,
+        slots,
+        begins,
+        ends,
+        escaped,
+        lines,
+        counts,
+        faults,
+    )
+    cells = Cells(
+        array,
+        begins[:rows],
+        ends[:rows],
+        escaped[:rows],
+        lines[:rows] + 1,
+        counts[:rows],
+        faults[:rows],
+        done,
+    )
+    return cells, used, seen
+
+
+def header_line(path: Path) -> str:
+    """The first line that is not blank: names of columns, which are public.
+
+    Raises:
+        InputError: The file cannot be read, holds nothing, is no text, or the line is not UTF-8.
+    """
+    data = beginning(path, for_text=True)
+    begin, end = _header_bytes(data)
+    if begin == end:
+        raise InputError("is empty: not even a header that names its columns", path=path)
+    try:
+        return data[begin:end].decode().strip("\r\n")
+    except UnicodeDecodeError:
+        pass
+    raise InputError(
+        "is not UTF-8; convert it, for instance with: iconv -f latin1 -t utf-8", path=path, line=1
+    )
+
+
+def header_size(path: Path) -> tuple[int, int]:
+    """How many bytes and lines the header takes, blank lines before it included."""
+    data = beginning(path, for_text=True)
+    _, end = _header_bytes(data)
+    return end, data.count(b"\n", 0, end)
+
+
+def _header_bytes(data: bytes) -> tuple[int, int]:
+    mark = len(_BOM) if data.startswith(_BOM) else 0
+    begin = mark + len(data[mark:]) - len(data[mark:].lstrip(b"\r\n"))
+    return begin, data.find(b"\n", begin) + 1 or len(data)
+
+
+def split_header(line: str, separator: str) -> list[str]:
+    """A header's names, without quotes and surrounding blanks."""
+    if separator == "::":
+        return line.split("::")
+    return [name.strip(" \t\ufeff") for name in next(csv.reader([line], delimiter=separator))]
+
+
+def usual_separator(path: Path) -> str | None:
+    """What separates fields in files that are named like this one."""
+    endings = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return _USUAL.get(endings[-1] if endings else "")
+
+
+def separator_of_header(line: str, path: Path, least: int) -> str:
+    """The separator, by the file's ending and its header; a space only if nothing else does.
+
+    Args:
+        line: The header.
+        path: The file.
+        least: How many names it must make of the header.
+
+    Raises:
+        InputError: No usual separator does.
+    """
+    usual = usual_separator(path)
+    for separator in (usual, *_SEPARATORS):
+        if separator and len(split_header(line, separator)) >= max(least, 2):
+            return separator
+    if least == 1:
+        return usual or "\t"
+    raise InputError(
+        f"its first line does not fall into {least} names or more: if it is a header, say what "
+        'separates them, like separator="^"; if there is none, count the columns, like '
+        'columns={"user": 0, "item": 1, "rating": 2}',
+        path=path,
+    )
