@@ -25,7 +25,10 @@ _BAD_LINES = {
     "3,1,6,5": "the rating is not on the scale 1..5 in steps of 1",
     "3,1,0,5": "the rating is not on the scale 1..5 in steps of 1",
     "3,1,2.5,5": "the rating is not on the scale 1..5 in steps of 1",
-    "3,1,inf,5": "the rating is not on the scale 1..5 in steps of 1",
+    "3,1,inf,5": "the rating is not a number",
+    "3,1,0x4,5": "the rating is not a number",
+    "3,1,\uff14,5": "the rating is not a number",
+    "3,1,1_0,5": "the rating is not a number",
     "3,1,1e999,5": "the rating is not on the scale 1..5 in steps of 1",
     ",1,4,5": "the user is empty",
     '"",1,4,5': "the user is empty",
@@ -73,7 +76,7 @@ def test_windows_lines_blank_lines_and_a_mark_do_not_move_the_line(write, refusa
 
 def test_newlines_in_quotes_are_lines_too(write, refusal):
     text = 'user,item,rating,note\n1,1,3,"a\nb\n\nc"\n1,2,bad,ok\n'
-    assert refusal(write("r.csv", text)).line == 6
+    assert refusal(write("r.csv", text), quoting="multiline").line == 6
 
 
 def test_the_first_of_several_bad_lines_is_named(write, refusal):
@@ -148,21 +151,25 @@ def test_no_message_shows_what_a_cell_says(write, refusal):
         assert error.__context__ is None
 
 
-def test_an_empty_file(write, refusal):
-    assert str(refusal(write("r.csv", ""))).endswith("r.csv: is empty")
-    assert str(refusal(write("s.csv", "\n\n"))).endswith("s.csv: is empty")
+def test_an_empty_file_lacks_its_header(write, refusal):
+    assert "not even a header" in str(refusal(write("r.csv", "")))
+    assert "not even a header" in str(refusal(write("s.csv", "\n\n")))
 
 
-def test_a_header_and_nothing_else(write, refusal):
-    for text in (_HEADER, _HEADER.strip(), _HEADER + "\n\n"):
-        assert "has a header but no ratings" in str(refusal(write("r.csv", text)))
+@pytest.mark.parametrize(
+    "text", [_HEADER, _HEADER.strip(), _HEADER + "\n\n", _HEADER + "1,1,x,5\n"]
+)
+def test_no_ratings_are_ratings_of_nobody(write, refusal, text):
+    path = write("r.csv", text)
+    ratings = read_ratings(path, scale=(1, 5), catalog=_CATALOG, on_bad_rows="skip")
+    assert (len(ratings), ratings.user_count) == (0, 0)
+    assert "no ratings, so no catalogue" in str(refusal(path, on_bad_rows="skip"))
 
 
-def test_nothing_left_after_skipping(write, refusal):
-    path = write("r.csv", _HEADER + "1,1,bad,5\n1,2,bad,5\n")
-    error = refusal(path, on_bad_rows="skip")
-    assert error.path == str(path)
-    assert "every one of the 2 rows is bad" in error.reason
+def test_a_file_without_header_and_rows(write):
+    columns = {"user": 0, "item": 1, "rating": 2}
+    ratings = read_ratings(write("r.csv", ""), scale=(1, 5), catalog=_CATALOG, columns=columns)
+    assert (len(ratings), ratings.user_count) == (0, 0)
 
 
 def test_a_missing_column(write, refusal):
@@ -215,7 +222,8 @@ def test_bytes_that_are_not_utf8(write, refusal, place):
     error = refusal(write("r.csv", data))
     assert error.line == 4
     assert "is not UTF-8" in error.reason
-    assert refusal(write("r.csv", data), on_bad_rows="skip").line == 4
+    ratings = read_ratings(write("r.csv", data), scale=(1, 5), catalog=_CATALOG, on_bad_rows="skip")
+    assert (len(ratings), ratings.skipped) == (1, 1)
 
 
 def test_a_header_that_is_not_utf8(write, refusal):
@@ -226,10 +234,15 @@ def test_utf16_zip_and_other_files_are_named(write, refusal):
     assert "UTF-16" in str(refusal(write("a.csv", (_HEADER + _GOOD).encode("utf-16"))))
     assert "zip archive" in str(refusal(write("b.csv", b"PK\x03\x04....")))
     assert "not a text file" in str(refusal(write("c.csv", b"\x7fELF\0\0\0")))
+    assert "does not end in .gz" in str(refusal(write("d.csv", gzip.compress(b"user,item"))))
+    assert "does not end in .parquet" in str(refusal(write("e.csv", b"PAR1")))
 
 
 def test_a_quote_that_never_closes(write, refusal):
-    error = refusal(write("r.csv", _HEADER + _GOOD + '3,"1,4,5\n3,2,4,5\n'))
+    path = write("r.csv", _HEADER + _GOOD + '3,"1,4,5\n3,2,4,5\n')
+    error = refusal(path)
+    assert (error.line, error.reason[:37]) == (5, "a quote is not closed on its line, or")
+    error = refusal(path, quoting="multiline")
     assert (error.line, error.reason) == (5, "a quote is opened here and never closed")
 
 
@@ -237,9 +250,10 @@ def test_a_quote_that_never_closes(write, refusal):
 def test_a_quote_behind_a_backslash_makes_no_records(write, refusal, on_bad_rows):
     r"""As some programs write the text: " <newline> 1000,8,5," of user 1."""
     text = 'user,item,rating,review\n2,7,4,fine\n1,7,5,"\\" \n1000,8,5,\\""\n'
-    error = refusal(write("r.csv", text), on_bad_rows=on_bad_rows)
-    assert error.line == 3
-    assert error.reason.startswith("has a quote inside a field; such a field is quoted whole")
+    path = write("r.csv", text)
+    assert refusal(path, on_bad_rows=on_bad_rows).line == 3
+    error = refusal(path, on_bad_rows=on_bad_rows, quoting="multiline")
+    assert (error.line, error.reason[:37]) == (3, "a quote inside a field is not doubled")
 
 
 @pytest.mark.parametrize("on_bad_rows", ["refuse", "skip"])
@@ -253,8 +267,11 @@ def test_a_quote_behind_a_backslash_makes_no_records(write, refusal, on_bad_rows
     ],
 )
 def test_a_quote_in_the_middle_of_a_field_is_refused(write, refusal, lines, on_bad_rows):
-    error = refusal(write("r.csv", "user,item,rating,x\n" + lines), on_bad_rows=on_bad_rows)
-    assert (error.line, error.reason[:26]) == (2, "has a quote inside a field")
+    path = write("r.csv", "user,item,rating,x\n" + lines)
+    error = refusal(path, on_bad_rows=on_bad_rows)
+    assert (error.line, "stands inside a field" in error.reason) == (2, True)
+    error = refusal(path, on_bad_rows=on_bad_rows, quoting="multiline")
+    assert (error.line, error.reason[:22]) == (2, "a quote inside a field")
 
 
 def test_a_last_line_cut_short(write, refusal):

@@ -7,6 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from discreet.domain import Catalog
+from discreet.ratings.readers import read_ratings
+
 
 @pytest.fixture
 def parquet(tmp_path):
@@ -23,7 +26,7 @@ def test_parquet_cut_short_or_damaged(parquet, refusal):
     parquet.write_bytes(whole[:4] + bytes(60) + whole[64:])
     assert "is not whole Parquet" in str(refusal(parquet))
     parquet.write_bytes(b"")
-    assert "is empty" in str(refusal(parquet))
+    assert "is not whole Parquet" in str(refusal(parquet))
 
 
 def test_text_called_parquet(write, refusal):
@@ -35,14 +38,29 @@ def test_parquet_whose_text_is_not_utf8(tmp_path, refusal):
     users = pa.StringArray.from_buffers(2, *names.buffers()[1:])
     table = pa.table({"user": users, "item": ["a", "a"], "rating": [3, 3]})
     pq.write_table(table, tmp_path / "r.parquet")
-    assert str(refusal(tmp_path / "r.parquet")).endswith("holds text that is not UTF-8")
-    assert str(refusal(table)) == "text is not UTF-8"
+    assert "row 1: is not UTF-8" in str(refusal(tmp_path / "r.parquet"))
+    assert "row 1: is not UTF-8" in str(refusal(table))
+    good = pa.table({"user": ["ann"], "item": ["a"], "rating": [3]})
+    both = pa.concat_tables([good, table])
+    ratings = read_ratings(both, scale=(1, 5), catalog="from-data", on_bad_rows="skip")
+    assert (ratings.users.tolist(), ratings.skipped) == (["ann"], 2)
 
 
 def test_parquet_without_rows(tmp_path, refusal):
     path = tmp_path / "r.parquet"
-    pl.DataFrame({"user": [], "item": [], "rating": []}).write_parquet(path)
-    assert "holds no ratings" in str(refusal(path))
+    schema = {"user": pl.Int64, "item": pl.String, "rating": pl.Float64}
+    pl.DataFrame(schema=schema).write_parquet(path)
+    assert len(read_ratings(path, scale=(1, 5), catalog=Catalog(["a"]))) == 0
+    pl.DataFrame(schema=schema | {"user": pl.Boolean}).write_parquet(path)
+    assert "the user column must hold integers or text" in str(refusal(path))
+
+
+def test_an_identifier_that_is_not_whole_is_one_bad_row(refusal):
+    users = [1.0, 2.5, float("inf"), 2.0**53 + 2, float("nan"), 3.0]
+    frame = pl.DataFrame({"user": users, "item": [1] * 6, "rating": [3] * 6})
+    assert str(refusal(frame)) == "row 2: the user is a number, but not a whole number up to 2^53"
+    ratings = read_ratings(frame, scale=(1, 5), catalog="from-data", on_bad_rows="skip")
+    assert (ratings.users.tolist(), ratings.skipped) == ([1, 3], 4)
 
 
 def test_tables_name_the_row(refusal):
@@ -60,8 +78,6 @@ def test_parquet_names_file_and_row(tmp_path, refusal):
 @pytest.mark.parametrize(
     ("column", "values", "reason"),
     [
-        ("user", [1.5, 2.0], "the user column must hold integers or text, not fractions"),
-        ("user", [float("inf"), 2.0], "the user column must hold integers or text"),
         ("user", [True, False], "the user column must hold integers or text; it is Boolean"),
         ("item", [[1], [2]], "the item column must hold integers or text; it is List"),
         ("rating", [True, False], "the rating column must hold numbers; it is Boolean"),

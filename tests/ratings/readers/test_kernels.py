@@ -8,15 +8,15 @@ import datetime as dt
 import numpy as np
 import polars as pl
 import pytest
+from discreet.ratings.readers._lines import Dialect, make_sure, records
+from discreet.ratings.readers._lookup import UNKNOWN, CatalogLookup
+from discreet.ratings.readers._netflix_lines import _day_number, _days_in, parse_pairs
+from discreet.ratings.readers._survey import count_bytes, is_plain
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Catalog
 from discreet.ratings.readers._ids import IdColumn, number_integers
-from discreet.ratings.readers._lines import Dialect, make_sure, records
-from discreet.ratings.readers._lookup import UNKNOWN, CatalogLookup
-from discreet.ratings.readers._netflix_lines import _day_number, _days_in, parse_pairs
-from discreet.ratings.readers._survey import count_bytes, is_plain
 
 texts = st.text(alphabet='ab07+- ,:"\n\ré', max_size=60)
 

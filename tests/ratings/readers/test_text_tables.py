@@ -79,7 +79,15 @@ def test_quoted_fields(write, seen):
 
 def test_quotes_keep_separators_and_newlines(write, seen):
     text = 'user,item,rating,review\na,"x,y",4,"two\nlines, and ""quotes"""\nb,z,5,ok\n'
-    assert seen(write("r.csv", text)) == {("a", "x,y"): (4.0, None), ("b", "z"): (5.0, None)}
+    expected = {("a", "x,y"): (4.0, None), ("b", "z"): (5.0, None)}
+    assert seen(write("r.csv", text), quoting="multiline") == expected
+    assert seen(write("s.csv", text.replace("two\n", "two ")), quoting="lines") == expected
+
+
+def test_quotes_may_be_bytes_like_any_other(write, seen):
+    text = 'user,item,rating,review\na"b,10,4,"\n"c,20,5,"\n'
+    expected = {('a"b', "10"): (4.0, None), ('"c', "20"): (5.0, None)}
+    assert seen(write("r.csv", text), quoting="none") == expected
 
 
 def test_spaces_around_fields_are_nothing(write, seen):
@@ -120,10 +128,15 @@ def test_one_column_told_the_others_found(write, seen):
     assert seen(write("r.csv", text), columns={"item": "what"}) == _EXPECTED
 
 
-def test_columns_counted_without_a_header(write, seen):
+def test_columns_counted_without_a_header(write, seen, refusal):
     text = "10,4,1\n10,1,2\n20,5,1\n"
     told = {"item": 0, "rating": 1, "user": 2}
     assert seen(write("r.csv", text), columns=told) == _EXPECTED
+    assert "what separates its fields" in str(refusal(write("r.txt", text), columns=told))
+    assert seen(write("r.txt", text), columns=told, separator=",") == _EXPECTED
+    wide = text.replace("\n", ",x\n")
+    assert 'columns={"fields": ...}' in str(refusal(write("w.csv", wide), columns=told))
+    assert seen(write("w.csv", wide), columns=told | {"fields": 4}) == _EXPECTED
 
 
 def test_an_id_column_goes_before_a_word(write, seen):
@@ -141,7 +154,9 @@ def test_an_id_column_goes_before_a_word(write, seen):
         ({"user": 0, "item": 1}, "lacks the position of the rating"),
         ({"user": 0, "item": 1, "rating": 1}, "different positions"),
         ({"user": 0, "item": 1, "rating": -1}, "different positions"),
-        ({"user": 0, "item": 1, "rating": 3}, "from 0 to 2"),
+        ({"user": 0, "item": 1, "rating": 3}, "does not have the 4 fields"),
+        ({"user": 0, "item": 1, "rating": 2, "fields": 2}, "fields must be a number from 3"),
+        ({"fields": 4}, "fields is for files without a header"),
     ],
 )
 def test_what_is_told_of_columns_must_fit(write, refusal, told, message):
@@ -194,7 +209,7 @@ def test_users_are_in_the_order_of_their_ids(write):
     assert read_ratings(path, scale=(1, 5), catalog="from-data").users.tolist() == [-3, 9, 10]
     path = write("s.csv", "user,item,rating\nb,1,1\n10,1,1\nB,1,1\n9,1,1\n")
     users = read_ratings(path, scale=(1, 5), catalog="from-data").users.tolist()
-    assert users == ["10", "9", "B", "b"]
+    assert users == ["9", "10", "B", "b"]
 
 
 @pytest.mark.parametrize(
@@ -276,9 +291,13 @@ def test_scale_and_catalogue_are_asked_for(write, refusal):
 @pytest.mark.parametrize("size", [1, 7, 16, 64])
 def test_pieces_of_any_size_give_the_same(write, seen, monkeypatch, size):
     text = 'user,item,rating,note\n1,10,4,"a\nb"\n\n2,10,1,é\n1,20,5,\n1,10,2,x\n'
-    whole = seen(write("r.csv", text))
+    whole = seen(write("r.csv", text), quoting="multiline")
     monkeypatch.setattr(_layouts, "read_cells", partial(read_cells, size=size))
-    assert seen(write("s.csv", text)) == whole == _EXPECTED | {(1, "10"): (2.0, None)}
+    assert (
+        seen(write("s.csv", text), quoting="multiline")
+        == whole
+        == _EXPECTED | {(1, "10"): (2.0, None)}
+    )
 
 
 def test_integers_first_and_text_later(write, seen, monkeypatch):

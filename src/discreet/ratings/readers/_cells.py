@@ -122,18 +122,20 @@ def _text(column: pl.Series, faults: Faults, wanted: str) -> Text:
     Raises:
         InputError: The column is of another type.
     """
-    if column.dtype == pl.Binary:
-        # From `_frames.series_of`: text some of whose cells are not UTF-8.
-        decoded = column.cast(pl.String, strict=False)
-        mark(faults, (decoded.is_null() & column.is_not_null()).to_numpy(), Fault.NOT_UTF8)
-        column = decoded
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+    if column.dtype not in (pl.String, pl.Binary, pl.Categorical, pl.Enum, pl.Null):
         raise _wrong_type(column, wanted)
-    words = column.cast(pl.String).fill_null("").rechunk().to_arrow().cast(pa.large_string())
-    _, offsets, data = words.buffers()
-    bounds = np.frombuffer(offsets, np.int64, len(words) + 1, 8 * words.offset)
-    array = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return array, bounds[:-1], bounds[1:], np.zeros(len(words), np.bool_)
+    is_bytes = column.dtype == pl.Binary
+    words = column if is_bytes else column.cast(pl.String)
+    cells = words.fill_null(b"" if is_bytes else "").rechunk().to_arrow().cast(pa.large_binary())
+    _, offsets, data = cells.buffers()
+    bounds = np.frombuffer(offsets, np.int64, len(cells) + 1, 8 * cells.offset)
+    array = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    begins, ends = bounds[:-1], bounds[1:]
+    if is_bytes:
+        wrong = ~_tokens.valid_utf8(array, begins, ends)
+        mark(faults, wrong, Fault.NOT_UTF8)
+        ends = np.where(wrong, begins, ends)
+    return array, begins, ends, np.zeros(len(cells), np.bool_)
 
 
 def _ratings(column: pl.Series, faults: Faults) -> npt.NDArray[np.float64]:

@@ -114,7 +114,8 @@ def given_positions(
             raise InputError(f'columns lacks the position of the {role}, like {{"{role}": 0}}')
     if min(places.values()) < 0 or len(set(places.values())) < len(places):
         raise InputError("columns must be different positions, counted from 0")
-    least, fields = max(places.values()) + 1, given.get(FIELDS)
+    counted = [at for role, at in given.items() if role != FIELDS and isinstance(at, int)]
+    least, fields = max(counted) + 1, given.get(FIELDS)
     if fields is None:
         return places, least
     if not isinstance(fields, int) or not least <= fields <= _MOST_FIELDS:

@@ -144,7 +144,7 @@ class _Words:
     def finish(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.generic]]:
         """Each row's number, and the identifiers by number."""
         words = self._known["word"]
-        known = pl.DataFrame({"word": words, "number": _integers_in(words)})
+        known = pl.DataFrame({"word": words, "number": integers_in(words)})
         order = known.select(pl.arg_sort_by("number", "word", nulls_last=True)).to_series()
         ranks = np.empty(len(order), dtype=np.int32)
         ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
@@ -200,7 +200,7 @@ def _ranked(
     return codes
 
 
-def _integers_in(words: pl.Series) -> pl.Series:
+def integers_in(words: pl.Series) -> pl.Series:
     """The words as 64-bit integers, null where a word is not an integer's canonical text."""
     return words.set(~words.str.contains(_CANONICAL), None).cast(pl.Int64, strict=False)
 
@@ -215,7 +215,7 @@ class CatalogLookup:
     def __init__(self, catalog: Catalog) -> None:
         words = pl.Series(list(catalog.ids), dtype=pl.String)
         self._words = pl.Enum(words)
-        numbers = _integers_in(words)
+        numbers = integers_in(words)
         places = np.flatnonzero(numbers.is_not_null().to_numpy()).astype(np.int32)
         values = numbers.drop_nulls().to_numpy()
         rising = np.argsort(values)

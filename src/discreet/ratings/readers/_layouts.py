@@ -18,6 +18,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
+
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings.readers._batch import Batch, Lines, Source
 from discreet.ratings.readers._catalog_file import read_catalog
@@ -109,7 +111,10 @@ class TextTable:
             fields += '; if every line has others too, say how many: columns={"fields": ...}'
         wanted = list(self.places.values())
         for cells in read_cells(self.path, self.dialect, wanted, header=self.header):
-            yield batch_of_cells(cells, slots, origin, fields)
+            bad = np.flatnonzero(cells.faults)
+            cut = cells.is_cut and len(bad) == 1 and bad[0] == len(cells) - 1
+            said = f"{fields}; the file seems to be cut short" if cut else fields
+            yield batch_of_cells(cells, slots, origin, said)
 
 
 def open_path(

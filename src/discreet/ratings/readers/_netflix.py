@@ -24,7 +24,7 @@ from discreet.ratings.readers._batch import Batch, Fault, Lines
 from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of
-from discreet.ratings.readers._ids import CatalogLookup
+from discreet.ratings.readers._ids import CatalogLookup, integers_in
 from discreet.ratings.readers._text import Cells, Dialect, cells_of, read_cells
 
 _MOVIES = 17_770
@@ -132,7 +132,13 @@ def _batch(cells: Cells, run: _Run, movie: int, done: int) -> tuple[Batch, int]:
     batch = batch_of_cells(cells, _SLOTS, run)
     faults = np.where(batch.faults == Fault.NONE, Fault.NONE, Fault.NOT_NETFLIX).astype(np.uint8)
     faults[movies[:-1] == _NONE] = Fault.NOT_NETFLIX
-    return replace(batch, items=movies[:-1], faults=faults, done=done), int(movies[-1])
+    users = batch.users
+    if isinstance(users, pl.Series):
+        numbers = integers_in(users)
+        faults[numbers.is_null().to_numpy()] = Fault.NOT_NETFLIX
+        users = numbers.fill_null(0).to_numpy()
+    batch = replace(batch, users=users, items=movies[:-1], faults=faults, done=done)
+    return batch, int(movies[-1])
 
 
 def _under_movies(
@@ -215,7 +221,7 @@ def read_probe(path: str | os.PathLike[str], ratings: Ratings) -> Probe:
         wrong = (batch.faults != Fault.NONE) | (movies[:-1] == _NONE)
         users = batch.users
         if isinstance(users, pl.Series):
-            wrong |= ~users.str.contains(r"^[0-9]+$").to_numpy()
+            wrong |= integers_in(users).is_null().to_numpy()
         if wrong.any() or isinstance(users, pl.Series):
             line = int(batch.lines[np.argmax(wrong)])
             raise InputError("is neither 'movie:' nor a customer below it", path=file, line=line)

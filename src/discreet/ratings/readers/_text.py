@@ -84,6 +84,8 @@ class Cells:
     """What is wrong with each record: `_tokens.GOOD` and so on."""
     done: int
     """How many of the file's bytes have been read by now."""
+    is_cut: bool = False
+    """Whether the last record lacks its line break, as it does where a copy was interrupted."""
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -126,15 +128,15 @@ def cells_of(
     rest = b""
     for piece in read:
         data, skip = rest + piece.data[skip:], max(0, skip - len(piece.data))
-        if piece.is_last and data and not data.endswith(b"\n"):
-            data += b"\n"
+        is_cut = piece.is_last and bool(data) and not data.endswith(b"\n")
+        data += b"\n" * is_cut
         whole = data.rfind(b"\n") + 1
         found, used, seen = _split(data[:whole], dialect, wanted, piece.done)
         wrong = found.faults == _tokens.WRONG_QUOTES
         if wrong.any():
             first = int(found.lines[np.argmax(wrong)]) + lines
             raise InputError(_WRONG_QUOTES[dialect.quoting], path=path, line=first)
-        yield replace(found, lines=found.lines + lines)
+        yield replace(found, lines=found.lines + lines, is_cut=is_cut)
         rest, lines = data[used:], lines + seen
         if used < whole and piece.is_last:
             raise InputError("a quote is opened here and never closed", path=path, line=lines + 1)
@@ -240,13 +242,14 @@ def separator_of_header(line: str, path: Path, least: int) -> str:
         InputError: No usual separator does.
     """
     usual = usual_separator(path)
-    for separator in (usual, *_SEPARATORS):
-        if separator and len(split_header(line, separator)) >= max(least, 2):
-            return separator
+    for fields in (max(least, 2), 2):
+        for separator in (usual, *_SEPARATORS):
+            if separator and len(split_header(line, separator)) >= fields:
+                return separator
     if least == 1:
         return usual or "\t"
     raise InputError(
-        f"its first line does not fall into {least} names or more: if it is a header, say what "
+        f"its first line does not fall into {least} fields or more: if it is a header, say what "
         'separates them, like separator="^"; if there is none, count the columns, like '
         'columns={"user": 0, "item": 1, "rating": 2}',
         path=path,

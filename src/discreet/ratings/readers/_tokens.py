@@ -233,6 +233,15 @@ def _is_utf8(data: Bytes, begin: int, end: int) -> bool:
 
 
 @numba.njit(cache=True, nogil=True)
+def valid_utf8(data: Bytes, begins: Places, ends: Places) -> npt.NDArray[np.bool_]:
+    """Which cells are UTF-8."""
+    valid = np.empty(begins.size, np.bool_)
+    for row in range(begins.size):
+        valid[row] = _is_utf8(data, begins[row], ends[row])
+    return valid
+
+
+@numba.njit(cache=True, nogil=True)
 def trimmed(data: Bytes, begin: int, end: int) -> tuple[int, int]:
     """The cell without blanks at its ends: spaces, tabs and byte order marks."""
     changed = True
@@ -425,7 +434,7 @@ def _moment(data: Bytes, begin: int, end: int) -> int:
                 at += 1
     if at == end or (at + 1 == end and (data[at] == 0x5A or data[at] == 0x7A)):  # Z, z
         return found
-    offset = _clock(data, at + 1, end)
+    offset: int = _clock(data, at + 1, end)
     if offset < 0 or at + 6 != end or (data[at] != _PLUS and data[at] != _MINUS):
         return UNREADABLE
     return found - offset if data[at] == _PLUS else found + offset
