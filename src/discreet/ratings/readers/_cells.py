@@ -35,7 +35,8 @@ def batch_of_cells(cells: Cells, slots: dict[str, int], origin: Origin, fields: 
     columns: dict[str, Text] = {}
     for role, slot in slots.items():
         begins, ends, escaped = cells.column(slot)
-        ends = np.where(faults == Fault.NONE, ends, begins)  # nothing is read of a broken line
+        if faults.any():
+            ends = np.where(faults == Fault.NONE, ends, begins)  # a broken line is not read
         columns[role] = (cells.data, begins, ends, escaped)
     users = ids_of_text(columns["user"], faults, Fault.USER_EMPTY)
     items = ids_of_text(columns["item"], faults, Fault.ITEM_EMPTY)
@@ -173,20 +174,24 @@ def _times(column: pl.Series, faults: Faults) -> npt.NDArray[np.int64]:
 
 
 def _times_of_text(cells: Text, faults: Faults) -> npt.NDArray[np.int64]:
-    values, kinds = numbers_of_text(cells)
+    """Whole seconds since 1970, other numbers rounded down to them, or dates."""
+    seconds, kinds = np.empty(len(faults), np.int64), np.empty(len(faults), np.uint8)
+    _tokens.read_ids(*cells[:3], seconds, kinds)
     mark(faults, kinds == _tokens.EMPTY, Fault.TIME_EMPTY)
+    others = np.flatnonzero(kinds == _tokens.TEXT)
+    if not len(others):
+        return seconds
+    data, begins, ends, escaped = cells
+    rest = (data, begins[others], ends[others], escaped[others])
+    values, kinds = numbers_of_text(rest)
+    dates = np.empty(len(others), np.int64)
+    _tokens.read_dates(*rest[:3], dates)
     # Beyond 2^62 a double has no place among 64-bit integers; such a time is out of range anyway.
-    bounded = np.clip(np.nan_to_num(np.floor(values)), -(2.0**62), 2.0**62)
-    seconds: npt.NDArray[np.int64] = bounded.astype(np.int64)
-    dates = np.flatnonzero(kinds == _tokens.NO_NUMBER)
-    if len(dates):
-        data, begins, ends, _ = cells
-        found = np.empty(len(dates), np.int64)
-        _tokens.read_dates(data, begins[dates], ends[dates], found)
-        seconds[dates] = found
-        unreadable = np.zeros(len(seconds), np.bool_)
-        unreadable[dates] = found == _tokens.UNREADABLE
-        mark(faults, unreadable, Fault.TIME_UNREADABLE)
+    bounded = np.clip(np.nan_to_num(np.floor(values)), -(2.0**62), 2.0**62).astype(np.int64)
+    seconds[others] = np.where(kinds == _tokens.NO_NUMBER, dates, bounded)
+    unreadable = np.zeros(len(seconds), np.bool_)
+    unreadable[others] = (kinds == _tokens.NO_NUMBER) & (dates == _tokens.UNREADABLE)
+    mark(faults, unreadable, Fault.TIME_UNREADABLE)
     return seconds
 
 

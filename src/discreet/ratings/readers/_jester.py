@@ -53,11 +53,10 @@ class Jester:
             yield self._batch(cells)
 
     def _batch(self, cells: Cells) -> Batch:
-        begins, ends = cells.begins.reshape(-1), cells.ends.reshape(-1)
-        values, kinds = numbers_of_text((cells.data, begins, ends, cells.escaped.reshape(-1)))
-        shape = cells.begins.shape
-        fields, known = values.reshape(shape), (kinds.reshape(shape) != _tokens.NO_NUMBER)
-        known &= kinds.reshape(shape) != _tokens.EMPTY
+        begins, ends = cells.begins.T.ravel(), cells.ends.T.ravel()
+        values, kinds = numbers_of_text((cells.data, begins, ends, cells.escaped.T.ravel()))
+        fields, known = values.reshape(-1, _JOKES + 1), kinds.reshape(-1, _JOKES + 1)
+        known = (known != _tokens.NO_NUMBER) & (known != _tokens.EMPTY)
         rated = fields[:, 1:] != _NOT_RATED
         wrong = (cells.faults != _tokens.GOOD) | ~known.all(axis=1)
         wrong |= fields[:, 0] != np.count_nonzero(rated, axis=1)

@@ -168,9 +168,9 @@ def _under_movies(
     kept = ~is_movie
     rows = replace(
         cells,
-        begins=cells.begins[kept],
-        ends=cells.ends[kept],
-        escaped=cells.escaped[kept],
+        begins=cells.begins[:, kept],
+        ends=cells.ends[:, kept],
+        escaped=cells.escaped[:, kept],
         lines=cells.lines[kept],
         counts=cells.counts[kept],
         faults=cells.faults[kept],

@@ -72,7 +72,7 @@ class Cells:
 
     data: _tokens.Bytes
     begins: _tokens.Places
-    """A row for each record, a column for each wanted field."""
+    """A row for each wanted field, a column for each record."""
     ends: _tokens.Places
     escaped: npt.NDArray[np.bool_]
     """Whether a cell contains doubled quotes."""
@@ -92,8 +92,7 @@ class Cells:
 
     def column(self, slot: int) -> tuple[_tokens.Places, _tokens.Places, npt.NDArray[np.bool_]]:
         """One wanted field of every record: begins, ends, escaped."""
-        begins, ends = (np.ascontiguousarray(each[:, slot]) for each in (self.begins, self.ends))
-        return begins, ends, np.ascontiguousarray(self.escaped[:, slot])
+        return self.begins[slot], self.ends[slot], self.escaped[slot]
 
 
 def read_cells(
@@ -153,8 +152,8 @@ def _split(
     room = int(np.count_nonzero(array == ord("\n")))
     slots = np.full(dialect.fields, -1, np.int64)
     slots[list(wanted)] = np.arange(len(wanted))
-    begins, ends = np.zeros((2, room, len(wanted)), np.int64)
-    escaped = np.zeros((room, len(wanted)), np.bool_)
+    begins, ends = np.zeros((2, len(wanted), room), np.int64)
+    escaped = np.zeros((len(wanted), room), np.bool_)
     lines, counts = np.empty((2, room), np.int64)
     faults = np.empty(room, np.uint8)
     used, rows, seen = _tokens.split_records(
@@ -174,9 +173,9 @@ def _split(
     )
     cells = Cells(
         array,
-        begins[:rows],
-        ends[:rows],
-        escaped[:rows],
+        begins[:, :rows],
+        ends[:, :rows],
+        escaped[:, :rows],
         lines[:rows] + 1,
         counts[:rows],
         faults[:rows],

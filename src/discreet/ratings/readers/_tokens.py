@@ -23,6 +23,7 @@ UNREADABLE = -(2**62)
 
 _NEWLINE, _RETURN, _SPACE, _TAB, _QUOTE, _BACKSLASH = 0x0A, 0x0D, 0x20, 0x09, 0x22, 0x5C
 _ZERO, _NINE, _PLUS, _MINUS, _POINT, _COLON = 0x30, 0x39, 0x2B, 0x2D, 0x2E, 0x3A
+_SEPARATES, _ENDS_LINE, _IS_QUOTE, _BEYOND_ASCII = 1, 2, 4, 8
 _BOM = (0xEF, 0xBB, 0xBF)  # U+FEFF in UTF-8
 _MOST_DIGITS = 19  # of a 64-bit integer
 _LARGEST = np.uint64(2**63 - 1)
@@ -67,7 +68,7 @@ def split_records(
         lenient: Whether a quote inside a field that is not quoted is no fault.
         slots: For each field of a record, where its place goes, or -1; its length is how many
             fields a record must have.
-        begins: Filled, a row a record: where a wanted field's content begins.
+        begins: Filled, a row for each slot: where that field's content begins in each record.
         ends: Filled: where it ends.
         escaped: Filled: whether it contains doubled quotes.
         lines: Filled: the line that a record begins on, counted from 0.
@@ -78,15 +79,16 @@ def split_records(
         How many bytes are whole records, how many records and how many lines these are. Bytes are
         left over only where a quote stays open to the end.
     """
+    classes = _classes(separator, quotes and not lenient)
     at = rows = line = 0
     while at < data.size:
         begin, first, field, fault = at, line, 0, GOOD
-        ended = False
+        ended = beyond = False
         while not ended:
             start = _past_blanks(data, at, separator) if quotes else at
             is_escaped = False
             if quotes and data[start] == _QUOTE:
-                start += 1
+                start, beyond = start + 1, True
                 stop, at, is_escaped, newlines = _quoted(
                     data, start, separator, doubled_separator, over_lines
                 )
@@ -96,15 +98,27 @@ def split_records(
                 fault = WRONG_QUOTES if at < 0 else fault
                 at = _line_end(data, stop) if at < 0 else at
             else:
-                start, at = at, _field_end(data, at, separator, doubled_separator)
+                start, seen = at, 0
+                while True:
+                    kind = classes[data[at]]
+                    if kind:
+                        if kind == _ENDS_LINE:
+                            break
+                        if kind == _SEPARATES and (
+                            not doubled_separator or data[at + 1] == separator
+                        ):
+                            break
+                        seen |= kind
+                    at += 1
                 stop = at
                 if data[at] == _NEWLINE and at > start and data[at - 1] == _RETURN:
                     stop -= 1
-                if quotes and not lenient and _has_quote(data, start, stop):
+                beyond |= (seen & _BEYOND_ASCII) != 0
+                if seen & _IS_QUOTE:
                     fault = WRONG_QUOTES
             if field < slots.size and slots[field] >= 0:
-                begins[rows, slots[field]], ends[rows, slots[field]] = start, stop
-                escaped[rows, slots[field]] = is_escaped
+                begins[slots[field], rows], ends[slots[field], rows] = start, stop
+                escaped[slots[field], rows] = is_escaped
             field += 1
             ended = data[at] == _NEWLINE
             at += 1 if ended or not doubled_separator else 2
@@ -113,7 +127,7 @@ def split_records(
             continue
         if fault == GOOD and field != slots.size:
             fault = WRONG_FIELDS
-        if fault == GOOD and not _is_utf8(data, begin, at):
+        if beyond and fault == GOOD and not _is_utf8(data, begin, at):
             fault = NOT_UTF8
         lines[rows], counts[rows], faults[rows] = first, field, fault
         rows += 1
@@ -154,10 +168,14 @@ def _quoted(
 
 
 @numba.njit(cache=True, nogil=True)
-def _field_end(data: Bytes, at: int, separator: int, doubled_separator: bool) -> int:
-    while not _ends_field(data, at, separator, doubled_separator):
-        at += 1
-    return at
+def _classes(separator: int, refuse_quotes: bool) -> Bytes:
+    """What each of the 256 bytes does in a field that is not quoted, as flags."""
+    classes = np.zeros(256, np.uint8)
+    classes[0x80:] = _BEYOND_ASCII
+    classes[_QUOTE] = _IS_QUOTE if refuse_quotes else 0
+    classes[separator] = _SEPARATES
+    classes[_NEWLINE] = _ENDS_LINE
+    return classes
 
 
 @numba.njit(cache=True, nogil=True)
@@ -165,14 +183,6 @@ def _ends_field(data: Bytes, at: int, separator: int, doubled_separator: bool) -
     if data[at] == separator:
         return not doubled_separator or bool(data[at + 1] == separator)
     return bool(data[at] == _NEWLINE)
-
-
-@numba.njit(cache=True, nogil=True)
-def _has_quote(data: Bytes, begin: int, end: int) -> bool:
-    for at in range(begin, end):  # noqa: SIM110 - a generator would not compile
-        if data[at] == _QUOTE:
-            return True
-    return False
 
 
 @numba.njit(cache=True, nogil=True)
