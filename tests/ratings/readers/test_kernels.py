@@ -4,110 +4,188 @@ from __future__ import annotations
 
 import calendar
 import datetime as dt
+import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-from discreet.ratings.readers._lines import Dialect, make_sure, records
-from discreet.ratings.readers._lookup import UNKNOWN, CatalogLookup
-from discreet.ratings.readers._netflix_lines import _day_number, _days_in, parse_pairs
-from discreet.ratings.readers._survey import count_bytes, is_plain
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from discreet.domain import Catalog
-from discreet.ratings.readers._ids import IdColumn, number_integers
+from discreet.domain import Catalog, InputError
+from discreet.ratings.readers import _tokens
+from discreet.ratings.readers._cells import ids_of_text, numbers_of_text, words_of
+from discreet.ratings.readers._files import Piece
+from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup, IdColumn, number_integers
+from discreet.ratings.readers._text import Dialect, cells_of
+from discreet.ratings.readers._tokens import day_number, days_in
 
-texts = st.text(alphabet='ab07+- ,:"\n\ré', max_size=60)
-
-
-def slow_records(text: str, separator: str, quoted: bool):
-    """Each record that is not blank: its line, its fields, its text."""
-    found, record, fields, line, begin, inside = [], "", 1, 1, 1, False
-    at = 0
-    while at < len(text):
-        char = text[at]
-        if char == '"' and quoted:
-            inside = not inside
-        if text.startswith(separator, at) and not inside:
-            fields += 1
-            record += separator
-            at += len(separator)
-            continue
-        at += 1
-        line += char == "\n"
-        if char == "\n" and not inside:
-            if record not in ("", "\r"):
-                found.append((begin, fields, record))
-            record, fields, begin = "", 1, line
-        else:
-            record += char
-    return found, inside
+_BLANKS = " \t\ufeff"
 
 
-@settings(deadline=None, max_examples=300)
-@given(texts, st.sampled_from([",", "::"]), st.sampled_from([True, False]), st.integers(1, 40))
-def test_records_equal_a_slow_scan(tmp_path_factory, text, separator, quoted, size):
-    text = "x\n" + text
-    path = tmp_path_factory.getbasetemp() / "records.txt"
-    path.write_bytes(text.encode())
-    found, open_quote = slow_records(
-        text if text.endswith("\n") else text + "\n", separator, quoted
-    )
-    if open_quote:
+def slow_fields(line: str, separator: str, quoted: bool) -> list[str] | None:
+    """A line's fields, trimmed, by the rules of docs/data.md; None where its quotes are wrong."""
+    if not quoted:
+        return [field.strip(_BLANKS) for field in line.split(separator)]
+    blanks = "".join(set(_BLANKS) - set(separator))
+    inside = re.escape(separator) if len(separator) == 1 else f"(?:{re.escape(separator)})"
+    plain = f'(?:(?!{inside})[^"])*'
+    found, at = [], 0
+    while True:
+        quote = re.compile(f'[{blanks}]*"((?:[^"]|"")*)"[{blanks}]*(?={inside}|$)').match(line, at)
+        field = quote or re.compile(f"{plain}(?={inside}|$)").match(line, at)
+        if field is None:
+            return None
+        if quote and '\\"' in line[quote.start() : quote.end()]:
+            return None
+        text = quote[1].strip(_BLANKS).replace('""', '"') if quote else field[0].strip(_BLANKS)
+        found.append(text)
+        at = field.end()
+        if at == len(line):
+            return found
+        at += len(separator)
+
+
+texts = st.text(alphabet='ab07+- ,:"\n\r\té\ufeff\\\\', max_size=60)
+
+
+@settings(deadline=None, max_examples=500)
+@given(texts, st.sampled_from([",", "::", "\t", " "]), st.booleans(), st.integers(1, 40))
+@example('"a""b",c\n"', ",", True, 3)
+@example(' "a" ,b\r\n', ",", True, 3)
+def test_lines_equal_a_slow_reading(text, separator, quoted, size):
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    expected = {
+        number: slow_fields(line, separator, quoted) for number, line in enumerate(lines, 1) if line
+    }
+    raw = text.encode()
+    cut = [raw[at : at + size] for at in range(0, len(raw), size)] or [b""]
+    pieces = [Piece(part, number == len(cut), 0) for number, part in enumerate(cut, 1)]
+    dialect = Dialect(separator, 2, "lines" if quoted else "none")
+    found = {}
+    try:
+        for cells in cells_of(pieces, dialect, [0, 1], Path("none")):
+            columns = [words_of((cells.data, *cells.column(slot))).to_list() for slot in (0, 1)]
+            rows = zip(cells.lines.tolist(), cells.counts.tolist(), *columns, strict=True)
+            for line, count, *fields in rows:
+                found[line] = fields if count == 2 else count
+    except InputError as error:
+        assert expected[error.line] is None
+        assert all(expected[line] is not None for line in expected if line < error.line)
         return
-    dialect = Dialect(separator, 2, quoted, id_fields=(0, 1), strict=False)
-    runs = [
-        make_sure(run, path, dialect) for run in records(path, dialect, header=False, size=size)
-    ]
-    good = [(line, record) for line, fields, record in found if fields == 2]
-    data = b"".join(run.data for run in runs).decode()
-    whole = "".join(record + "\n" for _, record in good)
-    assert data == (whole.replace("::", dialect.byte) if separator == "::" else whole)
-    assert [int(line) for run in runs for line in run.lines] == [line for line, _ in good]
-    broken = [line for line, fields, _ in found if fields != 2]
-    assert [int(line) for run in runs for line in run.broken_lines] == broken
+    assert found == {
+        line: fields if len(fields) == 2 else len(fields) for line, fields in expected.items()
+    }
 
 
-def is_odd(field: str) -> bool:
-    """Whether a field may be an integer that is not written as it is printed."""
-    field = field.removeprefix('"')
-    digits = field[:1] == "0" and field[1:2].isdigit()
-    return digits or field[:1] in ("+", " ") or field.startswith("-0")
+def cells_from(words):
+    raws = [word.encode() for word in words]
+    bounds = np.cumsum([0, *map(len, raws)])
+    data = np.frombuffer(b"".join(raws) + b" ", np.uint8)
+    return data, bounds[:-1], bounds[1:], np.zeros(len(words), np.bool_)
 
 
 @settings(deadline=None, max_examples=300)
-@given(texts)
-def test_plain_means_nothing_strange(text):
-    text = text.replace("\r", "") + "\n"
-    fields = [field for line in text.split("\n") for field in line.split(",")]
-    strange = any(is_odd(f) or f[-1:] == " " for f in fields)
-    strange |= '"' in text or not text.isascii()
-    data = np.frombuffer(text.encode(), np.uint8)
-    if is_plain(data, ord(",")):
-        assert not strange
-    assert count_bytes(data, ord(",")) == (text.count("\n"), text.count(","))
+@given(st.lists(st.text(alphabet="0179-+ \tax.\uff17", max_size=21), min_size=1, max_size=20))
+@example([str(2**63 - 1), str(-(2**63) + 1)])
+@example([str(2**63)])
+def test_identifiers_are_integers_only_as_python_prints_them(words):
+    faults = np.zeros(len(words), np.uint8)
+    ids = ids_of_text(cells_from(words), faults, 3)
+    stripped = [word.strip(_BLANKS) for word in words]
+    assert faults.tolist() == [3 * (word == "") for word in stripped]
+    assert [str(i) for i in ids if str(i)] or not any(stripped)
+    if isinstance(ids, pl.Series):
+        assert ids.to_list() == stripped
+    else:
+        numbers = ids.tolist()
+        assert all(
+            not word or str(number) == word for number, word in zip(numbers, stripped, strict=True)
+        )
 
 
-def test_plain_text_is_found_plain():
-    data = np.frombuffer(b"1,20,3.5,978300760\n10,2,0.5,1\r\na b,c-d,-1,x\n", np.uint8)
-    assert is_plain(data, ord(","))
+_NUMBER = re.compile(r"[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?")
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(
+        st.one_of(
+            st.text(alphabet="0123456789.eE+- n", max_size=12),
+            st.floats(allow_nan=False).map(repr),
+            st.decimals(allow_nan=False, allow_infinity=False).map(str),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+@example(["9007199254740993", "0.1", "1e22", "1e23", "123456789012345678e-22", "1e400", "-0"])
+def test_numbers_are_the_nearest_doubles(words):
+    values, kinds = numbers_of_text(cells_from(words))
+    for word, value, kind in zip(words, values.tolist(), kinds.tolist(), strict=True):
+        text = word.strip(_BLANKS)
+        if not text:
+            assert kind == _tokens.EMPTY
+        elif _NUMBER.fullmatch(text):
+            assert (value, kind in (_tokens.EXACT, _tokens.LONG)) == (float(text), True)
+        else:
+            assert kind == _tokens.NO_NUMBER
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.integers(0, 2**32 - 1).map(lambda s: dt.datetime.fromtimestamp(s + 0.25, dt.UTC)),
+    st.sampled_from(["T", " ", "t"]),
+    st.sampled_from(["", "Z", "z", "+02:00", "-11:30"]),
+    st.sampled_from(["minutes", "seconds", "milliseconds", "microseconds"]),
+)
+def test_moments_equal_the_calendar(moment, between, zone, precision):
+    text = moment.replace(tzinfo=None).isoformat(sep=between, timespec=precision) + zone
+    found = np.empty(1, np.int64)
+    _tokens.read_dates(*cells_from([text])[:3], found)
+    expected = dt.datetime.fromisoformat(text.upper())
+    expected = expected if expected.tzinfo else expected.replace(tzinfo=dt.UTC)
+    assert found[0] == int(expected.timestamp() // 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "20ab-01-01", "2005-1-01", "2005-02-29", "2005-01-01T", "2005-01-01T24:00", "2005/01/01",
+        "2005-01-01T10:00:60", "2005-01-01T10:00:00.", "2005-01-01T10:00+2:00", "2005-01-01x",
+        "2005-01-01T10:00Zz", "2005-01-01 1:00", "",
+    ],
+)  # fmt: skip
+def test_what_is_no_date(text):
+    found = np.empty(1, np.int64)
+    _tokens.read_dates(*cells_from([text])[:3], found)
+    assert found[0] == _tokens.UNREADABLE
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.binary(max_size=12))
+@example(b"\xed\xa0\x80")
+@example(b"\xc0\x80")
+@example(b"\xf4\x90\x80\x80")
+def test_utf8_is_what_python_decodes(raw):
+    data = np.frombuffer(raw + b" ", np.uint8)
+    valid = _tokens.valid_utf8(data, np.array([0]), np.array([len(raw)]))
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        assert not valid[0]
+    else:
+        assert valid[0]
 
 
 @settings(deadline=None)
 @given(st.integers(1600, 2400), st.integers(1, 12), st.integers(1, 31))
 def test_dates_equal_the_calendar(year, month, day):
     days = calendar.monthrange(year, month)[1]
-    assert _days_in(year, month) == days
+    assert days_in(year, month) == days
     day = min(day, days)
-    assert _day_number(year, month, day) == (dt.date(year, month, day) - dt.date(1970, 1, 1)).days
-
-
-def test_pairs_before_a_movie_are_broken():
-    data = np.frombuffer(b"5\n3:\n6\n", np.uint8)
-    users, items, lines = (np.zeros(3, np.int64) for _ in range(3))
-    assert parse_pairs(data, users, items, lines) == (1, 1)
-    assert (users[0], items[0], lines[0], lines[-1]) == (6, 3, 2, 0)
+    assert day_number(year, month, day) == (dt.date(year, month, day) - dt.date(1970, 1, 1)).days
 
 
 @settings(deadline=None)
@@ -147,9 +225,11 @@ def test_batches_of_integers_and_text_are_numbered_together(batches):
     codes, distinct = column.finish()
     words = [str(value) for batch in batches for value in batch]
     assert [str(distinct[code]) for code in codes] == words
-    whole = all(word == "0" or word.lstrip("-")[:1] not in "0bé" for word in words)
-    ordered = sorted(set(map(int, words))) if whole else sorted(set(words))
-    assert distinct.tolist() == ordered
+    is_word = {word: word != "0" and word.lstrip("-")[:1] in "0bé" for word in words}
+    numbers = sorted({int(word) for word in words if not is_word[word]})
+    others = sorted({word for word in words if is_word[word]})
+    expected = [*map(str, numbers), *others] if others else numbers
+    assert distinct.tolist() == expected
 
 
 @settings(deadline=None)
