@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
 
-_STARTS, _ITEMS, _CODES, _MOST = 1, 2, 3, 4
+_MOST, _CODES, _ITEMS, _STARTS = 1, 2, 3, 4
 """What `_worst_fault` finds; where several hold, the largest is reported."""
 
 _NAME_KINDS = "iuUT"
