@@ -88,7 +88,7 @@ def fit(
     told = {"protect": protect, "noise": noise} | options
     chosen = check_fit(ratings, method, settings, told)
     public = _features(features, len(ratings.catalog), chosen)
-    budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
+    budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta).bounded_by(ratings.intake)
     spender = _open(budget, chosen.method, ledger, randomness)
     with _telling_of_charge(ledger is not None):
         effects, taste = _learn(ratings, spender, chosen, public, progress)

@@ -75,7 +75,8 @@ def publish_rmse(
 ) -> tuple[float, Guarantee]:
     """A noisy root mean squared error over users, booked: looking costs like everything else."""
     statistic = ProbeError(probe.scale)
-    budget = Budget.of(protect, Noise.GAUSSIAN if delta else Noise.LAPLACE, epsilon, delta)
+    noise = Noise.GAUSSIAN if delta else Noise.LAPLACE
+    budget = Budget.of(protect, noise, epsilon, delta).bounded_by(probe.intake)
     label = "probe error"
     spender = Spender(budget, charge([budget.event(label)], label, ledger, randomness), label)
     exact = statistic.measure(probe, predicted)
