@@ -204,7 +204,7 @@ class Spender:
     def release_number(
         self, exact: int, sensitivity: float, grid: float, share: float, label: str
     ) -> Noisy:
-        """One number."""
-        values = np.array([exact], dtype=np.int64)
+        """One number, modulo 2^64 like all others: no size of it is refused."""
+        values = np.array([(exact + 2**63) % 2**64 - 2**63], dtype=np.int64)
         noisy, spread = self.release_floats(values, sensitivity, grid, share, label)
         return Noisy(float(noisy[0]), spread)

@@ -191,6 +191,7 @@ def _settings(
 def _check_clamp(settings: Settings, ratings: Everybody) -> None:
     """The grid's price of a refinement grows with the catalogue over the clamp."""
     centring = settings.centring(ratings.scale)
+    centring.check_items(len(ratings.catalog))
     if len(ratings.catalog) * centring.step > 8 * centring.clamp:
         raise InputError(
             f"a clamp of {settings.clamp:g} is too small for {len(ratings.catalog):,} items; "

@@ -13,6 +13,9 @@ from discreet.domain import InputError, Scale
 _MOST, _CODES, _ITEMS, _STARTS = 1, 2, 3, 4
 """What `_worst_fault` finds; where several hold, the largest is reported."""
 
+MOST_RATINGS = 2**32 - 1
+"""Rows are numbered in 32 bits where they are sorted, and sums in 64 bits are proved for as many."""
+
 _NAME_KINDS = "iuUT"
 """numpy's kinds of integers and of text."""
 
@@ -58,6 +61,8 @@ def check_columns(
     Raises:
         InputError: Says which rule is broken, and nothing of what is in the columns.
     """
+    if len(items) > MOST_RATINGS:
+        raise InputError(f"ratings are at most {MOST_RATINGS:,}; more are for Spark")
     if len(codes) != len(items):
         raise InputError("codes and items must be equally long: one of each for every rating")
     if not len(starts) or starts[0] != 0 or starts[-1] != len(items):
