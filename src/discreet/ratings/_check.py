@@ -14,7 +14,7 @@ _MOST, _CODES, _ITEMS, _STARTS = 1, 2, 3, 4
 """What `_worst_fault` finds; where several hold, the largest is reported."""
 
 MOST_RATINGS = 2**32 - 1
-"""Rows are numbered in 32 bits where they are sorted, and sums in 64 bits are proved for as many."""
+"""Rows are numbered in 32 bits where they are sorted, and 64-bit sums are proved for as many."""
 
 _NAME_KINDS = "iuUT"
 """numpy's kinds of integers and of text."""

@@ -23,6 +23,8 @@ step of `huber_level` leaves 64 bits (PROOF.md)."""
 _MOST_LEVEL = 1 << 60
 """The largest residual, in grid units; PROOF.md."""
 _MOST_FICTITIOUS = 1 << 40
+_FARTHEST = 2.0**36
+"""Levels further out, in the scale's unit, would not be 64-bit integers on the grid."""
 
 _Floats = npt.NDArray[np.float64]
 
@@ -148,8 +150,9 @@ class ItemLevels:
     effects: _Floats
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.global_mean) and np.all(np.isfinite(self.effects))):
-            raise InputError("item levels are finite numbers")
+        sizes = np.abs(np.append(self.effects, self.global_mean))
+        if not np.all(sizes <= _FARTHEST):
+            raise InputError("item levels are finite numbers, at most 2^36 in size")
 
     def widest(self, scale: Scale) -> int:
         """The largest |X| that a rating on this scale can leave, rounded up, in grid units."""
