@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.domain import BudgetExceeded, Scale
+from discreet.domain import Scale
+from discreet.domain.errors import BudgetExceeded
 from discreet.measure import (
     ItemCounts,
     Method,

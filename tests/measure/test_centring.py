@@ -285,7 +285,7 @@ def test_catalogues_and_levels_beyond_64_bits_are_refused_by_public_facts() -> N
             ItemLevels(3.0, np.array([level]))
         with pytest.raises(InputError, match="at most 2\\^36"):
             ItemLevels(level, np.zeros(1))
-    far = ItemLevels(3.0, np.full(2, 2.0**36))
+    far = ItemLevels(3.0, np.full(2, 2.0**35))
     one = threes([0, 1], 2)
     assert centring.centred(one, far).tolist() == slow_centred(centring, far, [{0: 3.0, 1: 3.0}])
     with pytest.raises(InputError, match="too far from the scale"):

@@ -1,4 +1,4 @@
-"""No ratings at all are ratings like any others: the same charge, the same promise, real numbers."""
+"""No ratings at all are ratings like any others: same charge, same promise, real numbers."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -151,7 +151,7 @@ def choose_best(
     statistic = ProbeError(probe.scale)
     choice = KSubset(1, epsilon, GRID, Moves.ALL)
     most = probe.intake.most_ratings if protect is Unit.RATING else None
-    event = replace(choice.event(protect, "choice among candidates"), ratings_per_user=most)
+    event = choice.event(protect, "choice among candidates", ratings_per_user=most)
     receipt = charge([event], "choice among candidates", ledger, randomness)
     scores = np.array([-statistic.measure(probe, predicted) for predicted in candidates])
     best = int(choice.release(scores, event, receipt)[0])

@@ -62,8 +62,8 @@ def co_moments(
     cov[i, j] sums `values[u, i] * values[u, j]`, and wgt[i, j] sums `votes[u]**2`, over the users
     u who have both i and j. The result does not depend on the number of threads. Sums are modulo
     2^64, which the noise that is added to them is too; below 2^33 users none can wrap. Ctrl-C is
-    heard within about a second. Memory: about ten bytes an entry of the input and eight an entry of each
-    triangle.
+    heard within about a second. Memory: about ten bytes an entry of the input and eight an entry of
+    each triangle.
 
     Args:
         starts: int64[users + 1], where each user's entries begin, and the end.
