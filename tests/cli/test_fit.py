@@ -260,3 +260,25 @@ def test_nothing_but_a_release_is_written_over(
     assert kept.read_bytes() == b"anything but a release"
     assert call("fit", *arguments, "-o", release).code == 0
     assert call("fit", *arguments, "-o", release).code == 0
+
+
+def test_a_bound_on_ratings_makes_a_promise_per_rating_one_per_user(
+    sample: list[str], ledger: Ledger, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.discreet"
+    told = ("fit", *sample, "-o", path, "--protect", "rating", "--epsilon", 0.05)
+    refused = call(*told, "--ledger", ledger.path)
+    assert refused.code != 0 and "--most-ratings" in refused.err
+    assert ledger.history() == [] and not path.exists()
+    made = call(*told, "--ledger", ledger.path, "--most-ratings", 5)
+    assert made.code == 0
+    assert "At most 5 ratings of each user were kept" in made.out
+    guarantee = load(path, verify=True).guarantee
+    assert {event.ratings_per_user for event in guarantee.events} == {5}
+    assert guarantee.per(Unit.USER) is not None
+    assert len(ledger.history()) == 1
+
+
+def test_a_bound_below_one_is_refused(sample: list[str], tmp_path: Path) -> None:
+    said = call("fit", *sample, "-o", tmp_path / "m.discreet", "--most-ratings", 0)
+    assert said.code != 0 and "--most-ratings" in said.err

@@ -15,6 +15,7 @@ from discreet.domain import InputError, Scale
 from discreet.measure import Noise
 from discreet.measure.centring import (
     GRID,
+    MOST_TOTAL,
     Centring,
     HuberCentring,
     ItemLevels,
@@ -249,3 +250,48 @@ def test_a_rating_less_is_the_same_read_backwards(
 def test_parameters_that_prove_nothing_are_refused(clamp: float, fictitious: int) -> None:
     with pytest.raises(InputError):
         HuberCentring(clamp, fictitious)
+
+
+@pytest.mark.parametrize("fictitious", [1, 20, 1 << 40])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_levels_are_exact_at_the_edge_of_what_is_accepted(fictitious: int, side: int) -> None:
+    """One item, and a thousand, with the largest clamp and the furthest residuals of 64 bits."""
+    for items in (1, 1000):
+        centring = HuberCentring(min(MOST_TOTAL // items, 2**40 - 1) / GRID, fictitious)
+        centring.check_items(items)
+        reach = centring.reach
+        far = 1 << 60
+        for x in ([side * far] * items, [side * far, -side * far] * (items // 2) or [side * reach]):
+            own = np.array(x, dtype=np.int64)
+            assert huber_level(own, reach, fictitious) == slow_level(x, reach, fictitious)
+
+
+@pytest.mark.parametrize("fictitious", [1, 3])
+def test_levels_are_exact_at_the_edge_of_large_catalogues(fictitious: int) -> None:
+    """The largest total that is accepted, reached by a kernel that is called with a wider clamp."""
+    reach, count = MOST_TOTAL // 64, 64
+    for x in ([1 << 60] * count, [-(1 << 60)] * count, [reach // 2] * count):
+        own = np.array(x, dtype=np.int64)
+        assert huber_level(own, reach, fictitious) == slow_level(x, reach, fictitious)
+
+
+def test_catalogues_and_levels_beyond_64_bits_are_refused_by_public_facts() -> None:
+    centring = HuberCentring(60_000.0, 20)
+    centring.check_items(MOST_TOTAL // centring.reach)
+    with pytest.raises(InputError, match="too large for"):
+        centring.check_items(MOST_TOTAL // centring.reach + 1)
+    for level in (math.nan, math.inf, 2.0**36 * 1.01):
+        with pytest.raises(InputError, match="at most 2\\^36"):
+            ItemLevels(3.0, np.array([level]))
+        with pytest.raises(InputError, match="at most 2\\^36"):
+            ItemLevels(level, np.zeros(1))
+    far = ItemLevels(3.0, np.full(2, 2.0**35))
+    one = threes([0, 1], 2)
+    assert centring.centred(one, far).tolist() == slow_centred(centring, far, [{0: 3.0, 1: 3.0}])
+    with pytest.raises(InputError, match="too far from the scale"):
+        PaperCentring(1.0, 20, 4.0).centred(one, far)
+
+
+def test_fictitious_ratings_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(InputError, match="from 1 to 2\\^40"):
+        HuberCentring(1.0, (1 << 40) + 1)

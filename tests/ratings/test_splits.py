@@ -121,12 +121,6 @@ def test_a_seed_gives_one_split_and_another_seed_another(split: Callable[..., Sp
     assert first != rows_of(split(ratings, seed=2).test)
 
 
-def test_random_split_draws_in_the_order_of_the_ratings() -> None:
-    ratings = grid(users=100, each=40)
-    kept = np.random.default_rng(1).random(len(ratings)) < 0.9
-    assert np.array_equal(split_random(ratings, seed=1).train.items, ratings.items[kept])
-
-
 def test_random_split_takes_its_share() -> None:
     ratings = grid(users=1000, each=40)
     # 40,000 ratings: the standard deviation of the share is sqrt(0.3 * 0.7 / 40,000) = 0.0023.

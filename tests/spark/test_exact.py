@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,14 @@ from cli._calling import call
 from discreet import spark as cluster
 from discreet.measure import fit
 from discreet.measure._everybody import total
-from discreet.privacy import SeededRandomness
-from discreet.ratings import Ratings, read_ratings, write_catalog, write_ratings
+from discreet.privacy import SeededRandomness, Unit
+from discreet.ratings import (
+    Ratings,
+    bound_contributions,
+    read_ratings,
+    write_catalog,
+    write_ratings,
+)
 from discreet.release import load
 from spark._cluster import (
     COUNTS,
@@ -125,3 +132,33 @@ def test_the_command_line_measures_on_spark(session: Any, stars: Ratings, tmp_pa
     assert done.code == 0, done.err
     assert_same_release(*(load(tmp_path / name) for name in ("local", "spark")))
     assert session.range(3).count() == 3  # it was running before, so it still is
+
+
+@pytest.mark.parametrize("method", ["refined", "cosine"])
+def test_the_same_ratings_are_kept_where_users_are_bounded(
+    session: Any, stars: Ratings, method: str
+) -> None:
+    named = replace(stars, users=np.arange(stars.user_count))
+    local = bound_contributions(named, 7)
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3, "most_ratings": 7}
+    with cluster.read(frame_of(session, stars), **told) as bounded:
+        assert bounded.survey().ratings == len(local) < len(stars)
+        assert bounded.intake.most_ratings == 7
+        assert_same_integers(local, bounded, method=method, protect="rating")
+        release = fit(bounded, method=method, protect="rating", epsilon=0.5)
+    assert {event.ratings_per_user for event in release.guarantee.events} == {7}
+    assert release.guarantee.per(Unit.USER) is not None
+
+
+def test_a_table_of_nothing_is_fitted_like_any_other(session: Any, stars: Ratings) -> None:
+    nothing = frame_of(session, stars).limit(0)
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    nobody = stars.select_users(0, 0)
+    for method in ("refined", "covariance", "slope-one", "cosine"):
+        with cluster.read(nothing, **told) as empty:
+            found = empty.survey()
+            assert (found.users, found.ratings, found.duplicates, found.skipped) == (0, 0, 0, 0)
+            releases = [
+                fit(each, method=method, randomness=SeededRandomness(3)) for each in (nobody, empty)
+            ]
+        assert_same_release(*releases)

@@ -62,8 +62,6 @@ def test_files_that_are_damaged_or_empty_or_absent(session: Any, tmp_path: Path)
     assert "cannot be read: damaged" in said.reason
     (tmp_path / "empty.csv").touch()
     assert refused(session, tmp_path / "empty.csv").reason == "is empty"
-    (tmp_path / "header.csv").write_text("user,item,rating\n")
-    assert "no ratings" in refused(session, tmp_path / "header.csv").reason
     assert refused(session, tmp_path / "absent.parquet").reason == "no such file"
     with pytest.raises(InputError, match="TABLE_OR_VIEW_NOT_FOUND"):
         cluster.open_table(session, "table:absent")

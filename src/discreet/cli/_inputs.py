@@ -60,6 +60,14 @@ Master = Annotated[
     typer.Option(help="Where Spark runs: local[4], spark://host:7077. [default: its own settings]"),
 ]
 OnBadRows = Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")]
+MostRatings = Annotated[
+    int | None,
+    typer.Option(
+        help="Keep at most this many ratings of each user, so that a guarantee per rating is one "
+        "per user too. [default: all]",
+        min=1,
+    ),
+]
 FeaturesFile = Annotated[
     Path | None,
     typer.Option(help="A public table by item: genre, year, author. For method refined."),
@@ -75,6 +83,7 @@ def read(
     layout: str,
     on_bad_rows: BadRows,
     implicit: bool = False,
+    most_ratings: int | None = None,
 ) -> Ratings:
     """Read ratings as the options say, with a progress bar.
 
@@ -93,6 +102,7 @@ def read(
             columns=parse_columns(columns),
             on_bad_rows=on_bad_rows.value,
             implicit=implicit,
+            most_ratings=most_ratings,
             progress=advance,
         )
     if ratings.skipped:
@@ -115,6 +125,7 @@ def read_on(
     layout: str,
     on_bad_rows: BadRows,
     implicit: bool,
+    most_ratings: int | None = None,
 ) -> Iterator[Ratings | SparkRatings]:
     """Ratings as the options say, read on this machine or on Spark; let go of in the end.
 
@@ -124,11 +135,12 @@ def read_on(
     if engine is Engine.LOCAL:
         if master is not None:
             raise InputError("--master is for --engine spark")
-        yield read(path, scale, catalog, columns, layout, on_bad_rows, implicit)
+        yield read(path, scale, catalog, columns, layout, on_bad_rows, implicit, most_ratings)
         return
     if layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
-    with _read_on_spark(master, path, scale, catalog, columns, on_bad_rows, implicit) as ratings:
+    told = (master, path, scale, catalog, columns, on_bad_rows, implicit, most_ratings)
+    with _read_on_spark(*told) as ratings:
         yield ratings
 
 
@@ -141,6 +153,7 @@ def _read_on_spark(
     columns: str | None,
     on_bad_rows: BadRows,
     implicit: bool,
+    most_ratings: int | None,
 ) -> Iterator[SparkRatings]:
     """The same on Spark; what can be seen to be wrong is said before Spark starts."""
     # Imported where it is used: `discreet --help` stays quick.
@@ -156,6 +169,7 @@ def _read_on_spark(
             session = held.enter_context(spark.session_for_now(master))
             table = spark.open_table(session, path, header=header, progress=progress)
             told |= {"on_bad_rows": on_bad_rows.value, "progress": progress}
+            told |= {"most_ratings": most_ratings}
             ratings = held.enter_context(spark.read_spark(table, **told))
             found = ratings.survey()
         if found.skipped:

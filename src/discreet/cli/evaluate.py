@@ -85,12 +85,14 @@ def evaluate(
     columns: _inputs.ColumnsText = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
+    most_ratings: _inputs.MostRatings = None,
     json: _inputs.Json = False,
 ) -> None:
     """Compare private releases with others on a split, for the curator's eyes only."""
     budgets = _epsilons(epsilon)
     _check(budgets, delta, noise, output)
-    private = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
+    told_of_rows = (layout, on_bad_rows, implicit, most_ratings)
+    private = _inputs.read(ratings, scale, catalog, columns, *told_of_rows)
     parted = _part(private, split, share, seed)
     told = {"protect": protect, "epsilons": budgets, "delta": delta, "noise": noise.value}
     told |= {"draws": draws, "seed": seed, "people": people, "popularity": popularity}

@@ -78,6 +78,7 @@ def fit(
     columns: _inputs.ColumnsText = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
+    most_ratings: _inputs.MostRatings = None,
     engine: _inputs.EngineName = Engine.LOCAL,
     master: _inputs.Master = None,
     json: _inputs.Json = False,
@@ -88,7 +89,7 @@ def fit(
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
-    told = (ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
+    told = (ratings, scale, catalog, columns, layout, on_bad_rows, implicit, most_ratings)
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
     with _inputs.read_on(engine, master, *told) as private:
         public = _inputs.read_features(features, private.catalog)

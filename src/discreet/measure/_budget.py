@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from discreet.measure._posterior import Noisy
 from discreet.privacy import Event, GaussianEvent, PureEvent, Purse, Receipt, Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
+from discreet.ratings import Intake
 
 _UP = 1 + 2.0**-33  # shares add up to 1 in floats; their sum must not pass the total
 
@@ -34,12 +35,15 @@ class Budget:
         noise: Gaussian or Laplace.
         amount: mu for Gaussian noise, epsilon for Laplace noise; infinite for no noise at all.
         delta: At which a Gaussian mu is said as epsilon; 0 for Laplace noise.
+        ratings_per_user: For unit `rating`, the most records that any user has in the data; None
+            if nothing bounds it.
     """
 
     unit: Unit
     noise: Noise
     amount: float
     delta: float
+    ratings_per_user: int | None = None
 
     @classmethod
     def of(cls, unit: Unit, noise: Noise, epsilon: float, delta: float) -> Budget:
@@ -76,14 +80,27 @@ class Budget:
         """Whether no noise is added."""
         return math.isinf(self.amount)
 
+    def bounded_by(self, intake: Intake) -> Budget:
+        """The same for ratings that came in this way: per rating, a bound on a user's counts."""
+        most = intake.most_ratings if self.unit is Unit.RATING else None
+        return replace(self, ratings_per_user=most)
+
     def event(self, label: str) -> Event:
         """The whole of it as one event to charge."""
         if self.noise is Noise.GAUSSIAN:
             return GaussianEvent(
-                unit=self.unit, label=label, sensitivity=self.amount, sigma=math.nextafter(1, 2)
+                unit=self.unit,
+                label=label,
+                ratings_per_user=self.ratings_per_user,
+                sensitivity=self.amount,
+                sigma=math.nextafter(1, 2),
             )
         return PureEvent(
-            unit=self.unit, label=label, epsilon=self.amount, mechanism="two-sided geometric"
+            unit=self.unit,
+            label=label,
+            ratings_per_user=self.ratings_per_user,
+            epsilon=self.amount,
+            mechanism="two-sided geometric",
         )
 
 
@@ -166,13 +183,14 @@ class Spender:
         self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
     ) -> tuple[npt.NDArray[np.int64], float]:
         assert self._purse is not None
+        most = self.budget.ratings_per_user
         if self.budget.noise is Noise.GAUSSIAN:
             mechanism = RoundedGaussian(sensitivity / (self.budget.amount * math.sqrt(share)) * _UP)
-            event = mechanism.event(sensitivity, self.budget.unit, label)
+            event = mechanism.event(sensitivity, self.budget.unit, label, most)
             noisy = mechanism.release(exact, event, self._purse, in_place=True)
             return noisy, mechanism.sigma
         laplace = TwoSidedGeometric(sensitivity / (self.budget.amount * share) * _UP)
-        pure = laplace.event(sensitivity, self.budget.unit, label)
+        pure = laplace.event(sensitivity, self.budget.unit, label, most)
         noisy = laplace.release(exact, pure, self._purse, in_place=True)
         return noisy, math.sqrt(2) * laplace.scale
 
@@ -186,7 +204,7 @@ class Spender:
     def release_number(
         self, exact: int, sensitivity: float, grid: float, share: float, label: str
     ) -> Noisy:
-        """One number."""
-        values = np.array([exact], dtype=np.int64)
+        """One number, modulo 2^64 like all others: no size of it is refused."""
+        values = np.array([(exact + 2**63) % 2**64 - 2**63], dtype=np.int64)
         noisy, spread = self.release_floats(values, sensitivity, grid, share, label)
         return Noisy(float(noisy[0]), spread)

@@ -88,7 +88,7 @@ def fit(
     told = {"protect": protect, "noise": noise} | options
     chosen = check_fit(ratings, method, settings, told)
     public = _features(features, len(ratings.catalog), chosen)
-    budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
+    budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta).bounded_by(ratings.intake)
     spender = _open(budget, chosen.method, ledger, randomness)
     with _telling_of_charge(ledger is not None):
         effects, taste = _learn(ratings, spender, chosen, public, progress)
@@ -191,6 +191,7 @@ def _settings(
 def _check_clamp(settings: Settings, ratings: Everybody) -> None:
     """The grid's price of a refinement grows with the catalogue over the clamp."""
     centring = settings.centring(ratings.scale)
+    centring.check_items(len(ratings.catalog))
     if len(ratings.catalog) * centring.step > 8 * centring.clamp:
         raise InputError(
             f"a clamp of {settings.clamp:g} is too small for {len(ratings.catalog):,} items; "

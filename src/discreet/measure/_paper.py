@@ -65,7 +65,7 @@ def fit_paper(
     if len(ratings.catalog) > MOST_HEAD:
         raise InputError(f"the paper's matrices cover at most {MOST_HEAD:,} items")
     unit, scale = Unit(protect), ratings.scale
-    budget = Budget.of(unit, Noise.GAUSSIAN, epsilon, delta)
+    budget = Budget.of(unit, Noise.GAUSSIAN, epsilon, delta).bounded_by(ratings.intake)
     label = "the paper's release"
     spender = Spender(budget, charge([budget.event(label)], label, None, randomness), label)
     constants, shares = _constants(unit, scale), _shares()

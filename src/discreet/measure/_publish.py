@@ -49,7 +49,8 @@ def publish_item_counts(
         BudgetExceeded: The ledger has no room; nothing was drawn.
     """
     statistic = ItemCounts(protect, Noise.GAUSSIAN if delta > 0 else Noise.LAPLACE)
-    mechanism, event = _mechanism(statistic, epsilon, delta)
+    most = ratings.intake.most_ratings if protect is Unit.RATING else None
+    mechanism, event = _mechanism(statistic, epsilon, delta, most)
     receipt = charge([event], "item counts", ledger, randomness)
     exact = statistic.measure(ratings)
     noisy = mechanism.release(exact, event, receipt, in_place=True)  # type: ignore[arg-type]
@@ -61,15 +62,15 @@ def publish_item_counts(
 
 
 def _mechanism(
-    statistic: ItemCounts, epsilon: float, delta: float
+    statistic: ItemCounts, epsilon: float, delta: float, most: int | None
 ) -> tuple[RoundedGaussian | TwoSidedGeometric, Event]:
     if not 0 <= delta < 1:
         raise InputError(f"delta must be at least 0 and below 1, not {delta:g}")
     if statistic.noise is Noise.GAUSSIAN:
         gaussian = RoundedGaussian(calibrate_gaussian(statistic.sensitivity, epsilon, delta))
-        return gaussian, gaussian.event(statistic.sensitivity, statistic.unit, "item counts")
+        return gaussian, gaussian.event(statistic.sensitivity, statistic.unit, "item counts", most)
     geometric = TwoSidedGeometric(calibrate_geometric(statistic.sensitivity, epsilon))
-    return geometric, geometric.event(statistic.sensitivity, statistic.unit, "item counts")
+    return geometric, geometric.event(statistic.sensitivity, statistic.unit, "item counts", most)
 
 
 def charge(

@@ -115,6 +115,7 @@ def record_fit(
         raise InputError("without noise there is nothing to attack: epsilon must be finite")
     settings = check_fit(ratings, method, None, {"protect": protect, "noise": noise} | options)
     budget = _budget(settings.protect, settings.noise, epsilon, delta, None)
+    budget = budget.bounded_by(ratings.intake)
     label = f"{settings.method} release"
     receipt = charge([budget.event(label)], label, None, randomness)
     spender = _Recording(budget, receipt, label)

@@ -106,6 +106,19 @@ class Guarantee:
         return (
             f"{what} counts as taken out and put back changed: for it the factor is "
             f"{_factor(self.changed_rating)} (epsilon {_number(self.changed_rating)})."
+            f"{self._on_bound()}"
+        )
+
+    def _on_bound(self) -> str:
+        """Which ratings a promise per rating is about, where only some of a user's were kept."""
+        bounds = [e.ratings_per_user for e in self.events if e.unit is Unit.RATING]
+        kept = max((most for most in bounds if most is not None), default=None)
+        if kept is None:
+            return ""
+        return (
+            f" At most {kept:,} ratings of each user were kept, and a rating here is one of those: "
+            "where a user has as many or more, one rating more or less can put another in or out, "
+            "which costs as much as a changed rating."
         )
 
     def _on_other_unit(self) -> str:

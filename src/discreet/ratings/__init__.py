@@ -1,9 +1,11 @@
 """Private data comes in here: readers, splits, synthetic data."""
 
+from discreet.ratings._bound import bound_contributions
 from discreet.ratings._figures import Figures, figures
 from discreet.ratings._ratings import Intake, Ratings, Stability
 from discreet.ratings._splits import (
     Split,
+    split_at_time,
     split_by_time,
     split_leave_latest,
     split_leave_out,
@@ -30,6 +32,7 @@ __all__ = [
     "Shape",
     "Split",
     "Stability",
+    "bound_contributions",
     "check_target",
     "figures",
     "find_shape",
@@ -38,6 +41,7 @@ __all__ = [
     "read_features",
     "read_probe",
     "read_ratings",
+    "split_at_time",
     "split_by_time",
     "split_leave_latest",
     "split_leave_out",

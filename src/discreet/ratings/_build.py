@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, Scale
+from discreet.ratings._check import MOST_RATINGS
 from discreet.ratings._ratings import Intake, Ratings
 
-_MAX_ROWS = 2**32 - 1
 _INSERTION_SORT_BELOW = 24
 
 _T = TypeVar("_T", bound=np.generic)
@@ -53,7 +53,7 @@ def build_ratings(
         intake: How they were read and chosen.
     """
     rows, count = len(users), _user_count(users, user_ids)
-    assert rows == len(items) == len(values) and rows <= _MAX_ROWS
+    assert rows == len(items) == len(values) and rows <= MOST_RATINGS
     assert times is None or len(times) == rows
     if rows:
         assert int(users.min()) >= 0 and int(users.max()) < count

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Catalog, Scale
+from discreet.domain import Catalog, InputError, Scale
+from discreet.ratings._check import check_columns, check_names, locked, read_only
+
+MOST_MOST_RATINGS = 2**31 - 1
+"""The largest bound on a user's ratings: no catalogue has more items, as indices are int32."""
+
+_CHOSEN_USERS = "nothing private decided which users were selected"
+_CHOSEN_RATINGS = "nothing private decided which ratings were kept"
 
 
 class Stability(enum.Enum):
@@ -21,6 +29,11 @@ class Stability(enum.Enum):
     """One person's rows change that person's records, perhaps several, and nobody else's."""
     NONE = "none"
     """One person's rows may change which records of other people are here."""
+
+    def and_then(self, later: Stability) -> Stability:
+        """What holds of a step with this stability followed by another: the weaker of the two."""
+        order = list(Stability)
+        return order[max(order.index(self), order.index(later))]
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,22 @@ class Intake:
     assumes: tuple[str, ...] = ()
     """What must be true of the source for the stability to hold, each a clause after "that"."""
 
+    def __post_init__(self) -> None:
+        most = self.most_ratings
+        if most is not None and (type(most) is not int or not 1 <= most <= MOST_MOST_RATINGS):
+            raise InputError(f"most_ratings is a whole number from 1 to {MOST_MOST_RATINGS:,}")
+
+    def assuming(self, clause: str) -> Intake:
+        """The same where one thing more must be true."""
+        if clause in self.assumes:
+            return self
+        return replace(self, assumes=(*self.assumes, clause))
+
+    def parted(self, part: str, stability: Stability) -> Intake:
+        """Of a part of the ratings, which a rule with this stability chose."""
+        named = part if self.part is None else f"{part} of {self.part}"
+        return replace(self, part=named, stability=self.stability.and_then(stability))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratings:
@@ -46,6 +75,14 @@ class Ratings:
     The ratings of user `u` are the slice `starts[u]:starts[u + 1]` of the other columns, with
     items in rising order, each at most once. A rating takes 5 bytes on a stepped scale (8 on a
     continuous one) and 4 more where times are kept.
+
+    Every sensitivity rests on this, so it is checked when ratings are made, and the columns are
+    kept as views that cannot be written to. Nothing is copied: whoever made the arrays must leave
+    them alone afterwards.
+
+    Raises:
+        InputError: The columns are not ratings of this scale and catalogue, a user has more of
+            them than `intake.most_ratings`, or two users have the same name.
     """
 
     scale: Scale
@@ -68,11 +105,27 @@ class Ratings:
     """How they were read and chosen."""
 
     def __post_init__(self) -> None:
-        n = len(self.items)
-        assert self.starts.dtype == np.int64 and self.items.dtype == np.int32
-        assert self.starts[0] == 0 and self.starts[-1] == n and len(self.codes) == n
-        assert self.times is None or len(self.times) == n
-        assert self.users is None or len(self.users) == len(self.starts) - 1
+        if not isinstance(self.scale, Scale) or not isinstance(self.catalog, Catalog):
+            raise InputError("ratings need a Scale and a Catalog")
+        code = np.float32 if self.scale.step is None else np.uint8
+        starts = read_only("starts", self.starts, (np.int64,))
+        items = read_only("items", self.items, (np.int32,))
+        codes = read_only("codes", self.codes, (code,))
+        most = self.intake.most_ratings
+        check_columns(self.scale, len(self.catalog), starts, items, codes, most)
+        columns = {"starts": starts, "items": items, "codes": codes}
+        if self.times is not None:
+            columns["times"] = read_only("times", self.times, (np.uint32,))
+            if len(self.times) != len(self.items):
+                raise InputError("times must be as many as there are ratings")
+        if self.users is not None:
+            columns["users"] = check_names(self.users, len(self.starts) - 1)
+        for name, column in columns.items():
+            object.__setattr__(self, name, column)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Copies and pickles are checked like anything else, and cannot be written to either.
+        return Ratings, tuple(getattr(self, each.name) for each in fields(self))
 
     def __len__(self) -> int:
         return len(self.items)
@@ -105,29 +158,58 @@ class Ratings:
         while first < self.user_count:
             want = np.searchsorted(self.starts, self.starts[first] + size, side="right") - 1
             last = max(first + 1, int(want))
-            yield self.select_users(first, last)
+            yield self._users_from(first, last)
             first = last
 
     def select_users(self, first: int, last: int) -> Ratings:
-        """The users `first` to `last - 1`, sharing memory with this object."""
+        """The users `first` to `last - 1`, sharing memory with this object.
+
+        A release of them assumes that nothing private decided which they are.
+
+        Raises:
+            InputError: There are no such users.
+        """
+        if not 0 <= first <= last <= self.user_count:
+            raise InputError("users are selected by a range within those that there are")
+        return self._users_from(first, last)._derive(intake=self.intake.assuming(_CHOSEN_USERS))
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> Ratings:
+        """The marked ratings; every user stays, possibly without ratings.
+
+        A release of them assumes that nothing private decided which they are.
+
+        Raises:
+            InputError: `keep` is not one True or False for each rating.
+        """
+        return self._kept(keep)._derive(intake=self.intake.assuming(_CHOSEN_RATINGS))
+
+    def _users_from(self, first: int, last: int) -> Ratings:
         begin, end = int(self.starts[first]), int(self.starts[last])
-        return replace(
-            self,
-            starts=self.starts[first : last + 1] - begin,
+        return self._derive(
+            starts=locked(self.starts[first : last + 1] - begin),
             items=self.items[begin:end],
             codes=self.codes[begin:end],
             times=None if self.times is None else self.times[begin:end],
             users=None if self.users is None else self.users[first:last],
         )
 
-    def where(self, keep: npt.NDArray[np.bool_]) -> Ratings:
-        """The marked ratings; every user stays, possibly without ratings."""
+    def _kept(self, keep: npt.NDArray[np.bool_]) -> Ratings:
+        if keep.dtype != np.bool_ or keep.shape != self.items.shape:
+            raise InputError("ratings are kept by one True or False for each of them")
         kept_before = np.zeros(len(keep) + 1, dtype=np.int64)
         np.cumsum(keep, out=kept_before[1:])
-        return replace(
-            self,
-            starts=kept_before[self.starts],
-            items=self.items[keep],
-            codes=self.codes[keep],
-            times=None if self.times is None else self.times[keep],
+        return self._derive(
+            starts=locked(kept_before[self.starts]),
+            items=locked(self.items[keep]),
+            codes=locked(self.codes[keep]),
+            times=None if self.times is None else locked(self.times[keep]),
         )
+
+    def _derive(self, **changes: Any) -> Ratings:
+        """These ratings with other columns, for columns that follow from checked ones.
+
+        Nothing is checked, so nothing outside this package may call it.
+        """
+        part = object.__new__(Ratings)
+        part.__dict__.update(vars(self) | changes)
+        return part

@@ -1,32 +1,37 @@
 """Ratings parted into what a model may see and what it is judged on.
 
-Every split is a function of the ratings, its arguments and a seed. The seed drives numpy's
-generator: a split is an experiment's design and protects nobody.
+Every split is a function of the ratings, its arguments and a seed. Where chance decides, it is a
+keyed hash of the user's name and the item's id (`_keyed.py`), the key from the seed: so the side of
+a rating does not depend on anybody else's ratings, on the order of rows or on the catalogue's.
+How much one row can change of a part is in its `intake`; statements and proofs are in PROOF.md.
 
-Draws are made in the order of `Ratings`: users in their order, each user's items rising by
-catalogue index. Code that draws in the order of a file's lines with the same seed gets another
-split of the same law.
+A seed is no secret: a split is an experiment's design and protects nobody by itself.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.ratings._ratings import Ratings
+from discreet.ratings._keyed import Hashes, Keyed, derive_key
+from discreet.ratings._ratings import Ratings, Stability
 
 _BLOCK = 1 << 22
+"""Ratings that are hashed and sorted at a time, about: 16 bytes each."""
 _NETFLIX_LATEST = 9
 _NETFLIX_SHARE = 1 / 3
+"""Both as the Netflix Prize drew its qualifying and probe sets."""
+_LATEST_TIME = 2**32 - 1
 
 _Mask = npt.NDArray[np.bool_]
 _Indices = npt.NDArray[np.int64]
-_Keys = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -42,48 +47,53 @@ class Split:
 
 
 def split_random(ratings: Ratings, share: float = 0.1, seed: int = 0) -> Split:
-    """Each rating goes to test with probability `share`, independently.
+    """Each rating goes to test with probability `share`: where its keyed hash is below it.
 
-    A rating is tested where `default_rng(seed).random(len(ratings))` is at least `1 - share`, in
-    the order of `Ratings`. Users and items may end up without a rating in train.
+    One rating more moves itself alone (`Stability.RECORD`). Users and items may end up without a
+    rating in train.
 
     Raises:
         InputError: `share` is not between 0 and 1.
     """
     _check_share(share)
-    generator = np.random.default_rng(seed)
-    test = np.empty(len(ratings), dtype=np.bool_)
-    for begin in range(0, len(test), _BLOCK):
-        part = test[begin : begin + _BLOCK]
-        np.greater_equal(generator.random(len(part)), 1 - share, out=part)
-    return _part(ratings, test)
+    keyed = Keyed(ratings, derive_key("random split", seed))
+
+    def choose(block: Ratings, first: int) -> _Mask:
+        return _below(keyed.of(block, first), share)
+
+    test, stability = _by_user(ratings, choose), _named(ratings, Stability.RECORD)
+    return _part(ratings, test, "random split", stability, share=share)
 
 
 def split_leave_out(ratings: Ratings, n: int = 1, seed: int = 0) -> Split:
-    """`n` ratings of each user, chosen at random, go to test.
+    """`n` ratings of each user, those with the smallest keyed hash, go to test.
 
     A user with `n` ratings or fewer keeps exactly one in train and gives all the others; a user
     with a single rating gives none.
+
+    One rating more can move another of the same person (`Stability.USER`). No rule that leaves
+    everybody one rating in train can avoid this: a user's only rating is in train, so if another
+    beside it never moved it, all would stay in train and none would be left out.
 
     Raises:
         InputError: `n` is below 1.
     """
     _check_count(n)
-    generator = np.random.default_rng(seed)
+    keyed = Keyed(ratings, derive_key("leave-out split", seed))
 
-    def choose(block: Ratings) -> _Mask:
-        keys = generator.integers(2**64 - 1, size=len(block), dtype=np.uint64, endpoint=True)
-        ranks = rank_within(block.starts, keys)
+    def choose(block: Ratings, first: int) -> _Mask:
+        ranks = rank_within(block.starts, keyed.of(block, first))
         return _lowest(block, ranks, np.minimum(n, np.diff(block.starts) - 1))
 
-    return _part(ratings, _by_user(ratings, choose))
+    name = f"split that leaves out {n} of each user"
+    return _part(ratings, _by_user(ratings, choose), name, _named(ratings, Stability.USER))
 
 
 def split_leave_latest(ratings: Ratings, n: int = 1) -> Split:
     """The `n` latest ratings of each user go to test; of equal times the later item is later.
 
     A user with `n` ratings or fewer keeps the first in train; a user with a single rating gives
-    none.
+    none. One rating more can move another of the same person (`Stability.USER`).
 
     Raises:
         InputError: `n` is below 1, or the ratings have no times.
@@ -91,17 +101,22 @@ def split_leave_latest(ratings: Ratings, n: int = 1) -> Split:
     _check_count(n)
     _times(ratings)
 
-    def choose(block: Ratings) -> _Mask:
+    def choose(block: Ratings, _: int) -> _Mask:
         ranks = _from_last(block, rank_within(block.starts, _times(block).astype(np.uint64)))
         return _lowest(block, ranks, np.minimum(n, np.diff(block.starts) - 1))
 
-    return _part(ratings, _by_user(ratings, choose))
+    name = f"split that leaves out the latest {n} of each user"
+    return _part(ratings, _by_user(ratings, choose), name, Stability.USER)
 
 
 def split_by_time(ratings: Ratings, share: float = 0.1) -> Split:
     """The latest `share` of all ratings, rounded to whole ratings, goes to test.
 
     Of equal times the rating further down in the order of `Ratings` counts as later.
+
+    Where the boundary lies depends on everybody, so one person's ratings can move other people's
+    (`Stability.NONE`): a release of a part protects nobody. `split_at_time` takes a boundary that
+    you know.
 
     Raises:
         InputError: `share` is not between 0 and 1, or the ratings have no times.
@@ -115,36 +130,62 @@ def split_by_time(ratings: Ratings, share: float = 0.1) -> Split:
         np.greater(times, boundary, out=test)
         at_boundary = np.flatnonzero(times == boundary)
         test[at_boundary[len(at_boundary) - (wanted - np.count_nonzero(test)) :]] = True
-    return _part(ratings, test)
+    return _part(ratings, test, "split by time", Stability.NONE, share=share)
+
+
+def split_at_time(ratings: Ratings, time: datetime | int) -> Split:
+    """Ratings from a moment on go to test, those before it to train.
+
+    Each rating's own time decides, so one more moves itself alone (`Stability.RECORD`). That holds
+    for a boundary that is public: choose it without looking at these ratings.
+
+    Args:
+        ratings: With times.
+        time: Seconds since 1970, or a date and time; without a time zone it is in UTC.
+
+    Raises:
+        InputError: The ratings have no times, or `time` is none.
+    """
+    boundary = _boundary(time)
+    test = _times(ratings).astype(np.int64) >= boundary
+    name = f"split at {datetime.fromtimestamp(boundary, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return _part(ratings, test, name, Stability.RECORD)
 
 
 def split_netflix(ratings: Ratings, seed: int = 0) -> Split:
     """The probe of the Netflix Prize: of each user's 9 latest ratings, each with probability 1/3.
 
     As there, a user with fewer than 18 ratings offers only the later half (rounded down), so that
-    everybody keeps a rating in train. Of equal times, chance decides which is later.
+    everybody keeps a rating in train. Of equal times, and of ratings that are offered, a keyed hash
+    decides. One rating more can move another of the same person (`Stability.USER`).
 
     Raises:
         InputError: The ratings have no times.
     """
     _times(ratings)
-    shuffle, coin = np.random.default_rng(seed).spawn(2)
+    ties = Keyed(ratings, derive_key("netflix split, ties", seed))
+    coins = Keyed(ratings, derive_key("netflix split, coins", seed))
 
-    def choose(block: Ratings) -> _Mask:
-        ties = shuffle.integers(2**32 - 1, size=len(block), dtype=np.uint32, endpoint=True)
-        keys = (_times(block).astype(np.uint64) << np.uint64(32)) | ties
+    def choose(block: Ratings, first: int) -> _Mask:
+        later = _times(block).astype(np.uint64) << np.uint64(32)
+        keys = later | (ties.of(block, first) >> np.uint64(32))
         ranks = _from_last(block, rank_within(block.starts, keys))
         offered = _lowest(block, ranks, np.minimum(_NETFLIX_LATEST, np.diff(block.starts) // 2))
-        return offered & (coin.random(len(block)) < _NETFLIX_SHARE)
+        return offered & _below(coins.of(block, first), _NETFLIX_SHARE)
 
-    return _part(ratings, _by_user(ratings, choose))
+    name = "split as in the Netflix Prize"
+    return _part(ratings, _by_user(ratings, choose), name, _named(ratings, Stability.USER))
 
 
 def split_pairs(ratings: Ratings, users: npt.ArrayLike, items: npt.ArrayLike) -> Split:
     """The ratings of the given (user, item) pairs go to test: a published probe set.
 
     Pairs that are no rating of the data (the user, the item or the pair is not there) are counted
-    in `Split.unknown`. A pair given twice is taken once.
+    in `Split.unknown`, for the curator's eyes. A pair given twice is taken once.
+
+    One rating more moves itself alone (`Stability.RECORD`): that holds for a list of names that is
+    fixed and public, as `read_probe` finds them here. A list made by looking at these ratings, or
+    one of indices that are not looked up anew when the users change, is none.
 
     Args:
         ratings: The data that the pairs are taken from.
@@ -160,21 +201,70 @@ def split_pairs(ratings: Ratings, users: npt.ArrayLike, items: npt.ArrayLike) ->
     found = _find_ratings(ratings, who, what)
     test = np.zeros(len(ratings), dtype=np.bool_)
     test[found[found >= 0]] = True
-    return _part(ratings, test, unknown=int(np.count_nonzero(found < 0)))
+    unknown = int(np.count_nonzero(found < 0))
+    stability = _named(ratings, Stability.RECORD)
+    return _part(ratings, test, "split by a given list of pairs", stability, unknown=unknown)
 
 
-def _part(ratings: Ratings, test: _Mask, unknown: int = 0) -> Split:
-    return Split(train=ratings.where(~test), test=ratings.where(test), unknown=unknown)
+def _part(
+    ratings: Ratings,
+    test: _Mask,
+    name: str,
+    stability: Stability,
+    *,
+    share: float | None = None,
+    unknown: int = 0,
+) -> Split:
+    """The two parts, each saying which it is; `share` is what the test part was asked to have."""
+    shares = ("", "") if share is None else (f" ({100 - 100 * share:g} %)", f" ({100 * share:g} %)")
+    train = ratings.intake.parted(f"the training part of a {name}{shares[0]}", stability)
+    held_out = ratings.intake.parted(f"the test part of a {name}{shares[1]}", stability)
+    return Split(
+        train=ratings._kept(~test)._derive(intake=train),
+        test=ratings._kept(test)._derive(intake=held_out),
+        unknown=unknown,
+    )
 
 
-def _by_user(ratings: Ratings, choose: Callable[[Ratings], _Mask]) -> _Mask:
-    """What `choose` says of every rating, asked block by block to bound the memory of sorting."""
-    chosen = [choose(block) for block in ratings.blocks(_BLOCK)]
-    return np.concatenate([np.empty(0, dtype=np.bool_), *chosen])
+def _named(ratings: Ratings, stability: Stability) -> Stability:
+    """Without a name a user is known by a place, which a row more can change for everybody."""
+    return Stability.NONE if ratings.users is None else stability
+
+
+def _below(hashes: Hashes, share: float) -> _Mask:
+    return hashes < np.uint64(int(share * 2**64))
+
+
+def _boundary(time: datetime | int) -> int:
+    if isinstance(time, datetime):
+        # Times are whole seconds: those from the next whole second on are not before it.
+        told = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return _in_range(math.ceil(told.timestamp()))
+    if isinstance(time, bool) or not isinstance(time, int | np.integer):
+        raise InputError("a boundary is a date and time, or whole seconds since 1970")
+    return _in_range(int(time))
+
+
+def _in_range(seconds: int) -> int:
+    if not 0 <= seconds <= _LATEST_TIME:
+        raise InputError("a boundary is from 1970 to 2106, where times of ratings are")
+    return seconds
+
+
+def _by_user(ratings: Ratings, choose: Callable[[Ratings, int], _Mask]) -> _Mask:
+    """What `choose` says of every rating, asked block by block to bound the memory of sorting.
+
+    It is given a block and the place of its first user among all.
+    """
+    chosen, first = [np.empty(0, dtype=np.bool_)], 0
+    for block in ratings.blocks(_BLOCK):
+        chosen.append(choose(block, first))
+        first += block.user_count
+    return np.concatenate(chosen)
 
 
 @numba.njit(cache=True, parallel=True)
-def rank_within(starts: _Indices, keys: _Keys) -> _Indices:
+def rank_within(starts: _Indices, keys: Hashes) -> _Indices:
     """Each rating's place among its user's by rising key; of equal keys the earlier comes first."""
     ranks = np.empty(keys.size, np.int64)
     for user in numba.prange(starts.size - 1):

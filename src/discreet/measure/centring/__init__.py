@@ -11,11 +11,20 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
+from discreet.domain import InputError, Scale
 from discreet.ratings import Ratings
 
 GRID = 1 << 24
 """Centred ratings are integers in units of 1/GRID of the scale's own unit."""
+
+MOST_TOTAL = 1 << 60
+"""What a person's clamped ratings may come to, in grid units, if all items were rated: below it no
+step of `huber_level` leaves 64 bits (PROOF.md)."""
+_MOST_LEVEL = 1 << 60
+"""The largest residual, in grid units; PROOF.md."""
+_MOST_FICTITIOUS = 1 << 40
+_FARTHEST = 2.0**36
+"""Levels further out, in the scale's unit, would not be 64-bit integers on the grid."""
 
 _Floats = npt.NDArray[np.float64]
 
@@ -37,9 +46,9 @@ class Centring(abc.ABC):
     def __post_init__(self) -> None:
         if not (math.isfinite(self.clamp) and 0 < self.clamp * GRID < 2**40):
             raise InputError(f"the clamp must be above 0 and below 65,536, not {self.clamp:g}")
-        if self.fictitious < 1 or self.fictitious != int(self.fictitious):
+        if not 1 <= self.fictitious <= _MOST_FICTITIOUS or self.fictitious != int(self.fictitious):
             raise InputError(
-                f"fictitious ratings are a whole number from 1 on, not {self.fictitious}"
+                f"fictitious ratings are a whole number from 1 to 2^40, not {self.fictitious}"
             )
 
     @property
@@ -52,6 +61,18 @@ class Centring(abc.ABC):
         """B in grid units, rounded down."""
         return math.floor(self.clamp * GRID)
 
+    def check_items(self, items: int) -> None:
+        """Refuse a catalogue that somebody could rate more of than 64 bits hold.
+
+        Raises:
+            InputError: The clamp times the number of items is too large; both are public.
+        """
+        if items * self.reach > MOST_TOTAL:
+            raise InputError(
+                f"a clamp of {self.clamp:g} is too large for {items:,} items; narrow it, or tell "
+                "the ratings in a smaller unit"
+            )
+
     @abc.abstractmethod
     def movement(self, old: _Floats) -> _Floats:
         """L2 bound on how far `old` centred ratings move when their owner rates one more item."""
@@ -61,10 +82,21 @@ class Centring(abc.ABC):
         """The same in L1."""
 
     def centred(self, ratings: Ratings, levels: ItemLevels) -> npt.NDArray[np.int64]:
-        """The y of every rating, in grid units; private."""
+        """The y of every rating, in grid units; private.
+
+        Raises:
+            InputError: The catalogue or the levels are too large; both are public.
+        """
+        self.check_items(len(ratings.catalog))
+        self._check_levels(levels.widest(ratings.scale), len(ratings.catalog))
         y = levels.residuals(ratings)
         _centre(ratings.starts, y, self.code, self.reach, self.fictitious)
         return y
+
+    def _check_levels(self, widest: int, items: int) -> None:
+        del items
+        if widest > _MOST_LEVEL:
+            raise InputError("item levels are too far from the scale for 64 bits")
 
 
 @dataclass(frozen=True)
@@ -100,6 +132,11 @@ class PaperCentring(Centring):
     def total_movement(self, old: _Floats) -> _Floats:
         return np.asarray(old * self._each(old))
 
+    def _check_levels(self, widest: int, items: int) -> None:
+        """Residuals are summed before they are clamped."""
+        if widest * items > MOST_TOTAL:
+            raise InputError("item levels are too far from the scale for so many items")
+
     def _each(self, old: _Floats) -> _Floats:
         rounded = self.spread + 2 * self.step  # r - G and M are each rounded to the grid
         return np.minimum(rounded / (old + 1 + self.fictitious), 2 * self.clamp)
@@ -113,8 +150,14 @@ class ItemLevels:
     effects: _Floats
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.global_mean) and np.all(np.isfinite(self.effects))):
-            raise InputError("item levels are finite numbers")
+        sizes = np.abs(np.append(self.effects, self.global_mean))
+        if not np.all(sizes <= _FARTHEST):
+            raise InputError("item levels are finite numbers, at most 2^36 in size")
+
+    def widest(self, scale: Scale) -> int:
+        """The largest |X| that a rating on this scale can leave, rounded up, in grid units."""
+        off = max(abs(scale.lo - self.global_mean), abs(scale.hi - self.global_mean))
+        return math.ceil((off + float(np.abs(self.effects).max(initial=0.0))) * GRID) + 1
 
     def residuals(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """X = r - G - M in grid units: round(r - G) minus round(M), each to the grid."""

@@ -18,7 +18,6 @@ RESOLUTION = 1 << 30
 """Grid units in the scale's range (Slope One) or in a similarity of 1 (cosine), about."""
 
 _CONTINUOUS_PARTS = 1 << 16
-_LARGEST = 1 << 26
 _UP = 1 + 2.0**-40  # more than the bounds' own float arithmetic loses
 
 _Ints = npt.NDArray[np.int64]
@@ -209,8 +208,6 @@ class OutputFunction:
         """The records by person and by item."""
         if ratings.scale != self.scale:
             raise InputError(f"these ratings are on the scale {ratings.scale}, not {self.scale}")
-        if ratings.user_count >= _LARGEST:
-            raise InputError(f"outputs are for fewer than {_LARGEST:,} people")
         values = self._centred(ratings)
         by_item = _kernels.transpose(ratings.starts, ratings.items, values, len(ratings.catalog))
         return ratings.starts, ratings.items, values, by_item

@@ -49,7 +49,8 @@ def _similarity(rule, difference, raters, first, second, least, grid):  # type: 
         first, second = max(first, least), max(second, least)
     if raters == 0:
         return 0
-    return np.int64(np.rint(grid * raters / math.sqrt(np.float64(first * second))))
+    # The product of the counts may have 64 bits, so it is taken in floats: PROOF.md has the error.
+    return np.int64(np.rint(grid * raters / math.sqrt(np.float64(first) * np.float64(second))))
 
 
 @nb.njit(cache=True, nogil=True)

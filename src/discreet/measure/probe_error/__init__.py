@@ -21,6 +21,11 @@ from discreet.ratings import Ratings
 GRID = 1 << 20
 """Grid units in the largest error, the squared range of the scale."""
 
+FROM_RELEASES = (
+    "predictions for a person were made from released things and that person's own ratings alone"
+)
+_PUBLIC_CANDIDATES = "nothing private decided which candidates there were"
+
 _Floats = npt.NDArray[np.float64]
 
 
@@ -52,8 +57,7 @@ class ProbeError:
             predicted: What was predicted for each of them, in their order; what is no number
                 counts as the middle of the scale.
         """
-        if len(predicted) != len(probe):
-            raise InputError("there must be one prediction for each probe rating")
+        _check_length(probe, predicted)
         known = np.where(np.isfinite(predicted), predicted, self.scale.mid)
         errors = (np.clip(known, self.scale.lo, self.scale.hi) - probe.values()) ** 2
         units = np.minimum(np.rint(errors * self.grid), GRID).astype(np.int64)
@@ -73,9 +77,30 @@ def publish_rmse(
     ledger: Ledger | None = None,
     randomness: Randomness | None = None,
 ) -> tuple[float, Guarantee]:
-    """A noisy root mean squared error over users, booked: looking costs like everything else."""
+    """A noisy root mean squared error over users, booked: looking costs like everything else.
+
+    The guarantee covers the probe ratings, and the ratings that predictions were made from, on one
+    condition that nothing here can check: the predictions for a person depend on released things
+    and on that person's own training ratings, and on nothing else. Predictions of a model that saw
+    everybody's ratings without noise break it.
+
+    Args:
+        probe: Ratings that the release was not made from.
+        predicted: What was predicted for each of them, in their order.
+        protect: Whom.
+        epsilon: Of the figure.
+        delta: Gaussian noise if it is above 0, otherwise Laplace noise.
+        ledger: Charged before anything is computed.
+        randomness: For experiments.
+
+    Raises:
+        BudgetExceeded: The ledger has no room; nothing was computed.
+        InputError: The predictions are not as many as the ratings; nothing was charged.
+    """
+    _check_length(probe, predicted)
     statistic = ProbeError(probe.scale)
-    budget = Budget.of(protect, Noise.GAUSSIAN if delta else Noise.LAPLACE, epsilon, delta)
+    noise = Noise.GAUSSIAN if delta else Noise.LAPLACE
+    budget = Budget.of(protect, noise, epsilon, delta).bounded_by(probe.intake)
     label = "probe error"
     spender = Spender(budget, charge([budget.event(label)], label, ledger, randomness), label)
     exact = statistic.measure(probe, predicted)
@@ -84,7 +109,8 @@ def publish_rmse(
     total = spender.release_number(exact, reach, grid, 0.8, "squared error")
     people = spender.release_number(number, 1.0, 1.0, 0.2, "number of probe users")
     reasons = () if spender.is_private else (SEEDED,)
-    promise = Guarantee(protect, spender.promised, delta, assumptions(probe), reasons)
+    assumes = (*assumptions(probe), FROM_RELEASES)
+    promise = Guarantee(protect, spender.promised, delta, assumes, reasons)
     mean = max(total.value, 0.0) / max(people.value, 1.0)
     return min(math.sqrt(mean), probe.scale.range), promise
 
@@ -100,6 +126,11 @@ def choose_best(
 ) -> tuple[int, Guarantee]:
     """Which candidate's predictions err least, by a private choice among them.
 
+    As for `publish_rmse`, the predictions for a person must depend on released things and on that
+    person's own training ratings alone. Nor may anything private have chosen the candidates: which
+    they are and how many is public. Parameters that were tried out on private ratings before are
+    not.
+
     Args:
         probe: Ratings that no candidate was made from.
         candidates: Each candidate's predictions for them; how many there are is public.
@@ -107,14 +138,28 @@ def choose_best(
         epsilon: Of the choice; its delta is 0.
         ledger: Charged before anything is computed.
         randomness: For experiments.
+
+    Raises:
+        BudgetExceeded: The ledger has no room; nothing was computed.
+        InputError: There is no candidate, or one has not as many predictions as there are ratings;
+            nothing was charged.
     """
-    if not candidates or any(len(predicted) != len(probe) for predicted in candidates):
-        raise InputError("each candidate needs one prediction for each probe rating")
+    if not candidates:
+        raise InputError("there must be at least one candidate")
+    for predicted in candidates:
+        _check_length(probe, predicted)
     statistic = ProbeError(probe.scale)
     choice = KSubset(1, epsilon, GRID, Moves.ALL)
-    event = choice.event(protect, "choice among candidates")
+    most = probe.intake.most_ratings if protect is Unit.RATING else None
+    event = choice.event(protect, "choice among candidates", ratings_per_user=most)
     receipt = charge([event], "choice among candidates", ledger, randomness)
     scores = np.array([-statistic.measure(probe, predicted) for predicted in candidates])
     best = int(choice.release(scores, event, receipt)[0])
     reasons = () if receipt.is_private else (SEEDED,)
-    return best, Guarantee(protect, (event,), 0.0, assumptions(probe), reasons)
+    assumes = (*assumptions(probe), FROM_RELEASES, _PUBLIC_CANDIDATES)
+    return best, Guarantee(protect, (event,), 0.0, assumes, reasons)
+
+
+def _check_length(probe: Ratings, predicted: _Floats) -> None:
+    if np.shape(predicted) != (len(probe),):
+        raise InputError("there must be one prediction for each probe rating")

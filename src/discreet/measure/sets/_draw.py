@@ -113,7 +113,8 @@ def private_sets(
 
     Raises:
         BudgetExceeded: The ledger has no room; nothing was drawn.
-        InputError: An argument cannot be used.
+        InputError: An argument cannot be used. What a function returns is seen after the charge
+            only, and a refusal of it is for the curator's eyes: it may tell of the scores.
     """
     unit, moves = _contract(protect, moves)
     step = _step(sensitivity)

@@ -128,7 +128,8 @@ class Limit:
             if math.isinf(cost.once.pure):
                 raise BudgetExceeded(
                     f"nothing bounds what this costs a {self.unit}, and the ledger limits it; "
-                    "protect users, or bound how many ratings of a user count"
+                    "protect users, or bound how many ratings of a user count (most_ratings, "
+                    "--most-ratings)"
                 )
             if cost.once.mu_squared and self.delta == 0:
                 raise BudgetExceeded(

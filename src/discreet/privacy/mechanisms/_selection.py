@@ -85,10 +85,17 @@ class Selection(abc.ABC):
         Rows for which the words do not decide draw more.
         """
 
-    def event(self, unit: Unit, label: str, rows: int = 1) -> PureEvent:
+    def event(
+        self, unit: Unit, label: str, rows: int = 1, ratings_per_user: int | None = None
+    ) -> PureEvent:
         """The privacy map: epsilon for every row of scores, each a choice of its own."""
         return PureEvent(
-            unit=unit, label=label, count=rows, epsilon=self.epsilon, mechanism=self.name
+            unit=unit,
+            label=label,
+            count=rows,
+            ratings_per_user=ratings_per_user,
+            epsilon=self.epsilon,
+            mechanism=self.name,
         )
 
     def release(
@@ -104,7 +111,7 @@ class Selection(abc.ABC):
         if np.ndim(scores) not in (1, 2):
             raise InputError("scores are a vector, or one row of them for each choice")
         rows = np.atleast_2d(scores)
-        if event != self.event(event.unit, event.label, len(rows)):
+        if event != self.event(event.unit, event.label, len(rows), event.ratings_per_user):
             raise InputError("the charged event is not this mechanism's for so many rows")
         self._check(rows)
         exact = np.ascontiguousarray(rows, dtype=np.int64)

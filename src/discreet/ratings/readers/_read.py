@@ -13,7 +13,8 @@ import polars as pl
 import pyarrow as pa
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.ratings._ratings import Ratings
+from discreet.ratings._bound import bound_contributions
+from discreet.ratings._ratings import Intake, Ratings
 from discreet.ratings.readers._batch import Batch, Progress, Source
 from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._collect import BadRows, Collector
@@ -45,6 +46,7 @@ def read_ratings(
     separator: str | None = None,
     quoting: Quoting | None = None,
     on_bad_rows: BadRows = "refuse",
+    most_ratings: int | None = None,
     progress: Progress | None = None,
 ) -> Ratings:
     """Read ratings and check every one of them.
@@ -85,6 +87,8 @@ def read_ratings(
             relies on whoever wrote the file to have doubled every quote. `none`: nothing.
         on_bad_rows: `refuse` raises on the first bad row, naming file and line; `skip` leaves bad
             rows out and counts them in `Ratings.skipped`.
+        most_ratings: Keep at most this many ratings of each user (`bound_contributions`), so that
+            a promise per rating is one per user too. Choose it without looking at the ratings.
         progress: Told how much is read and how much there is.
 
     Raises:
@@ -94,6 +98,7 @@ def read_ratings(
     """
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
+    Intake(most_ratings=most_ratings)  # refuses a wrong bound before anything is read
     told = PRESENCE if implicit and scale is None else _told(scale)
     if implicit and told != PRESENCE:
         raise InputError("presence (implicit) is a scale of its own; leave the other scale out")
@@ -110,7 +115,10 @@ def read_ratings(
             collector.add(batch)
             if progress:
                 progress(min(batch.done, size), size)
-        return collector.finish()
+        ratings = collector.finish()
+        if most_ratings is not None:
+            ratings = bound_contributions(ratings, most_ratings)
+        return ratings
     except InputError as error:
         if error.path is not None or found.path is None:
             raise

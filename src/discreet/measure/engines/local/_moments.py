@@ -17,7 +17,6 @@ from discreet.measure.engines.local._rows import add_rows
 from discreet.measure.engines.local._triangle import entries_in, square
 
 Progress = Callable[[int, int], None]
-_MOST_USERS = 1 << 33
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,9 +60,10 @@ def co_moments(
     """Sum the outer products of all users' values and votes, exactly.
 
     cov[i, j] sums `values[u, i] * values[u, j]`, and wgt[i, j] sums `votes[u]**2`, over the users
-    u who have both i and j. The result does not depend on the number of threads. Ctrl-C is heard
-    within about a second. Memory: about ten bytes an entry of the input and eight an entry of each
-    triangle.
+    u who have both i and j. The result does not depend on the number of threads. Sums are modulo
+    2^64, which the noise that is added to them is too; below 2^33 users none can wrap. Ctrl-C is
+    heard within about a second. Memory: about ten bytes an entry of the input and eight an entry of
+    each triangle.
 
     Args:
         starts: int64[users + 1], where each user's entries begin, and the end.
@@ -120,5 +120,3 @@ def _check(
         raise InputError("starts must begin at 0 or later, never fall, and end within the items")
     if len(values) != len(items) or (votes is not None and len(votes) != len(starts) - 1):
         raise InputError("there must be one value an item and one vote a user")
-    if len(starts) > _MOST_USERS:
-        raise InputError(f"sums over {_MOST_USERS:,} users or more may not fit into 64 bits")

@@ -19,7 +19,7 @@ import pyarrow as pa
 from discreet import __version__
 from discreet.domain import Catalog, InputError, Scale
 from discreet.measure.engines.spark._errors import CHANGED, OTHER_VERSION
-from discreet.ratings import Ratings, read_ratings
+from discreet.ratings import Intake, Ratings, bound_contributions, read_ratings
 from discreet.ratings.readers import BadRows
 
 PART = (
@@ -43,11 +43,13 @@ class Shape:
     Attributes:
         scale: Of the ratings.
         catalog: A broadcast of the catalogue; None if that is read off the ratings.
+        most_ratings: The most that a user has; None if nothing bounds it.
         version: Of discreet, where the fit is.
     """
 
     scale: Scale
     catalog: Any
+    most_ratings: int | None = None
     version: str = __version__
 
     def check_version(self) -> None:
@@ -56,7 +58,9 @@ class Shape:
             raise InputError(OTHER_VERSION)
 
     def ratings(self, starts: Any, items: Any, codes: Any) -> Ratings:
-        return Ratings(self.scale, self.catalog.value, starts, items, codes)
+        """A part; its users are in no other, because Spark has partitioned by user."""
+        intake = Intake(most_ratings=self.most_ratings)
+        return Ratings(self.scale, self.catalog.value, starts, items, codes, intake=intake)
 
     def unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Ratings]:
         """The parts of a partition."""
@@ -70,7 +74,7 @@ class Shape:
                     raise InputError(CHANGED)
                 if not batch["users"][row].as_py():
                     continue
-                # Copied: kernels are compiled for arrays that may be written to.
+                # Copied: Spark's bytes may lie anywhere, and kernels want numbers aligned.
                 columns = zip(("starts", "items", "codes"), (np.int64, np.int32, code), strict=True)
                 yield self.ratings(
                     *(np.frombuffer(batch[n][row].as_buffer(), kind).copy() for n, kind in columns)
@@ -102,6 +106,8 @@ class Maker:
             reason = self.refusal(error)
             yield _row(0, 0, 0, 0 if reason else table.num_rows, reason)
             return
+        if self.shape.most_ratings is not None:
+            ratings = bound_contributions(ratings, self.shape.most_ratings)
         facts = (ratings.duplicates, ratings.skipped)
         for block in ratings.blocks(_BLOCK):
             columns = (block.starts, block.items, block.codes)

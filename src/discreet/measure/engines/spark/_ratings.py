@@ -11,7 +11,7 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import Catalog, Scale
 from discreet.measure.engines.spark._arrow import Work, map_in_arrow
 from discreet.measure.engines.spark._errors import spark_errors
 from discreet.measure.engines.spark._in_parts import InParts
@@ -20,6 +20,7 @@ from discreet.measure.engines.spark._parts import PART, Maker, Shape
 from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._tasks import TILES, add_tiles
 from discreet.measure.engines.spark._where import refusal
+from discreet.ratings import Intake
 from discreet.ratings.readers import BadRows
 
 _AT_ONCE = 1 << 26
@@ -56,6 +57,7 @@ class SparkRatings(InParts):
         on_bad_rows: Refuse them, or skip them.
         partitions: How many.
         progress: Told of every stage; may be changed later.
+        most_ratings: Keep at most this many of each user; None for all.
     """
 
     def __init__(
@@ -66,10 +68,12 @@ class SparkRatings(InParts):
         on_bad_rows: BadRows,
         partitions: int,
         progress: Progress | None,
+        most_ratings: int | None = None,
     ) -> None:
+        self.intake = Intake(bad_rows=on_bad_rows, most_ratings=most_ratings)
         self._spark, self.progress = table.sparkSession, progress
         sent = self._spark.sparkContext.broadcast(catalog)
-        shape = Shape(scale, sent)
+        shape = Shape(scale, sent, most_ratings)
         super().__init__(scale, catalog, shape, partitions)
         self._table, self._maker = table, Maker(shape, on_bad_rows)
         level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
@@ -107,7 +111,7 @@ class SparkRatings(InParts):
         """Read everything, if that was not done yet, and say what was found.
 
         Raises:
-            InputError: A row is bad and bad rows are refused, or there is none at all.
+            InputError: A row is bad and bad rows are refused.
         """
         if self._survey is None:
             functions = import_module("pyspark.sql.functions")
@@ -117,9 +121,8 @@ class SparkRatings(InParts):
             (found,) = self._run("reading", one.collect)
             if found["error"] is not None:
                 raise refusal(found["error"], self._table, self._maker, self._run)
-            if not found["ratings"]:
-                raise InputError("the table holds no ratings that can be used")
-            self._survey = Survey(**{name: found[name] for name in names})
+            # Spark's sum over no row is null.
+            self._survey = Survey(**{name: found[name] or 0 for name in names})
         return self._survey
 
     def _counted(self) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._table import chosen_columns
 from discreet.measure.engines.spark._where import refusal
 from discreet.measure.engines.spark._workers import check_workers
-from discreet.ratings import read_catalog, read_ratings
+from discreet.ratings import Intake, read_catalog, read_ratings
 from discreet.ratings.readers import BadRows, Columns, GivenScale
 
 _FROM_DATA = "from-data"
@@ -39,6 +39,7 @@ def read_spark(
     catalog: Catalog | str | os.PathLike[str] | None = None,
     columns: Columns | None = None,
     on_bad_rows: BadRows = "refuse",
+    most_ratings: int | None = None,
     partitions: int | None = None,
     progress: Progress | None = None,
 ) -> SparkRatings:
@@ -54,6 +55,8 @@ def read_spark(
         catalog: The list of items, or its file, or `from-data`: which reads the table once more.
         columns: What the columns are called.
         on_bad_rows: `refuse` or `skip`.
+        most_ratings: Keep at most this many ratings of each user, the same that `read_ratings`
+            keeps.
         partitions: How many; if not told, by the size of the source, and a core has one at least;
             where Spark does not know the size, `spark.sql.shuffle.partitions`.
         progress: Called with a stage's name, and how many of Spark's tasks are done of how many.
@@ -65,11 +68,12 @@ def read_spark(
     chosen = chosen_columns(table, columns, implicit=known.presence)
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
+    Intake(most_ratings=most_ratings)  # refuses a wrong bound before Spark does anything
     number = _partitions(table, partitions)
     check_workers(table.sparkSession)
     if items is None:
         items = _items_of(chosen, known, on_bad_rows, progress)
-    return SparkRatings(chosen, known, items, on_bad_rows, number, progress)
+    return SparkRatings(chosen, known, items, on_bad_rows, number, progress, most_ratings)
 
 
 def read_public(

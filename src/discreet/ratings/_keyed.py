@@ -1,0 +1,144 @@
+"""A number for every rating that depends on a key, its user's name and its item's id alone.
+
+So whoever decides by these numbers decides about each rating by itself: a rating more, in whatever
+place and with whatever catalogue, leaves the numbers of all others as they are (PROOF.md).
+
+The hash mixes well and is not cryptographic: whoever knows the key can compute it, and could find
+names that collide. Nothing secret rests on it, neither a guarantee nor anybody's privacy; stability
+needs only that it is a function.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numba
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from discreet.domain import InputError
+from discreet.ratings._ratings import Ratings
+
+Hashes = npt.NDArray[np.uint64]
+
+_NAMES_AT_ONCE = 1 << 20
+"""Users whose names are held as text at a time: tens of megabytes."""
+
+# Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): the increment, and
+# the finalizer in Stafford's variant 13, which is a bijection of 64-bit words.
+_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+
+
+def derive_key(purpose: str, seed: int) -> int:
+    """64 bits for one purpose and seed; those of two purposes have nothing to do with each other.
+
+    Raises:
+        InputError: The seed is not a whole number.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+        raise InputError("a seed is a whole number")
+    told = f"discreet keyed hash 1\n{purpose}\n{int(seed)}".encode()
+    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest(), "little")
+
+
+class Keyed:
+    """Hashes of the ratings of some users, all under one key.
+
+    Args:
+        ratings: Everybody's, with names or without; without, a user's index stands for the name.
+        key: 64 bits, from `derive_key`.
+        with_users: Whether the hash depends on the user, and not on the item alone.
+    """
+
+    def __init__(self, ratings: Ratings, key: int, *, with_users: bool = True) -> None:
+        count = ratings.user_count
+        self._users = hash_names(ratings, key) if with_users else np.zeros(count, np.uint64)
+        self._items = hash_texts(_as_text(pa.array(ratings.catalog.ids, pa.large_string())), key)
+
+    def of(self, block: Ratings, first: int) -> Hashes:
+        """One for each rating of a block, whose first user is the `first` of all."""
+        users = self._users[first : first + block.user_count]
+        hashes: Hashes = _hash_ratings(block.starts, block.items, users, self._items)
+        return hashes
+
+
+def hash_names(ratings: Ratings, key: int) -> Hashes:
+    """One for each user; integers hash as the text that they print as."""
+    out = np.empty(ratings.user_count, np.uint64)
+    for first in range(0, len(out), _NAMES_AT_ONCE):
+        last = min(first + _NAMES_AT_ONCE, len(out))
+        if ratings.users is None:
+            names: npt.NDArray[np.generic] = np.arange(first, last)
+        else:
+            names = ratings.users[first:last]
+        out[first:last] = hash_texts(_names_as_text(names), key)
+    return out
+
+
+def hash_texts(texts: pa.LargeStringArray, key: int) -> Hashes:
+    """One for each text, of its UTF-8 bytes."""
+    _, offsets, data = texts.buffers()
+    # Of a slice only these are its own.
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None and data.size else _NOTHING
+    hashes: Hashes = _hash_bytes(ends, content, np.uint64(key))
+    return hashes
+
+
+def _names_as_text(names: npt.NDArray[np.generic]) -> pa.LargeStringArray:
+    if names.dtype.kind in "iu":
+        return _as_text(pa.array(names))
+    try:
+        return _as_text(pa.array(names.astype(object), pa.large_string()))
+    except UnicodeEncodeError:
+        pass
+    raise InputError("a user's name is not valid Unicode text")
+
+
+def _as_text(array: pa.Array) -> pa.LargeStringArray:
+    return array.cast(pa.large_string())
+
+
+_NOTHING = np.empty(0, np.uint8)
+_NOTHING.flags.writeable = False
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _mix(word: np.uint64) -> np.uint64:
+    word = (word ^ (word >> np.uint64(30))) * _FIRST
+    word = (word ^ (word >> np.uint64(27))) * _SECOND
+    return word ^ (word >> np.uint64(31))
+
+
+@numba.njit(cache=True, nogil=True)
+def _hash_bytes(
+    ends: npt.NDArray[np.int64], content: npt.NDArray[np.uint8], key: np.uint64
+) -> Hashes:
+    """Of each text: its length, then its words of 8 bytes, the first byte lowest, 0 behind."""
+    out = np.empty(ends.size - 1, np.uint64)
+    for text in range(out.size):
+        begin, end = ends[text], ends[text + 1]
+        state = _mix(key + _INCREMENT * np.uint64(end - begin))
+        for word_at in range(begin, end, 8):
+            word = np.uint64(0)
+            for place in range(word_at, min(word_at + 8, end)):
+                word |= np.uint64(content[place]) << np.uint64(8 * (place - word_at))
+            state = _mix((state ^ word) + _INCREMENT)
+        out[text] = state
+    return out
+
+
+@numba.njit(cache=True, parallel=True)
+def _hash_ratings(
+    starts: npt.NDArray[np.int64], items: npt.NDArray[np.int32], of_user: Hashes, of_item: Hashes
+) -> Hashes:
+    """The user's hash and then the item's, as two more words; the user is mixed once more."""
+    out = np.empty(items.size, np.uint64)
+    for user in numba.prange(starts.size - 1):
+        state = _mix(of_user[user] + _INCREMENT)
+        for place in range(starts[user], starts[user + 1]):
+            out[place] = _mix((state ^ of_item[items[place]]) + _INCREMENT)
+    return out
