@@ -222,7 +222,13 @@ def test_the_published_split_of_ml_100k(data_folder: Path) -> None:
     columns = {"user": 0, "item": 1, "rating": 2, "time": 3}
     ratings = read_ratings(folder)
     base, probe = (
-        read_ratings(folder / name, scale=ratings.scale, catalog=ratings.catalog, columns=columns)
+        read_ratings(
+            folder / name,
+            scale=ratings.scale,
+            catalog=ratings.catalog,
+            columns=columns,
+            separator="\t",
+        )
         for name in ("u1.base", "u1.test")
     )
     assert ratings.users is not None and probe.users is not None

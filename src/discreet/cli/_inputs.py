@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from discreet.ratings.readers import Columns, Layout
 
 
+class Quoting(enum.StrEnum):
+    """What a quote does in text."""
+
+    LINES = "lines"
+    MULTILINE = "multiline"
+    NONE = "none"
+
+
 class Engine(enum.StrEnum):
     """Where sums over everybody are computed."""
 
@@ -44,7 +52,24 @@ CatalogName = Annotated[
 ]
 ColumnsText = Annotated[
     str | None,
-    typer.Option(help="What the columns are called, or where: user=uid,item=mid,rating=r."),
+    typer.Option(
+        help="What the columns are called (user=uid,item=mid,rating=r); or, in a file without a "
+        "header, where they are and how many fields each line has (user=0,item=1,rating=3,fields=5)."
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="What separates fields: one character, :: or tab. [default: by the file's ending, or "
+        "by its header]"
+    ),
+]
+QuotingName = Annotated[
+    Quoting | None,
+    typer.Option(
+        help="What quotes do: surround a field of one line, surround one that may contain line "
+        "breaks (multiline), or nothing (none). [default: lines]"
+    ),
 ]
 Implicit = Annotated[
     bool,
@@ -84,6 +109,8 @@ def read(
     on_bad_rows: BadRows,
     implicit: bool = False,
     most_ratings: int | None = None,
+    separator: str | None = None,
+    quoting: Quoting | None = None,
 ) -> Ratings:
     """Read ratings as the options say, with a progress bar.
 
@@ -103,11 +130,14 @@ def read(
             on_bad_rows=on_bad_rows.value,
             implicit=implicit,
             most_ratings=most_ratings,
+            **parse_text(separator, quoting),
             progress=advance,
         )
     if ratings.skipped:
         _console.note(f"{ratings.skipped:,} bad rows were skipped")
-    if ratings.scale.presence and _has_ratings(path, columns, layout):
+    if not len(ratings):
+        _console.note(f"{path} has no ratings that can be used: this is about nobody")
+    if ratings.scale.presence and _has_ratings(path, columns, layout, separator, quoting):
         _console.note(
             f"{path} has ratings, which are not read: every row counts alike, as presence"
         )
@@ -126,6 +156,8 @@ def read_on(
     on_bad_rows: BadRows,
     implicit: bool,
     most_ratings: int | None = None,
+    separator: str | None = None,
+    quoting: Quoting | None = None,
 ) -> Iterator[Ratings | SparkRatings]:
     """Ratings as the options say, read on this machine or on Spark; let go of in the end.
 
@@ -135,12 +167,13 @@ def read_on(
     if engine is Engine.LOCAL:
         if master is not None:
             raise InputError("--master is for --engine spark")
-        yield read(path, scale, catalog, columns, layout, on_bad_rows, implicit, most_ratings)
+        rows = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
+        yield read(path, scale, catalog, columns, *rows)
         return
     if layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
-    told = (master, path, scale, catalog, columns, on_bad_rows, implicit, most_ratings)
-    with _read_on_spark(*told) as ratings:
+    rows = (on_bad_rows, implicit, most_ratings, parse_text(separator, quoting))
+    with _read_on_spark(master, path, scale, catalog, columns, *rows) as ratings:
         yield ratings
 
 
@@ -154,6 +187,7 @@ def _read_on_spark(
     on_bad_rows: BadRows,
     implicit: bool,
     most_ratings: int | None,
+    text: dict[str, Any],
 ) -> Iterator[SparkRatings]:
     """The same on Spark; what can be seen to be wrong is said before Spark starts."""
     # Imported where it is used: `discreet --help` stays quick.
@@ -191,7 +225,9 @@ class _Enough(Exception):
     """Ratings could be read; no more of them are wanted."""
 
 
-def _has_ratings(path: str, columns: str | None, layout: str) -> bool:
+def _has_ratings(
+    path: str, columns: str | None, layout: str, separator: str | None, quoting: Quoting | None
+) -> bool:
     """Whether ratings that were read as presence have values: some of them are tried."""
     from discreet.ratings.readers import read_ratings
 
@@ -207,6 +243,7 @@ def _has_ratings(path: str, columns: str | None, layout: str) -> bool:
             columns=parse_columns(columns),
             on_bad_rows="skip",
             progress=stop,
+            **parse_text(separator, quoting),
         )
     except _Enough:
         return True
@@ -244,6 +281,15 @@ def parse_columns(text: str | None) -> Columns | None:
             )
         columns[role.strip()] = int(name) if name.isdecimal() else name.strip() or None
     return columns
+
+
+def parse_text(separator: str | None, quoting: Quoting | None) -> dict[str, Any]:
+    """How text is written, as `read_ratings` takes it; a tab has a name, since shells eat it."""
+    named = {"tab": "\t", "\\t": "\t"}
+    return {
+        "separator": None if separator is None else named.get(separator, separator),
+        "quoting": None if quoting is None else quoting.value,
+    }
 
 
 def spell(scale: Scale) -> str:

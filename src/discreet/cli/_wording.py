@@ -21,7 +21,9 @@ _OPTIONS = (
     (r'(?:; or say which)?: item="\.\.\."', ""),
     (r'columns={"(\w+)": \.\.\.}', r"--columns \1=..."),
     (r'columns lacks (.*), like {"(\w+)": 0}', r"--columns lacks \1, like \2=0"),
-    (r'say what separates them, like separator="\^"', "separate them with commas or tabs"),
+    (r'separator="(.)"', r"--separator '\1'"),
+    (r'quoting="(\w+)"', r"--quoting \1"),
+    (r'columns={"user": 0, "item": 1, "rating": 2}', "--columns user=0,item=1,rating=2"),
 )
 """Patterns, and what takes their place."""
 

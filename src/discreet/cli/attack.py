@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The rooms that do the work are imported where they are used: `discreet --help` stays quick.
 
 _ERRATA = "errata"
-_READING = ("scale", "catalog", "columns", "layout", "on_bad_rows")
+_READING = ("scale", "catalog", "columns", "separator", "quoting", "layout", "on_bad_rows")
 _TOLERANCE = 1e-9
 _ON_MADE_UP = "Attacked are ratings that were made up in the shape of ml-100k; --data names others."
 _HEADINGS = ("against, in %", "protected", "success", "guessing", "at most", "tries")
@@ -56,6 +56,8 @@ def attack(
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
+    separator: _inputs.Separator = None,
+    quoting: _inputs.QuotingName = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     json: _inputs.Json = False,
@@ -76,7 +78,9 @@ def attack(
         _refuse(context, _READING, "without --data ratings are made up and none are read")
     else:
         _check_there(data)
-        ratings = _inputs.read(data, scale, catalog, columns, layout, on_bad_rows)
+        ratings = _inputs.read(
+            data, scale, catalog, columns, layout, on_bad_rows, False, None, separator, quoting
+        )
     results = _run(names, ratings, seed)
     note = _ON_MADE_UP if data is None else _ON_DATA
     if json:

@@ -251,6 +251,8 @@ def plant_canaries(
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
+    separator: _inputs.Separator = None,
+    quoting: _inputs.QuotingName = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     implicit: _inputs.Implicit = False,
@@ -273,7 +275,9 @@ def plant_canaries(
     check_target(output)
     _outputs.check_writable(output)
     _outputs.check_writable(key)
-    data = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
+    data = _inputs.read(
+        ratings, scale, catalog, columns, layout, on_bad_rows, implicit, None, separator, quoting
+    )
     mixed, coins = insert_canaries(data, count, SystemRandomness())
     coins.save(key)
     write_ratings(mixed, output)

@@ -73,6 +73,8 @@ def choose_epsilon(
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
+    separator: _inputs.Separator = None,
+    quoting: _inputs.QuotingName = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     json: _inputs.Json = False,
@@ -83,7 +85,18 @@ def choose_epsilon(
     if ratings is None:
         data = _make_up(shape, seed, implicit)
     else:
-        data = _inputs.read(ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
+        data = _inputs.read(
+            ratings,
+            scale,
+            catalog,
+            columns,
+            layout,
+            on_bad_rows,
+            implicit,
+            None,
+            separator,
+            quoting,
+        )
     told = {"protect": protect, "delta": delta, "attacks": attacks, "draws": draws, "seed": seed}
     named = None if methods is None else [name.strip() for name in methods.split(",")]
     rows = _attack(data, named, budgets, told)

@@ -63,6 +63,8 @@ def info(
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
+    separator: _inputs.Separator = None,
+    quoting: _inputs.QuotingName = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     json: Json = False,
@@ -70,7 +72,9 @@ def info(
     """Show figures about ratings, for the curator's eyes only."""
     from discreet.ratings import figures
 
-    ratings = _inputs.read(path, scale, catalog, columns, layout, on_bad_rows, implicit)
+    ratings = _inputs.read(
+        path, scale, catalog, columns, layout, on_bad_rows, implicit, None, separator, quoting
+    )
     found, presence = figures(ratings), ratings.scale.presence
     if json:
         plain = found.as_json()

@@ -83,6 +83,8 @@ def evaluate(
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
+    separator: _inputs.Separator = None,
+    quoting: _inputs.QuotingName = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     most_ratings: _inputs.MostRatings = None,
@@ -91,8 +93,8 @@ def evaluate(
     """Compare private releases with others on a split, for the curator's eyes only."""
     budgets = _epsilons(epsilon)
     _check(budgets, delta, noise, output)
-    told_of_rows = (layout, on_bad_rows, implicit, most_ratings)
-    private = _inputs.read(ratings, scale, catalog, columns, *told_of_rows)
+    rows = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
+    private = _inputs.read(ratings, scale, catalog, columns, *rows)
     parted = _part(private, split, share, seed)
     told = {"protect": protect, "epsilons": budgets, "delta": delta, "noise": noise.value}
     told |= {"draws": draws, "seed": seed, "people": people, "popularity": popularity}

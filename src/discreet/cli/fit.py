@@ -76,6 +76,8 @@ def fit(
     scale: _inputs.ScaleText = None,
     catalog: _inputs.CatalogName = None,
     columns: _inputs.ColumnsText = None,
+    separator: _inputs.Separator = None,
+    quoting: _inputs.QuotingName = None,
     layout: _inputs.LayoutName = "auto",
     on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
     most_ratings: _inputs.MostRatings = None,
@@ -90,6 +92,7 @@ def fit(
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
     told = (ratings, scale, catalog, columns, layout, on_bad_rows, implicit, most_ratings)
+    told += (separator, quoting)
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
     with _inputs.read_on(engine, master, *told) as private:
         public = _inputs.read_features(features, private.catalog)

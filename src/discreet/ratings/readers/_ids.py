@@ -150,8 +150,9 @@ class _Words:
         ranks[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
         listed = known[order]
         if listed["number"].null_count():
-            # Objects, since fixed-width text would give everybody the room of the longest name.
-            return ranks[self._codes.finish()], np.array(listed["word"].to_list(), dtype=object)
+            # Of variable width: otherwise everybody's name would take the room of the longest.
+            names = np.array(listed["word"].to_list(), dtype=np.dtypes.StringDType())
+            return ranks[self._codes.finish()], names
         return ranks[self._codes.finish()], listed["number"].to_numpy()
 
 
