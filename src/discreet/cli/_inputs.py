@@ -54,7 +54,7 @@ ColumnsText = Annotated[
     str | None,
     typer.Option(
         help="What the columns are called (user=uid,item=mid,rating=r); or, in a file without a "
-        "header, where they are and how many fields each line has (user=0,item=1,rating=3,fields=5)."
+        "header, where they are and how many fields a line has (user=0,item=1,rating=3,fields=5)."
     ),
 ]
 Separator = Annotated[
@@ -172,8 +172,8 @@ def read_on(
         return
     if layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
-    rows = (on_bad_rows, implicit, most_ratings, parse_text(separator, quoting))
-    with _read_on_spark(master, path, scale, catalog, columns, *rows) as ratings:
+    how = (on_bad_rows, implicit, most_ratings, parse_text(separator, quoting))
+    with _read_on_spark(master, path, scale, catalog, columns, *how) as ratings:
         yield ratings
 
 

@@ -275,9 +275,8 @@ def plant_canaries(
     check_target(output)
     _outputs.check_writable(output)
     _outputs.check_writable(key)
-    data = _inputs.read(
-        ratings, scale, catalog, columns, layout, on_bad_rows, implicit, None, separator, quoting
-    )
+    how = (layout, on_bad_rows, implicit, None, separator, quoting)
+    data = _inputs.read(ratings, scale, catalog, columns, *how)
     mixed, coins = insert_canaries(data, count, SystemRandomness())
     coins.save(key)
     write_ratings(mixed, output)

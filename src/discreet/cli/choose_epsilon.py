@@ -85,18 +85,8 @@ def choose_epsilon(
     if ratings is None:
         data = _make_up(shape, seed, implicit)
     else:
-        data = _inputs.read(
-            ratings,
-            scale,
-            catalog,
-            columns,
-            layout,
-            on_bad_rows,
-            implicit,
-            None,
-            separator,
-            quoting,
-        )
+        how = (layout, on_bad_rows, implicit, None, separator, quoting)
+        data = _inputs.read(ratings, scale, catalog, columns, *how)
     told = {"protect": protect, "delta": delta, "attacks": attacks, "draws": draws, "seed": seed}
     named = None if methods is None else [name.strip() for name in methods.split(",")]
     rows = _attack(data, named, budgets, told)

@@ -72,9 +72,8 @@ def info(
     """Show figures about ratings, for the curator's eyes only."""
     from discreet.ratings import figures
 
-    ratings = _inputs.read(
-        path, scale, catalog, columns, layout, on_bad_rows, implicit, None, separator, quoting
-    )
+    how = (layout, on_bad_rows, implicit, None, separator, quoting)
+    ratings = _inputs.read(path, scale, catalog, columns, *how)
     found, presence = figures(ratings), ratings.scale.presence
     if json:
         plain = found.as_json()

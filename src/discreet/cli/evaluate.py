@@ -93,8 +93,8 @@ def evaluate(
     """Compare private releases with others on a split, for the curator's eyes only."""
     budgets = _epsilons(epsilon)
     _check(budgets, delta, noise, output)
-    rows = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
-    private = _inputs.read(ratings, scale, catalog, columns, *rows)
+    how = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
+    private = _inputs.read(ratings, scale, catalog, columns, *how)
     parted = _part(private, split, share, seed)
     told = {"protect": protect, "epsilons": budgets, "delta": delta, "noise": noise.value}
     told |= {"draws": draws, "seed": seed, "people": people, "popularity": popularity}

@@ -91,10 +91,9 @@ def fit(
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
-    told = (ratings, scale, catalog, columns, layout, on_bad_rows, implicit, most_ratings)
-    told += (separator, quoting)
+    how = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
-    with _inputs.read_on(engine, master, *told) as private:
+    with _inputs.read_on(engine, master, ratings, scale, catalog, columns, *how) as private:
         public = _inputs.read_features(features, private.catalog)
         width = public["features"].shape[1] if public else 0
         _check_room(output, len(private.catalog), rank, dense or method.of_pairs, width)
