@@ -101,6 +101,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "users that are objects": ({"users": np.array(["a", "b", "c"], object)}, "integers or text"),
     "users that are numbers with a point": ({"users": np.array([1.0, 2.0, 3.0])}, "integers"),
     "no catalogue": ({"catalog": ["i1"]}, "Catalog"),
+    "no intake": ({"intake": None}, "Intake"),
     "a scale in a tuple": ({"scale": (1, 5)}, "Scale"),
     "more ratings than the intake says": ({"intake": Intake(most_ratings=2)}, "more than the 2"),
     "presence that is not there": ({"scale": PRESENCE, "codes": codes(1, 1, 0, 1, 1)}, "not on"),

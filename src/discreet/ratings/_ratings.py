@@ -107,6 +107,8 @@ class Ratings:
     def __post_init__(self) -> None:
         if not isinstance(self.scale, Scale) or not isinstance(self.catalog, Catalog):
             raise InputError("ratings need a Scale and a Catalog")
+        if not isinstance(self.intake, Intake):
+            raise InputError("how ratings came to be is an Intake")
         code = np.float32 if self.scale.step is None else np.uint8
         starts = read_only("starts", self.starts, (np.int64,))
         items = read_only("items", self.items, (np.int32,))

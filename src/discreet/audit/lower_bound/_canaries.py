@@ -139,7 +139,7 @@ def _with_more(users: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.gen
         return np.concatenate([users, free.astype(users.dtype)])
     taken, names = set(users.tolist()), (f"canary-{n}" for n in range(len(users) + count))
     free_names = [name for name in names if name not in taken][:count]
-    return np.concatenate([users.astype(object), np.array(free_names, object)])
+    return np.concatenate([users, np.array(free_names, np.str_)])
 
 
 def score_release(release: Release, canaries: Canaries) -> _Floats:
