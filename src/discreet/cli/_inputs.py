@@ -147,14 +147,15 @@ def _read_on_spark(
     from discreet.measure.engines import spark
 
     named = parse_columns(columns)
-    header = not any(isinstance(column, int) for column in (named or {}).values())
     known, items = spark.read_public(scale, implicit, catalog)
     spark.check_source(path, master)
     told: dict[str, Any] = {"scale": known, "catalog": items or catalog, "columns": named}
     with ExitStack() as held:
         with stages() as progress:
             session = held.enter_context(spark.session_for_now(master))
-            table = spark.open_table(session, path, header=header, progress=progress)
+            table = spark.open_table(
+                session, path, columns=named, implicit=known.presence, progress=progress
+            )
             told |= {"on_bad_rows": on_bad_rows.value, "progress": progress}
             ratings = held.enter_context(spark.read_spark(table, **told))
             found = ratings.survey()

@@ -11,15 +11,17 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import Catalog, Scale
 from discreet.measure.engines.spark._arrow import Work, map_in_arrow
 from discreet.measure.engines.spark._errors import spark_errors
 from discreet.measure.engines.spark._in_parts import InParts
 from discreet.measure.engines.spark._jobs import Progress, run_job, run_stage, stream_rows
+from discreet.measure.engines.spark._lines import FILE
 from discreet.measure.engines.spark._parts import PART, Maker, Shape
 from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._tasks import TILES, add_tiles
 from discreet.measure.engines.spark._where import refusal
+from discreet.ratings import Intake
 from discreet.ratings.readers import BadRows
 
 _AT_ONCE = 1 << 26
@@ -67,13 +69,15 @@ class SparkRatings(InParts):
         partitions: int,
         progress: Progress | None,
     ) -> None:
+        self.intake = Intake(bad_rows=on_bad_rows)
         self._spark, self.progress = table.sparkSession, progress
         sent = self._spark.sparkContext.broadcast(catalog)
         shape = Shape(scale, sent)
         super().__init__(scale, catalog, shape, partitions)
         self._table, self._maker = table, Maker(shape, on_bad_rows)
         level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
-        rows = map_in_arrow(table.repartition(partitions, "user"), self._maker.parts, PART)
+        whole = table.drop(FILE).repartition(partitions, "user")
+        rows = map_in_arrow(whole, self._maker.parts, PART)
         # Starts nothing, but Spark plans it, and may find it wrong.
         plan = partial(rows.persist, level)
         try:
@@ -107,7 +111,7 @@ class SparkRatings(InParts):
         """Read everything, if that was not done yet, and say what was found.
 
         Raises:
-            InputError: A row is bad and bad rows are refused, or there is none at all.
+            InputError: A row is bad and bad rows are refused.
         """
         if self._survey is None:
             functions = import_module("pyspark.sql.functions")
@@ -117,9 +121,8 @@ class SparkRatings(InParts):
             (found,) = self._run("reading", one.collect)
             if found["error"] is not None:
                 raise refusal(found["error"], self._table, self._maker, self._run)
-            if not found["ratings"]:
-                raise InputError("the table holds no ratings that can be used")
-            self._survey = Survey(**{name: found[name] for name in names})
+            # Spark's sum over no row is null.
+            self._survey = Survey(**{name: found[name] or 0 for name in names})
         return self._survey
 
     def _counted(self) -> tuple[int, int]:
