@@ -154,20 +154,22 @@ def _check(lines: Table, dialect: Dialect, header: bool) -> None:
     functions = import_module("pyspark.sql.functions")
     rows = _located(lines, functions.input_file_name(), [])
     found = map_in_arrow(rows, _LookThrough(dialect, header), _FOUND).collect()
-    headers: dict[str, bytes] = {}
-    for file, line, wrong in sorted(found, key=lambda row: row["file"]):
-        if wrong:
-            raise InputError(_QUOTES, path=shown_path(file))
-        if line is not None:
-            headers[file] = bytes(line)
-    first = min(headers, default=None)
-    for file in sorted({row["file"] for row in found}) if header else ():
+    if header:
+        headers = {row["file"]: row["header"] for row in found if row["header"] is not None}
+        _check_headers(sorted({row["file"] for row in found}), headers)
+    if wrong := sorted(row["file"] for row in found if row["wrong"]):
+        raise InputError(_QUOTES, path=shown_path(wrong[0]))
+
+
+def _check_headers(files: list[str], headers: dict[str, bytes]) -> None:
+    first = min(headers, default="")
+    for file in files:
         if file not in headers:
             raise InputError(_NO_HEADER, path=shown_path(file))
         if headers[file] != headers[first]:
             raise InputError(
                 f"its first line is not that of {shown_path(first)}; all files must have the same "
-                "header, or none and columns that are counted",
+                "header, or none of them one and columns be counted",
                 path=shown_path(file),
             )
 
@@ -235,12 +237,12 @@ def _runs(
             file, start = lines["file"][0].as_py(), lines["start"][0].as_py()
             if (file, start) != block:
                 block, awaits = (file, start), has_header and start == 0
-            header = None
+            header, above = None, 0
             if awaits:
-                texts = (line.as_py().strip(b"\r") for line in lines["line"])
-                place, header = next(((n, t) for n, t in enumerate(texts) if t), (len(lines), None))
-                lines, awaits = lines.slice(place + 1), header is None
-            yield lines, file, header
+                texts = enumerate(line.as_py().strip(b"\r") for line in lines["line"])
+                last, header = next((each for each in texts if each[1]), (len(lines), None))
+                above, awaits = last + 1, header is None
+            yield lines.slice(above), file, header
 
 
 def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

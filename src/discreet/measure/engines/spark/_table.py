@@ -51,20 +51,23 @@ def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> 
 def _check_lines(table: Table) -> None:
     """Refuse text that Spark cut into fields: its rules let a line depend on others."""
     leaves = table._jdf.queryExecution().analyzed().collectLeaves()
-    for at in range(leaves.size()):
-        leaf = leaves.apply(at)
-        kind = leaf.getClass().getSimpleName()
-        source = leaf.relation() if kind == "LogicalRelation" else None
-        if kind == "DataSourceV2Relation":
-            is_csv = leaf.table().getClass().getSimpleName() == "CSVTable"
-        else:
-            is_files = source and source.getClass().getSimpleName() == "HadoopFsRelation"
-            is_csv = is_files and source.fileFormat().toString() == "CSV"
-        if is_csv:
-            raise InputError(
-                "this table is CSV that Spark reads itself, so that a quote in one person's line "
-                "can change how those of others are read: open it with discreet.spark.open_table"
-            )
+    if any(_is_csv(leaves.apply(at)) for at in range(leaves.size())):
+        raise InputError(
+            "this table is CSV that Spark reads itself, so that a quote in one person's line can "
+            "change how those of others are read: open it with discreet.spark.open_table"
+        )
+
+
+def _is_csv(leaf: Any) -> bool:
+    """Whether a leaf of a plan is CSV, by either of Spark's interfaces to files."""
+    kind = leaf.getClass().getSimpleName()
+    if kind == "DataSourceV2Relation":
+        return bool(leaf.table().getClass().getSimpleName() == "CSVTable")
+    if kind != "LogicalRelation":
+        return False
+    source = leaf.relation()
+    is_files = source.getClass().getSimpleName() == "HadoopFsRelation"
+    return is_files and bool(source.fileFormat().toString() == "CSV")
 
 
 def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[str, int]:
