@@ -194,14 +194,14 @@ def _read_on_spark(
     from discreet.measure.engines import spark
 
     named = parse_columns(columns)
-    header = not any(isinstance(column, int) for column in (named or {}).values())
     known, items = spark.read_public(scale, implicit, catalog)
     spark.check_source(path, master)
     told: dict[str, Any] = {"scale": known, "catalog": items or catalog, "columns": named}
     with ExitStack() as held:
         with stages() as progress:
             session = held.enter_context(spark.session_for_now(master))
-            table = spark.open_table(session, path, header=header, progress=progress)
+            text |= {"columns": named, "implicit": known.presence}
+            table = spark.open_table(session, path, progress=progress, **text)
             told |= {"on_bad_rows": on_bad_rows.value, "progress": progress}
             told |= {"most_ratings": most_ratings}
             ratings = held.enter_context(spark.read_spark(table, **told))

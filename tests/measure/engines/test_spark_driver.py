@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
     [
         ("absent.csv", "local[2]", "no such file"),
         ("file:/absent/ratings.parquet", "spark://head:7077", "no such file"),
-        ("empty.csv", "local[2]", "is empty"),
+        ("empty.csv", "local[2]", None),
         ("absent.csv", "spark://head:7077", None),
         ("hdfs:///absent", "local[2]", None),
         ("s3a://bucket/absent", None, None),
@@ -165,20 +165,6 @@ def test_scales_are_told_as_everywhere(given: Any, implicit: bool, scale: Scale)
 def test_other_scales_are_refused(given: Any, implicit: bool) -> None:
     with pytest.raises(InputError, match="scale"):
         _read._scale(given, implicit)
-
-
-@pytest.mark.parametrize(
-    ("path", "separator"),
-    [
-        ("a/ratings.csv", ","),
-        ("s3a://b/ratings.CSV.gz", ","),
-        ("ratings.tsv/", "\t"),
-        ("ratings.parquet", None),
-        ("hdfs:///folder", None),
-    ],
-)
-def test_text_is_told_by_its_ending(path: str, separator: str | None) -> None:
-    assert _open._separator(path) == separator
 
 
 def test_settings_of_spark_s_own_are_respected(

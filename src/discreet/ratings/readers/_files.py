@@ -72,12 +72,22 @@ def beginning(path: Path, *, for_text: bool, size: int = 1 << 16) -> bytes:
     """
     with reading(path), _open(path) as file:
         data = file.read(size)
-    for mark, what in _OTHERS.items():
-        if for_text and data.startswith(mark):
-            raise InputError(what, path=path)
-    if for_text and b"\0" in data.partition(b"\n")[0]:
-        raise InputError("is not a text file", path=path)
+    if for_text:
+        check_is_text(data, path)
     return data
+
+
+def check_is_text(data: bytes, path: str | Path) -> None:
+    """Look at the first bytes of a file with a header.
+
+    Raises:
+        InputError: They are not those of text.
+    """
+    for mark, what in _OTHERS.items():
+        if data.startswith(mark):
+            raise InputError(what, path=path)
+    if b"\0" in data.partition(b"\n")[0]:
+        raise InputError("is not a text file", path=path)
 
 
 def is_parquet(path: Path) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
@@ -207,25 +207,59 @@ def _open_table(
     implicit: bool,
 ) -> TextTable:
     """A text table whose columns are named by its header, or counted by the caller."""
+    dialect, names = describe_text(
+        path, columns, separator, quoting, lambda: header_line(path), implicit=implicit
+    )
+    if names is None:
+        counted = given_positions(columns, implicit=implicit)
+        assert counted is not None
+        return TextTable(path, dialect, counted[0])
+    try:
+        places = find_columns(names, columns, implicit=implicit, may_show=False)
+    except InputError as error:
+        raise InputError(error.reason, path=path) from None
+    return TextTable(path, dialect, places, header=True)
+
+
+def describe_text(
+    path: Path,
+    columns: Columns | None,
+    separator: str | None,
+    quoting: Quoting | None,
+    header: Callable[[], str],
+    *,
+    implicit: bool,
+) -> tuple[Dialect, list[str] | None]:
+    """How a text table is written, and the names in its header.
+
+    Args:
+        path: The file, whose ending may say what separates fields.
+        columns: What the caller says of the columns: without a header they are counted.
+        separator: What separates fields, if the caller says it.
+        quoting: What a quote does, if the caller says it.
+        header: Reads the header line; not called if columns are counted.
+        implicit: Whether presence alone is read, so that no rating is looked for.
+
+    Returns:
+        The dialect, and the names; None where there is no header.
+
+    Raises:
+        InputError: Nothing says what separates the fields, or something is wrong with the header.
+    """
     counted = given_positions(columns, implicit=implicit)
     if counted is not None:
-        places, fields = counted
         separator = separator or usual_separator(path)
         if separator is None:
             raise InputError(
                 'says nothing of what separates its fields; say it, like separator="|"', path=path
             )
-        return TextTable(path, _dialect(separator, fields, quoting), places)
-    first = header_line(path)
+        return _dialect(separator, counted[1], quoting), None
+    line = header()
     if separator is None:
-        separator = separator_of_header(first, path, least=2 if implicit else 3)
-    dialect = _dialect(separator, 0, quoting)
-    names = split_header(first, separator)
-    try:
-        places = find_columns(names, columns, implicit=implicit, may_show=False)
-    except InputError as error:
-        raise InputError(error.reason, path=path) from None
-    return TextTable(path, _dialect(separator, len(names), dialect.quoting), places, header=True)
+        separator = separator_of_header(line, path, least=2 if implicit else 3)
+    dialect = _dialect(separator, 0, quoting)  # refused, if it is wrong, before a line is split
+    names = split_header(line, separator)
+    return replace(dialect, fields=len(names)), names
 
 
 def _dialect(separator: str, fields: int, quoting: Quoting | None) -> Dialect:

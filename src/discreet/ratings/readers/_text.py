@@ -184,6 +184,12 @@ def _split(
     return cells, used, seen
 
 
+def split_lines(data: bytes, dialect: Dialect, wanted: Sequence[int]) -> Cells:
+    """The records in whole lines, of which none may go on in the next; faults are only noted."""
+    assert dialect.quoting != "multiline"
+    return _split(data, dialect, wanted, 0)[0]
+
+
 def header_line(path: Path) -> str:
     """The first line that is not blank: names of columns, which are public.
 
@@ -192,15 +198,22 @@ def header_line(path: Path) -> str:
     """
     data = beginning(path, for_text=True)
     begin, end = _header_bytes(data)
-    if begin == end:
+    return decoded_header(data[begin:end], path)
+
+
+def decoded_header(line: bytes, path: str | Path) -> str:
+    """A header's text.
+
+    Raises:
+        InputError: There is none, or it is not UTF-8.
+    """
+    if not line:
         raise InputError("is empty: not even a header that names its columns", path=path)
     try:
-        return data[begin:end].decode().strip("\r\n")
+        return line.decode().strip("\r\n")
     except UnicodeDecodeError:
         pass
-    raise InputError(
-        "is not UTF-8; convert it, for instance with: iconv -f latin1 -t utf-8", path=path, line=1
-    )
+    raise InputError(NOT_UTF8, path=path, line=1)
 
 
 def header_size(path: Path) -> tuple[int, int]:

@@ -75,8 +75,8 @@ def _unreadable(error: Exception) -> InputError | None:
         if str(_ask(each, "getCondition") or "").startswith(_UNREADABLE):
             path = (_ask(each, "getMessageParameters") or {}).get("path")
             reason = (
-                "cannot be read: damaged, cut short, another format, a quote inside a field that "
-                "is not doubled, or columns unlike those of the other files"
+                "cannot be read: damaged, cut short, another format, or columns unlike those of "
+                "the other files"
             )
             return InputError(reason, path=path and shown_path(str(path)))
     return None

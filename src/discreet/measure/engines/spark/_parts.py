@@ -31,7 +31,7 @@ _BLOCK = 1 << 22
 _ROWS = 1 << 20
 """Rows that are read at a time, about, where they need not be all of a user's."""
 _FACTS = ("users", "ratings", "duplicates", "skipped", "error", "starts", "items", "codes")
-_NONE_LEFT = "no ratings:"
+_NONE_LEFT = "no ratings, so no catalogue"
 _PLACE = re.compile(r"^row [\d,]+: | \(in all [^)]*\)")
 """Where in its partition a row is, and how many such rows are there: it says nothing elsewhere."""
 
@@ -114,6 +114,8 @@ class Maker:
             packed = (column.tobytes() for column in columns)
             yield _row(block.user_count, len(block), *facts, None, *packed)
             facts = (0, 0)
+        if not ratings.user_count:
+            yield _row(0, 0, *facts, None)
 
     def items(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The items that occur in a partition, for a catalogue from data; or what is wrong."""

@@ -16,6 +16,7 @@ from discreet.measure.engines.spark._arrow import Work, map_in_arrow
 from discreet.measure.engines.spark._errors import spark_errors
 from discreet.measure.engines.spark._in_parts import InParts
 from discreet.measure.engines.spark._jobs import Progress, run_job, run_stage, stream_rows
+from discreet.measure.engines.spark._lines import FILE
 from discreet.measure.engines.spark._parts import PART, Maker, Shape
 from discreet.measure.engines.spark._session import Table
 from discreet.measure.engines.spark._tasks import TILES, add_tiles
@@ -77,7 +78,8 @@ class SparkRatings(InParts):
         super().__init__(scale, catalog, shape, partitions)
         self._table, self._maker = table, Maker(shape, on_bad_rows)
         level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
-        rows = map_in_arrow(table.repartition(partitions, "user"), self._maker.parts, PART)
+        whole = table.drop(FILE).repartition(partitions, "user")
+        rows = map_in_arrow(whole, self._maker.parts, PART)
         # Starts nothing, but Spark plans it, and may find it wrong.
         plan = partial(rows.persist, level)
         try:

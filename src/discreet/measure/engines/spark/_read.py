@@ -14,6 +14,7 @@ from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import spark_errors
 from discreet.measure.engines.spark._jobs import Progress, run_stage
+from discreet.measure.engines.spark._lines import FILE
 from discreet.measure.engines.spark._parts import ITEM, Maker, Shape
 from discreet.measure.engines.spark._ratings import SparkRatings
 from discreet.measure.engines.spark._session import Table
@@ -125,13 +126,13 @@ def _items_of(
     """The catalogue of the items that occur, in the order that `read_ratings` gives them."""
     maker = Maker(Shape(scale, None), on_bad_rows)
     run = partial(run_stage, chosen.sparkSession, progress)
-    rows = map_in_arrow(chosen, maker.items, ITEM).distinct()
+    rows = map_in_arrow(chosen.drop(FILE), maker.items, ITEM).distinct()
     listed = run("catalogue", rows.collect)
     for row in listed:
         if row["error"] is not None:
             raise refusal(row["error"], chosen, maker, run)
     if not listed:
-        raise InputError("the table holds no ratings that can be used")
+        raise InputError("no ratings, so no catalogue can be read off them; give a catalogue")
     items = pa.table({"user": np.zeros(len(listed), np.int64), "item": [r["item"] for r in listed]})
     return read_ratings(items, implicit=True, catalog=_FROM_DATA).catalog
 

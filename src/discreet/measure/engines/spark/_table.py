@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from discreet.domain import InputError
 from discreet.measure.engines.spark._errors import spark_errors, spoken
+from discreet.measure.engines.spark._lines import FILE
 from discreet.measure.engines.spark._session import Table
 from discreet.ratings import read_ratings
 from discreet.ratings.readers import Columns, find_columns
@@ -26,7 +27,7 @@ def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> 
 
     Raises:
         InputError: A column is missing, or could be one of several, or can never hold ratings; or
-            Spark was told to take a line break in quotes for the end of a line.
+            it is text that Spark cut into fields.
     """
     if not hasattr(table, "_jdf"):
         kind = f"{type(table).__module__.partition('.')[0]}'s {type(table).__name__}"
@@ -41,29 +42,32 @@ def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> 
     # By position: two columns may have the same name as long as none of them is wanted.
     plain = table.toDF(*(f"c{place}" for place in range(len(table.columns))))
     kinds = [kind for _, kind in table.dtypes]
-    return plain.select(
-        *(_AS[role](plain[f"c{at}"], kinds[at]).alias(role) for role, at in places.items())
-    )
+    chosen = [_AS[role](plain[f"c{at}"], kinds[at]).alias(role) for role, at in places.items()]
+    if FILE in table.columns:
+        chosen.append(plain[f"c{table.columns.index(FILE)}"].alias(FILE))
+    return plain.select(*chosen)
 
 
 def _check_lines(table: Table) -> None:
-    """Look whether text was opened so that one person cannot write lines of others."""
-    java = table.sparkSession._jvm.scala.jdk.javaapi.CollectionConverters
+    """Refuse text that Spark cut into fields: its rules let a line depend on others."""
     leaves = table._jdf.queryExecution().analyzed().collectLeaves()
-    for at in range(leaves.size()):
-        leaf = leaves.apply(at)
-        if leaf.getClass().getSimpleName() != "LogicalRelation":
-            continue
-        source = leaf.relation()
-        if source.getClass().getSimpleName() != "HadoopFsRelation":
-            continue
-        told = {name.lower(): value for name, value in java.asJava(source.options()).items()}
-        is_ours = told.get("multiline", "").lower() == "true" and told.get("escape") == '"'
-        if source.fileFormat().toString() == "CSV" and not is_ours:
-            raise InputError(
-                "Spark reads this CSV so that a quote or a line break in quotes may end a line, "
-                "and one person write those of others: open it with discreet.spark.open_table"
-            )
+    if any(_is_csv(leaves.apply(at)) for at in range(leaves.size())):
+        raise InputError(
+            "this table is CSV that Spark reads itself, so that a quote in one person's line can "
+            "change how those of others are read: open it with discreet.spark.open_table"
+        )
+
+
+def _is_csv(leaf: Any) -> bool:
+    """Whether a leaf of a plan is CSV, by either of Spark's interfaces to files."""
+    kind = leaf.getClass().getSimpleName()
+    if kind == "DataSourceV2Relation":
+        return bool(leaf.table().getClass().getSimpleName() == "CSVTable")
+    if kind != "LogicalRelation":
+        return False
+    source = leaf.relation()
+    is_files = source.getClass().getSimpleName() == "HadoopFsRelation"
+    return is_files and bool(source.fileFormat().toString() == "CSV")
 
 
 def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[str, int]:
@@ -84,10 +88,10 @@ def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[s
 
 
 def _as_id(column: Any, kind: str) -> Any:
-    """Whole numbers as they are, all else as text; two ids are one person if they are equal.
+    """Whole numbers as they are, floats for the readers to judge, all else as text.
 
-    Equal must be what it looks like: so no text whose collation says otherwise, and no moments,
-    which are other text in another time zone.
+    Text must not have a collation, which says that other text is equal; moments are other text in
+    another time zone.
     """
     functions = import_module("pyspark.sql.functions")
     if any(known.fullmatch(kind) for known in (_WHOLE, _FLOAT, _TEXT)):
@@ -97,13 +101,28 @@ def _as_id(column: Any, kind: str) -> Any:
         is_whole = column % 1 == functions.lit(0)
         text = functions.when(is_whole, column.cast("decimal(38,0)").cast("string"))
         return text.otherwise(column.cast("string"))
-    if kind == "binary":
-        return functions.hex(column)
-    if kind == "date":
+    if kind in ("binary", "date"):
         return column.cast("string")
     raise InputError(
         f"the ids of users and items are numbers or plain text, not {kind}; turn them into that"
     )
+
+
+def _as_user(column: Any, kind: str) -> Any:
+    """The same, and ids that the readers take for one person are equal for Spark too.
+
+    For Spark brings people together before anything is read: so there is one zero, and text is
+    without the blanks that `_tokens.trimmed` takes off.
+    """
+    functions = import_module("pyspark.sql.functions")
+    found = _as_id(column, kind)
+    if _FLOAT.fullmatch(kind):
+        return functions.when(found == 0, functions.lit(0).cast(kind)).otherwise(found)
+    if _WHOLE.fullmatch(kind):
+        return found
+    # In text that is not UTF-8 Spark would take bytes for blanks; such a row is bad as it is.
+    trimmed = functions.trim(found, functions.lit(" \t\ufeff"))
+    return functions.when(functions.is_valid_utf8(found), trimmed).otherwise(found)
 
 
 def _as_rating(column: Any, kind: str) -> Any:
@@ -123,4 +142,4 @@ def _as_time(column: Any, kind: str) -> Any:
     return column
 
 
-_AS = {"user": _as_id, "item": _as_id, "rating": _as_rating, "time": _as_time}
+_AS = {"user": _as_user, "item": _as_id, "rating": _as_rating, "time": _as_time}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,12 +14,13 @@ import pyarrow.compute as pc
 from discreet.domain import InputError
 from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import shown_path, spark_errors
-from discreet.measure.engines.spark._open import is_text
+from discreet.measure.engines.spark._lines import FILE, names_of_files
 from discreet.measure.engines.spark._parts import Maker, some, use_own_cores_only
 from discreet.measure.engines.spark._session import Table
 
 _FOUND = "file string, error string"
 _FOUND_SCHEMA = pa.schema([("file", pa.string()), ("error", pa.string())])
+_PYTHON = re.compile(r"MapIn(Arrow|Pandas)")
 _EMPTY = "the user is empty"
 """What `read_ratings` says, among others, of a line whose cells are all empty."""
 
@@ -42,22 +44,34 @@ def refusal(
     if not named:
         return InputError(f"in one partition of the table, {reason}")
     file, said = named[0]
-    if said == _EMPTY and is_text(file):
-        said += ", or the line does not have as many fields as the first line"
+    if said == _EMPTY and FILE in table.columns:
+        said += ", or the line is not UTF-8, or does not have the fields that every line must have"
     return InputError(said, path=shown_path(file))
 
 
 def _look(table: Table, maker: Maker) -> list[Any]:
     """A bad row's file and reason from every task that has one."""
-    name = import_module("pyspark.sql.functions").input_file_name()
+    functions = import_module("pyspark.sql.functions")
     try:
         if not table.inputFiles():
             return []
-        rows = table.withColumn("file", name)
+        if FILE in table.columns:
+            return _look_in_text(table, maker)
+        if _PYTHON.search(str(table._jdf.queryExecution().analyzed().toString())):
+            return []  # Spark reads ahead of what Python has worked on
+        rows = table.withColumn("file", functions.input_file_name())
     except spark_errors():  # several sources in one
         return []
     found: list[Any] = map_in_arrow(rows, _FirstBad(maker), _FOUND).collect()
     return found
+
+
+def _look_in_text(table: Table, maker: Maker) -> list[Any]:
+    """The same, where a column says the file."""
+    rows = table.withColumn("file", table[FILE].cast("string")).drop(FILE)
+    names = names_of_files(table)
+    found = map_in_arrow(rows, _FirstBad(maker), _FOUND).collect()
+    return [row.asDict() | {"file": names.get(int(row["file"] or 0))} for row in found]
 
 
 @dataclass(frozen=True)
