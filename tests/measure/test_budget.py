@@ -16,7 +16,7 @@ from discreet.measure import Noise, fit
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._settings import Cleaning, CovarianceSettings
-from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Receipt, Unit
+from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Unit, unbooked
 from discreet.privacy.accounting import FilterAccountant
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -32,7 +32,7 @@ def budget_of(unit: Unit, noise: Noise, epsilon: float = 1.0) -> Budget:
 
 
 def open_spender(budget: Budget, randomness: Randomness | None = None) -> Spender:
-    return Spender(budget, Receipt([budget.event("all")], randomness), "all")
+    return Spender(budget, unbooked([budget.event("all")], randomness), "all")
 
 
 def spent(events: tuple[Event, ...]) -> tuple[Fraction, Fraction]:
@@ -125,10 +125,10 @@ def test_a_spender_needs_the_receipt_of_its_own_budget() -> None:
     budget = budget_of(Unit.USER, Noise.GAUSSIAN)
     other = budget_of(Unit.USER, Noise.GAUSSIAN, 0.5)
     with pytest.raises(NotCharged):
-        Spender(budget, Receipt([other.event("all")]), "all")
+        Spender(budget, unbooked([other.event("all")]), "all")
     with pytest.raises(NotCharged):
-        Spender(budget, Receipt([budget.event("all")]), "something else")
-    receipt = Receipt([budget.event("all")])
+        Spender(budget, unbooked([budget.event("all")]), "something else")
+    receipt = unbooked([budget.event("all")])
     Spender(budget, receipt, "all")
     with pytest.raises(NotCharged):
         Spender(budget, receipt, "all")

@@ -19,9 +19,9 @@ from discreet.privacy import (
     NotCharged,
     PureEvent,
     Purse,
-    Receipt,
     SeededRandomness,
     Unit,
+    unbooked,
 )
 
 PURE = PureEvent(unit=Unit.USER, label="all", epsilon=1.0, mechanism="two-sided geometric")
@@ -42,7 +42,7 @@ Make = Callable[..., Event]
 
 
 def purse_of(total: Event) -> Purse:
-    return Receipt([total], SeededRandomness(1)).open_purse(total)
+    return unbooked([total], SeededRandomness(1)).open_purse(total)
 
 
 every_kind = pytest.mark.parametrize(
@@ -51,7 +51,7 @@ every_kind = pytest.mark.parametrize(
 
 
 def test_a_charged_event_is_good_for_one_draw() -> None:
-    receipt = Receipt([PURE, GAUSSIAN, GAUSSIAN])
+    receipt = unbooked([PURE, GAUSSIAN, GAUSSIAN])
     assert receipt.is_private
     receipt.redeem(GAUSSIAN)
     receipt.redeem(PURE)
@@ -74,7 +74,7 @@ def test_a_charged_event_is_good_for_one_draw() -> None:
     ],
 )
 def test_only_the_very_event_that_was_charged_is_redeemed(other: Event) -> None:
-    receipt = Receipt([PURE])
+    receipt = unbooked([PURE])
     with pytest.raises(NotCharged):
         receipt.redeem(other)
     with pytest.raises(NotCharged):
@@ -83,7 +83,7 @@ def test_only_the_very_event_that_was_charged_is_redeemed(other: Event) -> None:
 
 
 def test_an_event_opens_one_purse_or_is_drawn() -> None:
-    receipt = Receipt([PURE])
+    receipt = unbooked([PURE])
     receipt.open_purse(PURE)
     with pytest.raises(NotCharged):
         receipt.open_purse(PURE)
@@ -170,7 +170,7 @@ def test_repeats_count(total: Event, part: Make) -> None:
 
 def test_a_purse_knows_whether_its_noise_protects() -> None:
     assert not purse_of(PURE).is_private
-    assert Receipt([PURE]).open_purse(PURE).is_private
+    assert unbooked([PURE]).open_purse(PURE).is_private
 
 
 def test_events_without_a_known_cost_are_refused() -> None:

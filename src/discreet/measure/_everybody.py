@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, Scale
-from discreet.ratings import Ratings
+from discreet.ratings import Intake, Ratings
 
 Ints = npt.NDArray[np.int64]
 Measure = Callable[[Ratings], Any]
@@ -81,10 +81,12 @@ class Elsewhere(abc.ABC):
     Attributes:
         scale: Of the ratings.
         catalog: Of the items.
+        intake: How they were read and chosen.
     """
 
     scale: Scale
     catalog: Catalog
+    intake: Intake = Intake()
 
     @abc.abstractmethod
     def total(self, measures: tuple[Measure, ...]) -> tuple[Any, ...]:

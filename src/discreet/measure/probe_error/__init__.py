@@ -12,9 +12,8 @@ import numpy.typing as npt
 from discreet.domain import InputError, Scale
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._noise import Noise
-from discreet.measure._publish import assumptions, charge
+from discreet.measure._request import GivenLedger, Request
 from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
-from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import KSubset, Moves
 from discreet.ratings import Ratings
 
@@ -70,21 +69,26 @@ def publish_rmse(
     protect: Unit,
     epsilon: float,
     delta: float = 1e-6,
-    ledger: Ledger | None = None,
+    ledger: GivenLedger = None,
     randomness: Randomness | None = None,
 ) -> tuple[float, Guarantee]:
-    """A noisy root mean squared error over users, booked: looking costs like everything else."""
+    """A noisy root mean squared error over users, booked: looking costs like everything else.
+
+    The ledger is charged before anything is computed; `"unbooked"` stands for none, as for `fit`.
+    """
     statistic = ProbeError(probe.scale)
     budget = Budget.of(protect, Noise.GAUSSIAN if delta else Noise.LAPLACE, epsilon, delta)
     label = "probe error"
-    spender = Spender(budget, charge([budget.event(label)], label, ledger, randomness), label)
+    request = Request.of(probe, protect, label, budget=budget)
+    receipt = request.charge([budget.event(label)], label, ledger, randomness)
+    spender = Spender(budget, receipt, label)
     exact = statistic.measure(probe, predicted)
     number = int(np.count_nonzero(np.diff(probe.starts)))
     reach, grid = statistic.sensitivity, statistic.grid
     total = spender.release_number(exact, reach, grid, 0.8, "squared error")
     people = spender.release_number(number, 1.0, 1.0, 0.2, "number of probe users")
     reasons = () if spender.is_private else (SEEDED,)
-    promise = Guarantee(protect, spender.promised, delta, assumptions(probe), reasons)
+    promise = request.promise(spender.promised, delta, spender.charge, *reasons)
     mean = max(total.value, 0.0) / max(people.value, 1.0)
     return min(math.sqrt(mean), probe.scale.range), promise
 
@@ -95,7 +99,7 @@ def choose_best(
     *,
     protect: Unit,
     epsilon: float,
-    ledger: Ledger | None = None,
+    ledger: GivenLedger = None,
     randomness: Randomness | None = None,
 ) -> tuple[int, Guarantee]:
     """Which candidate's predictions err least, by a private choice among them.
@@ -105,7 +109,7 @@ def choose_best(
         candidates: Each candidate's predictions for them; how many there are is public.
         protect: Whom.
         epsilon: Of the choice; its delta is 0.
-        ledger: Charged before anything is computed.
+        ledger: Charged before anything is computed; `"unbooked"` stands for none.
         randomness: For experiments.
     """
     if not candidates or any(len(predicted) != len(probe) for predicted in candidates):
@@ -113,8 +117,11 @@ def choose_best(
     statistic = ProbeError(probe.scale)
     choice = KSubset(1, epsilon, GRID, Moves.ALL)
     event = choice.event(protect, "choice among candidates")
-    receipt = charge([event], "choice among candidates", ledger, randomness)
+    request = Request.of(
+        probe, protect, "choice among candidates", epsilon=epsilon, candidates=len(candidates)
+    )
+    receipt = request.charge([event], "choice among candidates", ledger, randomness)
     scores = np.array([-statistic.measure(probe, predicted) for predicted in candidates])
     best = int(choice.release(scores, event, receipt)[0])
     reasons = () if receipt.is_private else (SEEDED,)
-    return best, Guarantee(protect, (event,), 0.0, assumptions(probe), reasons)
+    return best, request.promise((event,), 0.0, receipt.charge, *reasons)
