@@ -228,7 +228,7 @@ class PrivateSetsSubject(PairSubject):
         made = private_sets(
             np.tile(scores, (runs, 1)), 2, protect="rating", epsilon=self.epsilon,
             sensitivity=self.sensitivity, moves=self.moves, mechanism=self.kind,
-            randomness=randomness,
+            ledger="unbooked", randomness=randomness,
         )  # fmt: skip
         marks = made.items[:, :, None] == np.arange(8)
         return np.asarray(marks.reshape(runs, -1), np.float64)
