@@ -28,6 +28,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def draw(scores: Any, k: int = 2, **told: Any) -> PrivateSets:
     usual: dict[str, Any] = {"protect": "rating", "epsilon": 1.0, "sensitivity": 4.0}
+    usual["ledger"] = "unbooked"
     return private_sets(scores, k, **usual | {"moves": "all"} | told)
 
 

@@ -53,15 +53,19 @@ def local_reports(ratings: Ratings) -> Release:
 
 
 KINDS: dict[str, Callable[[Ratings], Release]] = {
-    "rating, Gaussian": lambda r: fit(r, protect="rating", epsilon=1.0),
-    "rating, Laplace": lambda r: fit(r, protect="rating", epsilon=1.0, noise="laplace"),
-    "user, Gaussian": lambda r: fit(r, protect="user", epsilon=1.0),
-    "user, Laplace": lambda r: fit(r, protect="user", epsilon=1.0, noise="laplace"),
-    "pairs": lambda r: fit(r, method="slope-one", epsilon=2.0),
+    "rating, Gaussian": lambda r: fit(r, protect="rating", epsilon=1.0, ledger="unbooked"),
+    "rating, Laplace": lambda r: fit(
+        r, protect="rating", epsilon=1.0, noise="laplace", ledger="unbooked"
+    ),
+    "user, Gaussian": lambda r: fit(r, protect="user", epsilon=1.0, ledger="unbooked"),
+    "user, Laplace": lambda r: fit(
+        r, protect="user", epsilon=1.0, noise="laplace", ledger="unbooked"
+    ),
+    "pairs": lambda r: fit(r, method="slope-one", epsilon=2.0, ledger="unbooked"),
     "seeded": lambda r: fit(r, epsilon=1.0, randomness=SeededRandomness(1)),
     "no noise": lambda r: fit(r, epsilon=math.inf),
     "paper": lambda r: fit_paper(r, epsilon=1.0),
-    "presence": lambda r: fit(presence(r), epsilon=1.0),
+    "presence": lambda r: fit(presence(r), epsilon=1.0, ledger="unbooked"),
     "open clusters": open_clusters,
     "hash randomised": lambda r: open_clusters(r, bit_epsilon_thousandths=1000),
     "closed clusters": lambda r: replace(open_clusters(r), method="closed-clusters"),
@@ -106,7 +110,7 @@ def test_the_page_has_no_script_and_fetches_nothing(
 
 
 def test_what_was_published_can_be_checked(ratings: Ratings, tmp_path: Path) -> None:
-    release = fit(ratings, epsilon=1.0)
+    release = fit(ratings, epsilon=1.0, ledger="unbooked")
     release.save(tmp_path / "films.discreet")
     os.utime(tmp_path / "films.discreet", (1_000_000_000, 1_000_000_000))
     made = datetime.datetime(2030, 1, 2, 3, 4, tzinfo=datetime.UTC)

@@ -61,10 +61,10 @@ def test_a_ledger_that_paid_for_something_else_says_so(ratings: Ratings, tmp_pat
     """However much it has spent."""
     ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.USER, 90.0, 1e-6)])
     fit(ratings, ledger=ledger, epsilon=5.0)
-    seen = report(fit(ratings, epsilon=1.0), tmp_path, ledger=ledger)
+    seen = report(fit(ratings, epsilon=1.0, ledger="unbooked"), tmp_path, ledger=ledger)
     assert "No charge of this ledger is for this release" in seen.text
     assert "like this release" not in seen.row("1")
-    other = report(fit(ratings, epsilon=5.0), tmp_path, ledger=ledger)
+    other = report(fit(ratings, epsilon=5.0, ledger="unbooked"), tmp_path, ledger=ledger)
     assert "Charge 1 is for" not in other.text, "this very file was never charged"
     free = report(open_clusters(ratings), tmp_path, ledger=ledger)
     assert "spent nothing that a ledger counts, so none of its charges is for it" in free.text

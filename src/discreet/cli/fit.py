@@ -89,7 +89,6 @@ def fit(
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
-    _warn_unbooked(book, epsilon)
     told = (ratings, scale, catalog, columns, layout, on_bad_rows, implicit)
     budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
     with _inputs.read_on(engine, master, *told) as private:
@@ -97,6 +96,7 @@ def fit(
         width = public["features"].shape[1] if public else 0
         _check_room(output, len(private.catalog), rank, dense or method.of_pairs, width)
         _warn(private, epsilon, delta, noise)
+        _warn_unbooked(book, epsilon)
         options |= public | budget | {"noise": noise.value, "ledger": book or "unbooked"}
         with _telling_of_charges(book):
             release = _measure(private, options)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.domain.errors import LedgerError
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._covariance_method import learn_covariance
@@ -24,7 +20,14 @@ from discreet.measure._noise import Noise
 from discreet.measure._pair_methods import learn_cosine, learn_slope_one
 from discreet.measure._presence_method import RECORD_VARIANCE, count_presence, learn_presence
 from discreet.measure._refined_method import learn_refined
-from discreet.measure._request import GivenLedger, Request, is_named, open_ledger
+from discreet.measure._request import (
+    GivenLedger,
+    Request,
+    ask_for_fit,
+    is_named,
+    open_ledger,
+    telling_of_charge,
+)
 from discreet.measure._settings import (
     SETTINGS,
     CosineSettings,
@@ -40,7 +43,6 @@ from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Unit
 from discreet.privacy.accounting import mu_of_theta
 from discreet.release import Release
 
-CHARGED = "the ledger was charged all the same"
 _SCALARS = 0.01
 _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
 
@@ -92,47 +94,15 @@ def fit(
     chosen = check_fit(ratings, method, settings, told)
     public = _features(features, len(ratings.catalog), chosen)
     budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta)
-    request = ask(ratings, chosen, budget, public)
+    request = ask_for_fit(ratings, chosen, budget, public)
     book = open_ledger(ledger)
     spender = _open(request, budget, chosen.method, book or ledger, randomness)
-    with _telling_of_charge(book is not None):
+    with telling_of_charge(book is not None):
         effects, taste = _learn(ratings, spender, chosen, public, progress)
         release = _release(request, spender, chosen, effects, taste)
         if book is not None and spender.charge is not None:
             book.record_publication(spender.charge, release.digest())
     return release
-
-
-@contextmanager
-def _telling_of_charge(is_charged: bool) -> Iterator[None]:
-    """If what follows fails after a charge, say so: what is booked stays booked."""
-    try:
-        yield
-    except InputError as error:
-        if not is_charged:
-            raise
-        reason = f"{error.reason}; {CHARGED}"
-        raise InputError(reason, path=error.path, line=error.line) from error
-    except LedgerError as error:
-        raise LedgerError(f"{error}; {CHARGED}") from error
-
-
-def ask(
-    ratings: Everybody,
-    settings: Settings,
-    budget: Budget,
-    features: npt.NDArray[np.float64] | None,
-) -> Request:
-    """Everything public that a fit is asked for with."""
-    columns = None if features is None else hashlib.sha256(features.tobytes()).hexdigest()
-    return Request.of(
-        ratings,
-        settings.protect,
-        settings.method,
-        settings=settings,
-        budget=budget,
-        features=columns,
-    )
 
 
 def check_fit(

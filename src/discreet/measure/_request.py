@@ -8,13 +8,20 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from discreet import __version__
 from discreet.domain import CatalogOrigin, InputError
+from discreet.domain.errors import LedgerError
+from discreet.measure._budget import Budget
 from discreet.measure._everybody import Everybody
+from discreet.measure._settings import Settings
 from discreet.privacy import (
     ChargeRecord,
     Event,
@@ -27,6 +34,8 @@ from discreet.privacy import (
 )
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Stability
+
+CHARGED = "the ledger was charged all the same"
 
 UNBOOKED: Literal["unbooked"] = "unbooked"
 """The word for "no ledger": nobody does without one by leaving out an argument."""
@@ -133,6 +142,38 @@ class Request:
         not_private = (*reasons, *self.unprotected)
         assumes = (*assumptions(self.ratings), *more)
         return Guarantee(self.unit, events, delta, assumes, not_private, provenance)
+
+
+def ask_for_fit(
+    ratings: Everybody,
+    settings: Settings,
+    budget: Budget,
+    features: npt.NDArray[np.float64] | None,
+) -> Request:
+    """Everything public that a fit is asked for with."""
+    columns = None if features is None else hashlib.sha256(features.tobytes()).hexdigest()
+    return Request.of(
+        ratings,
+        settings.protect,
+        settings.method,
+        settings=settings,
+        budget=budget,
+        features=columns,
+    )
+
+
+@contextmanager
+def telling_of_charge(is_charged: bool) -> Iterator[None]:
+    """If what follows fails after a charge, say so: what is booked stays booked."""
+    try:
+        yield
+    except InputError as error:
+        if not is_charged:
+            raise
+        reason = f"{error.reason}; {CHARGED}"
+        raise InputError(reason, path=error.path, line=error.line) from error
+    except LedgerError as error:
+        raise LedgerError(f"{error}; {CHARGED}") from error
 
 
 def assumptions(ratings: Everybody) -> tuple[str, ...]:

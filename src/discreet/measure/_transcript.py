@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.measure._budget import Budget, Spender
-from discreet.measure._fit import _budget, _learn, _release, ask, check_fit
+from discreet.measure._fit import _budget, _learn, _release, check_fit
 from discreet.measure._noise import Noise
-from discreet.measure._request import GivenLedger
+from discreet.measure._request import GivenLedger, ask_for_fit
 from discreet.measure._settings import Method, Settings
 from discreet.privacy import Randomness, Receipt, Unit
 from discreet.ratings import Ratings
@@ -118,7 +118,7 @@ def record_fit(
     settings = check_fit(ratings, method, None, {"protect": protect, "noise": noise} | options)
     budget = _budget(settings.protect, settings.noise, epsilon, delta, None)
     label = f"{settings.method} release"
-    request = ask(ratings, settings, budget, None)
+    request = ask_for_fit(ratings, settings, budget, None)
     receipt = request.charge([budget.event(label)], label, ledger, randomness)
     spender = _Recording(budget, receipt, label)
     effects, taste = _learn(ratings, spender, settings, None, None)

@@ -66,7 +66,7 @@ def origin(release: Release) -> list[tuple[str, str]]:
             ("fingerprint of that ledger", charge.ledger),
             ("digest of that charge", charge.digest),
         ]
-    bad_rows = {"refuse": "refused", "skip": "skipped", None: "none: it was not read from rows"}
+    bad_rows = {"refuse": "refused", "skip": "skipped", None: "not stated"}
     most = provenance.most_ratings
     return [
         ("digest of the release", release.digest()),
