@@ -96,7 +96,10 @@ class Ledger:
         with _store.reading(place, wait) as connection:
             _store.check_pages(place, connection)
             title = _store.read_title(place, connection)
-            _read(place, connection, title)
+            for _ in _store.read_rows(place, connection, title):
+                pass
+            for _ in _publications.read(place, connection, title):
+                pass
         if population is not None and title.population != population:
             raise LedgerError(
                 f"{place}: counts the spends of '{title.population}', not of '{population}'"
@@ -185,15 +188,14 @@ class Ledger:
             found = _store.read_digest(connection, charge.number)
             if charge.ledger != self.fingerprint or found != charge.digest:
                 raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
-            for before in _publications.read(self.path, connection, self._title):
-                if before.charge == charge.number:
-                    if before.content == content:
-                        return
-                    raise LedgerError(
-                        f"{self.path}: charge {charge.number:,} has paid for another file already"
-                    )
-            paid = (charge.number, charge.digest)
-            _publications.append(connection, self._title, _entries.now(), paid, content)
+            before = _publications.content_of(connection, charge.number)
+            if before not in (None, content):
+                raise LedgerError(
+                    f"{self.path}: charge {charge.number:,} has paid for another file already"
+                )
+            if before is None:
+                new = (_entries.now(), (charge.number, charge.digest), content)
+                _publications.append(self.path, connection, self._title, *new)
 
     def pair(self, guarantee: Guarantee, content: str) -> Pairing:
         """Whether a charge of this ledger paid for a file.

@@ -30,15 +30,34 @@ def read(path: Path, connection: sqlite3.Connection, title: Title) -> Iterator[P
             raise damaged(path)
         yield publication
         previous, number = digest, publication.number
-    if (number, previous) != _last_publication(connection, title):
+    if (number, previous) != _last(connection, title):
         raise damaged(path)
 
 
+def content_of(connection: sqlite3.Connection, charge: int) -> str | None:
+    """The digest of what a charge paid for; None if nothing is recorded."""
+    select = "SELECT content FROM publications WHERE charge = ?"
+    found = connection.execute(select, [charge]).fetchone()
+    return None if found is None else found[0]
+
+
 def append(
-    connection: sqlite3.Connection, title: Title, time: str, charge: tuple[int, str], content: str
+    path: Path,
+    connection: sqlite3.Connection,
+    title: Title,
+    time: str,
+    charge: tuple[int, str],
+    content: str,
 ) -> None:
-    """Write one more publication, of the charge with this number and digest."""
-    number, previous = _last_publication(connection, title)
+    """Write one more publication, of the charge with this number and digest.
+
+    Raises:
+        LedgerError: The last publication is not what was written.
+    """
+    number, previous = _last(connection, title)
+    select = "SELECT number, digest FROM publications ORDER BY number DESC LIMIT 1"
+    if (connection.execute(select).fetchone() or (0, title.digest)) != (number, previous):
+        raise damaged(path)
     new = Publication(previous, number + 1, time, *charge, content)
     connection.execute(
         "INSERT INTO publications VALUES (?, ?, ?, ?, ?, ?)",
@@ -49,6 +68,7 @@ def append(
     )
 
 
-def _last_publication(connection: sqlite3.Connection, title: Title) -> tuple[int, str]:
+def _last(connection: sqlite3.Connection, title: Title) -> tuple[int, str]:
+    """The number and the digest of the last publication, as the title has them."""
     count, last = connection.execute("SELECT publications, last_publication FROM title").fetchone()
     return count, title.digest if last is None else last
