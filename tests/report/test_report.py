@@ -84,11 +84,11 @@ def test_each_kind_of_release_has_its_page(ratings: Ratings, tmp_path: Path, kin
         assert f"The promise fails if it is not true that {clause}." in seen.text
     for reason in guarantee.not_private:
         assert f"There is no guarantee: {reason}." in seen.text
-    assert ("Differentially private: epsilon" in seen.text) == guarantee.is_private
+    assert ("Differentially private" in seen.text) == guarantee.is_private
     assert ("Not private: there is no guarantee" in seen.text) != guarantee.is_private
     assert [len(seen.row(who)) for who in ABOUT] == [3] * 4
     assert ("nothing is ruled out" in seen.text) != guarantee.is_private
-    for said in (PATENT, "No ledger was given", "No audit was attached", "Other releases"):
+    for said in (PATENT, "No ledger was given:", "No audit was attached", "Other releases"):
         assert said in seen.text
     for event in guarantee.events:
         assert seen.row(event.label)[1] == event.kind
