@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.privacy import Receipt, SystemRandomness, Unit
+from discreet.privacy import SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import GumbelTopK, KSubset, Moves
 from discreet.privacy.noise import GaussianLaw, GeometricLaw, Law, draw_noise
 
@@ -92,7 +92,7 @@ def selection_rows(mechanism: GumbelTopK | KSubset) -> Callable[[int], object]:
 
     def choose(rows: int) -> object:
         event = mechanism.event(Unit.USER, "benchmark", rows)
-        return mechanism.release(np.tile(scores, (rows, 1)), event, Receipt([event]))
+        return mechanism.release(np.tile(scores, (rows, 1)), event, unbooked([event]))
 
     return choose
 

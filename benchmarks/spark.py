@@ -119,7 +119,7 @@ def on_spark(
         with spark.read(table, scale=(1, 5), catalog=catalog, partitions=partitions) as ratings:
             ratings.survey()
             read = time.perf_counter()
-            fit(ratings, method=method)
+            fit(ratings, method=method, ledger="unbooked")
         done = time.perf_counter()
         cpu, busiest = sum(processor_seconds(os.getpid())), max(executors(os.getpid()))
         session.stop()

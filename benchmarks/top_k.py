@@ -75,7 +75,7 @@ def measure(users: int, items: int, k: int) -> list[Line]:
     def private(mechanism: str, moves: str, count: int) -> None:
         private_sets(
             scores, k, protect="rating", epsilon=1.0, sensitivity=4.0,
-            moves=moves, mechanism=mechanism, lists=count,
+            moves=moves, mechanism=mechanism, lists=count, ledger="unbooked",
         )  # fmt: skip
 
     ways: dict[str, Callable[[int], None]] = {

@@ -30,7 +30,7 @@ COLOURS = 64
 def publish(path: Path) -> None:
     """The release of the demo: made-up films, and people who rated them."""
     ratings = make_ratings(find_shape("ml-1m").scaled(ratings=400_000), seed=1)
-    fit(ratings, protect="rating", epsilon=1.0, delta=1e-6, ledger=None).save(path)
+    fit(ratings, protect="rating", epsilon=1.0, delta=1e-6, ledger="unbooked").save(path)
 
 
 def take(browser: Any, url: str, size: str, scheme: str) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Catalog": "discreet.domain",

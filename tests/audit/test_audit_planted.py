@@ -16,7 +16,7 @@ from discreet.audit.lower_bound._protocols import HashSubject
 from discreet.audit.lower_bound.planted import PLANTED
 from discreet.audit.lower_bound.planted._statistics import movements, root_weights
 from discreet.measure import Noise
-from discreet.privacy import Randomness, Receipt
+from discreet.privacy import Randomness, unbooked
 from discreet.privacy.mechanisms import Moves, RandomizedResponse
 
 Floats = npt.NDArray[np.float64]
@@ -80,7 +80,7 @@ def test_bits_that_one_coin_turns_round_are_caught_in_whole_messages() -> None:
             mechanism = RandomizedResponse(2, self.thousandths / 1000)
             event = mechanism.event("audit", count)
             turned = mechanism.release(
-                np.zeros(count, np.int64), event, Receipt([event], randomness)
+                np.zeros(count, np.int64), event, unbooked([event], randomness)
             )
             true = self.hash_of(values) >> np.arange(self.bits) & 1
             return np.asarray(true ^ turned[:, None])

@@ -83,7 +83,7 @@ def test_a_persons_part_is_what_the_statistics_of_everybody_differ_by(
 
 def test_what_is_replayed_are_the_statistics_themselves(ratings: Ratings) -> None:
     told = {"method": "covariance", "protect": "rating", "randomness": SeededRandomness(1)}
-    transcript = record_fit(ratings, epsilon=1.0, **told)  # type: ignore[arg-type]
+    transcript = record_fit(ratings, epsilon=1.0, **told, ledger="unbooked")  # type: ignore[arg-type]
     own = choose_victims(ratings, 1, np.random.default_rng(3)).versions(0)[2]
     found = dict(
         zip((each.label for each in transcript.spoken), transcript.contribution(own), strict=True)

@@ -16,6 +16,8 @@ from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.release import load
 
+UNBOOKED = "Warning: no ledger given, so this release's privacy cost is not recorded anywhere.\n"
+
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
@@ -54,6 +56,8 @@ def test_the_road_from_ratings_to_recommendations(
     assert guarantee.epsilon == pytest.approx(1.0) and guarantee.epsilon <= 1.0
     assert len(ledger.history()) == 1
     assert ledger.spent(Unit.USER).mu > 0
+    assert "recorded as charge 1 in the ledger of 'customers'." in made.out
+    assert ledger.pair(guarantee, load(path).digest()).charge == 1
     told = call_alone("recommend", path, "--like", "1=5", "-n", 3, "--json").json()
     assert len(told["recommendations"]) == 3 and told["unknown"] == []
 
@@ -163,7 +167,7 @@ def test_a_user_with_every_item_is_no_trouble(
     tiny: Callable[..., list[str]], tmp_path: Path, protect: str
 ) -> None:
     said = call("fit", *tiny(), "-o", tmp_path / "m", "--protect", protect)
-    assert (said.code, said.err) == (0, "")
+    assert (said.code, said.err) == (0, UNBOOKED)
     assert len(load(tmp_path / "m").catalog) == 3
 
 
@@ -173,13 +177,24 @@ def test_a_weak_budget_is_warned_of(
 ) -> None:
     said = call("fit", *tiny(), "-o", tmp_path / "m", option, "--json")
     words = {"--epsilon=60": "above 50", "--epsilon=inf": "not private", "--delta=0.4": "users"}
-    assert said.err.count("\n") == 1
-    assert said.err.startswith("discreet: warning: ") and words[option] in said.err
+    first, *others = said.err.splitlines(keepends=True)
+    assert first.startswith("discreet: warning: ") and words[option] in first
+    # Without noise there is no cost to record.
+    assert others == ([] if option == "--epsilon=inf" else [UNBOOKED])
     assert said.json()["private"] is (option != "--epsilon=inf")
 
 
 def test_a_usual_budget_is_not_warned_of(tiny: Callable[..., list[str]], tmp_path: Path) -> None:
-    assert call("fit", *tiny(), "-o", tmp_path / "m", "--delta", "0.3").err == ""
+    assert call("fit", *tiny(), "-o", tmp_path / "m", "--delta", "0.3").err == UNBOOKED
+
+
+def test_without_a_ledger_the_release_says_so_for_ever(
+    tiny: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    said = call("fit", *tiny(), "-o", tmp_path / "m")
+    assert said.err == UNBOOKED
+    assert said.out.splitlines()[-2] == "Its privacy cost is not recorded in any ledger."
+    assert load(tmp_path / "m").guarantee.sentences()[-1] == said.out.splitlines()[-2]
 
 
 def test_too_little_room_is_found_before_the_charge(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone
+from cli._calling import call, call_alone, write_sample
 from discreet.domain import Catalog, CatalogOrigin
+from discreet.privacy import Unit
+from discreet.privacy.ledger import Ledger, Limit
 from release._making import make_release, random_release, spent
 
 
@@ -64,3 +67,57 @@ def test_a_damaged_file_is_a_line(path: Path) -> None:
     raw[-1] ^= 1
     path.write_bytes(raw)
     assert f"{path}: is damaged" in call("inspect", path).complaint()
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Ledger]:
+    """A file, and the ledger that paid for it."""
+    ledger = Ledger.create(tmp_path / "shop.ledger", "customers", [Limit(Unit.USER, 9.0, 1e-6)])
+    sample = write_sample(tmp_path)
+    for name in ("other", "m"):
+        call("fit", *sample, "-o", tmp_path / f"{name}.discreet", "--ledger", ledger.path)
+    return tmp_path / "m.discreet", ledger
+
+
+def test_a_file_and_the_ledger_that_paid_for_it(pair: tuple[Path, Ledger]) -> None:
+    path, ledger = pair
+    for arguments in (("inspect", path, "--ledger", ledger.path),
+                      ("ledger", "history", ledger.path, "--release", path)):  # fmt: skip
+        said = call(*arguments)
+        assert said.code == 0, said.err
+        assert "Charge 2 of this ledger paid for this file." in said.out
+    shown = call("inspect", path, "--ledger", ledger.path, "--json").json()
+    assert shown["ledger"]["paid"] and shown["ledger"]["charge"] == 2
+    assert shown["ledger"]["fingerprint"] == ledger.fingerprint
+    assert shown["digest"] == ledger.history()[1].published
+    assert shown["guarantee"]["provenance"]["charge"]["number"] == 2
+    told = call("ledger", "history", ledger.path, "--release", path, "--json").json()
+    assert told["release"] == shown["ledger"]
+    assert told["charges"][1]["published"] == shown["digest"]
+    text = call("inspect", path).out
+    assert ledger.fingerprint in text and shown["digest"] in text
+    assert "Its privacy cost is recorded as charge 2 in the ledger of 'customers'." in text
+
+
+def test_a_file_and_a_ledger_that_do_not_belong_together(
+    pair: tuple[Path, Ledger], tmp_path: Path
+) -> None:
+    path, ledger = pair
+    other = Ledger.create(tmp_path / "b", "staff", [Limit(Unit.USER, 9.0, 1e-6)])
+    old = tmp_path / "old.discreet"
+    make_release(np.zeros((3, 1)), guarantee=spent()).save(old)
+    for file, book, why in (
+        (path, other, "names another ledger: that of 'customers'"),
+        (old, ledger, "does not say which ledger paid for it"),
+    ):
+        for arguments in (("inspect", file, "--ledger", book.path),
+                          ("ledger", "history", book.path, "--release", file)):  # fmt: skip
+            said = call(*arguments)
+            assert (said.code, said.err) == (1, "")
+            assert "The file and the ledger do not belong together:" in said.out
+            assert why in said.out
+    said = call("inspect", path, "--ledger", other.path, "--json")
+    assert said.code == 1
+    shown = json.loads(said.out)["ledger"]
+    assert (shown["paid"], shown["charge"], len(shown["problems"])) == (False, None, 1)
+    assert "this file does not say" in call("inspect", old).out

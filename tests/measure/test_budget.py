@@ -16,7 +16,7 @@ from discreet.measure import Noise, fit
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._settings import Cleaning, CovarianceSettings
-from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Receipt, Unit
+from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Unit, unbooked
 from discreet.privacy.accounting import FilterAccountant
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -32,7 +32,7 @@ def budget_of(unit: Unit, noise: Noise, epsilon: float = 1.0) -> Budget:
 
 
 def open_spender(budget: Budget, randomness: Randomness | None = None) -> Spender:
-    return Spender(budget, Receipt([budget.event("all")], randomness), "all")
+    return Spender(budget, unbooked([budget.event("all")], randomness), "all")
 
 
 def spent(events: tuple[Event, ...]) -> tuple[Fraction, Fraction]:
@@ -125,10 +125,10 @@ def test_a_spender_needs_the_receipt_of_its_own_budget() -> None:
     budget = budget_of(Unit.USER, Noise.GAUSSIAN)
     other = budget_of(Unit.USER, Noise.GAUSSIAN, 0.5)
     with pytest.raises(NotCharged):
-        Spender(budget, Receipt([other.event("all")]), "all")
+        Spender(budget, unbooked([other.event("all")]), "all")
     with pytest.raises(NotCharged):
-        Spender(budget, Receipt([budget.event("all")]), "something else")
-    receipt = Receipt([budget.event("all")])
+        Spender(budget, unbooked([budget.event("all")]), "something else")
+    receipt = unbooked([budget.event("all")])
     Spender(budget, receipt, "all")
     with pytest.raises(NotCharged):
         Spender(budget, receipt, "all")
@@ -242,7 +242,7 @@ def test_nothing_private_leaves_a_fit_but_through_its_noise(
 
     def fitted(made: list[Person]) -> Release:
         ratings = ratings_of(made, ITEMS, SCALES[scale])
-        return fit(ratings, protect=unit, noise=noise, epsilon=3.0, **options)
+        return fit(ratings, protect=unit, noise=noise, epsilon=3.0, **options, ledger="unbooked")
 
     with spying() as replay:
         first = fitted(people)
@@ -269,7 +269,7 @@ def test_nothing_private_leaves_a_fit_of_presence_but_through_its_noise(
 
     def fitted(made: list[Person]) -> Release:
         ratings = ratings_of(made, ITEMS, PRESENCE)
-        return fit(ratings, protect=unit, noise=noise, epsilon=3.0, **options)
+        return fit(ratings, protect=unit, noise=noise, epsilon=3.0, **options, ledger="unbooked")
 
     more = [dict.fromkeys(items, 1.0) for items in ([], [0], [ITEMS - 1], range(ITEMS))]
     neighbours = [[*people, person] for person in more]
@@ -304,7 +304,7 @@ def test_nothing_private_leaves_a_fit_of_presence_but_through_its_noise(
 def test_a_fit_promises_what_was_asked(unit: Unit, noise: Noise, options: dict[str, Any]) -> None:
     """No less than asked either: what adaptive steps happened to spend is no promise."""
     ratings = ratings_of(people_of(40, "five stars"), ITEMS, SCALES["five stars"])
-    release = fit(ratings, protect=unit, noise=noise, epsilon=0.7, **options)
+    release = fit(ratings, protect=unit, noise=noise, epsilon=0.7, **options, ledger="unbooked")
     guarantee = release.guarantee
     assert guarantee.is_private and guarantee.unit is unit
     assert guarantee.epsilon <= 0.7
@@ -321,7 +321,7 @@ def test_no_data_are_too_small_to_be_released(
 ) -> None:
     """An error for some data and not for their neighbours would tell them apart."""
     ratings = ratings_of(people, items, SCALES["five stars"])
-    release = fit(ratings, protect=unit, noise=noise, taste_share=0.5)
+    release = fit(ratings, protect=unit, noise=noise, taste_share=0.5, ledger="unbooked")
     assert release.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
     assert all(np.isfinite(array).all() for array in release.arrays.values())
 
@@ -337,7 +337,13 @@ def test_the_whole_budget_is_spent_where_counts_tell_much(
     everything = dict.fromkeys(range(ITEMS), 5.0)
     ratings = ratings_of([everything] * 3000, ITEMS, SCALES["five stars"])
     release = fit(
-        ratings, protect=unit, noise=noise, epsilon=4.0, rank=rank, effect_share=effect_share
+        ratings,
+        protect=unit,
+        noise=noise,
+        epsilon=4.0,
+        rank=rank,
+        effect_share=effect_share,
+        ledger="unbooked",
     )
     labels = [event.label for event in release.guarantee.events]
     assert ("item covariance" in labels) == (rank > 0)

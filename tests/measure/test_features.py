@@ -105,9 +105,9 @@ def test_their_size_is_stated_and_columns_that_say_nothing_are_left_out() -> Non
 def test_the_number_of_features_is_limited_before_anything_is_charged() -> None:
     ratings, _ = world(0.0, users=20)
     with pytest.raises(InputError, match=f"at most {MOST_FEATURES}"):
-        fit(ratings, features=np.zeros((ITEMS, MOST_FEATURES + 1)))
+        fit(ratings, features=np.zeros((ITEMS, MOST_FEATURES + 1)), ledger="unbooked")
     with pytest.raises(InputError, match="finite numbers, a row for each"):
-        fit(ratings, features=[["drama"]] * ITEMS)
+        fit(ratings, features=[["drama"]] * ITEMS, ledger="unbooked")
 
 
 @pytest.mark.parametrize("features", [np.ones((ITEMS, 3)), np.zeros((ITEMS, 0))])

@@ -50,7 +50,7 @@ def user_mean_rmse(split: Split) -> float:
 def test_the_guarantee_is_the_one_asked_for_and_never_more(
     split: Split, protect: Unit, noise: Noise
 ) -> None:
-    release = fit(split.train, protect=protect, epsilon=2.0, noise=noise)
+    release = fit(split.train, protect=protect, epsilon=2.0, noise=noise, ledger="unbooked")
     promise = release.guarantee
     assert promise.is_private
     assert promise.unit is protect
@@ -59,12 +59,12 @@ def test_the_guarantee_is_the_one_asked_for_and_never_more(
 
 
 def test_theta_says_the_same_budget(split: Split) -> None:
-    release = fit(split.train, protect="rating", theta=0.15, delta=1e-6)
+    release = fit(split.train, protect="rating", theta=0.15, delta=1e-6, ledger="unbooked")
     assert mu_of_theta(0.15) == pytest.approx(0.15 * math.hypot(0.02, 0.19, 0.79))
     expected = gaussian_epsilon(mu_of_theta(0.15), 1e-6)
     assert release.guarantee.epsilon == pytest.approx(expected, rel=1e-6)
     with pytest.raises(InputError, match="not both"):
-        fit(split.train, theta=0.15, epsilon=1.0)
+        fit(split.train, theta=0.15, epsilon=1.0, ledger="unbooked")
 
 
 def test_the_ledger_is_charged_once_and_before_anything_is_drawn(
@@ -146,7 +146,7 @@ def test_dense_releases_carry_the_matrices_for_neighbours(split: Split, protect:
 )
 def test_any_scale(scale: Scale, protect: Unit) -> None:
     ratings = make_ratings(Shape(users=300, items=80, ratings=6_000, scale=scale), seed=1)
-    release = fit(ratings, protect=protect, epsilon=5.0)
+    release = fit(ratings, protect=protect, epsilon=5.0, ledger="unbooked")
     levels = release.parameters["global_mean"] + release.arrays["item_effects"]
     assert np.all(levels >= scale.lo - 1e-4)
     assert np.all(levels <= scale.hi + 1e-4)
@@ -175,25 +175,25 @@ def tiny(items: int, histories: list[list[int]]) -> Ratings:
 )
 def test_small_and_odd_data(ratings: Ratings, protect: Unit, noise: Noise) -> None:
     for epsilon in (0.05, 50.0):
-        release = fit(ratings, protect=protect, noise=noise, epsilon=epsilon)
+        release = fit(ratings, protect=protect, noise=noise, epsilon=epsilon, ledger="unbooked")
         for array in release.arrays.values():
             assert np.all(np.isfinite(array.astype(np.float64)))
 
 
 def test_one_item_is_not_enough() -> None:
     with pytest.raises(InputError, match="two items"):
-        fit(tiny(1, [[0]]))
+        fit(tiny(1, [[0]]), ledger="unbooked")
 
 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan])
 def test_bad_budgets_are_refused(split: Split, epsilon: float) -> None:
     with pytest.raises(InputError, match="epsilon"):
-        fit(split.train, epsilon=epsilon)
+        fit(split.train, epsilon=epsilon, ledger="unbooked")
 
 
 def test_gaussian_noise_needs_a_delta(split: Split) -> None:
     with pytest.raises(InputError, match="delta"):
-        fit(split.train, epsilon=1.0, delta=0.0)
+        fit(split.train, epsilon=1.0, delta=0.0, ledger="unbooked")
 
 
 def test_a_private_choice_finds_the_better_parameters_and_is_booked(
@@ -215,7 +215,9 @@ def test_a_private_choice_finds_the_better_parameters_and_is_booked(
 
 def test_a_published_rmse_is_near_the_true_one_and_booked(split: Split) -> None:
     guess = predicted(fit(split.train, protect="rating", epsilon=math.inf), split)
-    shown, promise = publish_rmse(split.test, guess, protect=Unit.USER, epsilon=20.0)
+    shown, promise = publish_rmse(
+        split.test, guess, protect=Unit.USER, epsilon=20.0, ledger="unbooked"
+    )
     users = split.test.user_of_rating()
     errors = (guess - split.test.values()) ** 2
     counts = np.bincount(users, minlength=split.test.user_count)
@@ -288,7 +290,7 @@ def test_a_failure_after_the_charge_says_that_it_was_charged(split: Split, tmp_p
     )
     assert len(ledger.history()) == 1
     with pytest.raises(InputError, match=r"on the scale$"):
-        fit(split.train, **told)
+        fit(split.train, **told, ledger="unbooked")
 
 
 def test_a_prediction_that_is_no_number_moves_the_probe_error_no_further(split: Split) -> None:

@@ -66,7 +66,9 @@ def test_the_refinement_uses_what_it_pays_for(split: Split, protect: Unit) -> No
 
 def test_laplace_noise_refines_users_but_not_ratings(split: Split) -> None:
     for protect, expected in ((Unit.USER, True), (Unit.RATING, False)):
-        release = fit(split.train, protect=protect, noise=Noise.LAPLACE, epsilon=200.0)
+        release = fit(
+            split.train, protect=protect, noise=Noise.LAPLACE, epsilon=200.0, ledger="unbooked"
+        )
         labels = {event.label for event in release.guarantee.events}
         assert ("taste sums" in labels) is expected
         assert release.guarantee.delta == 0
@@ -156,7 +158,7 @@ def test_presence_is_for_the_refined_method(clicks: Split) -> None:
 def test_presence_spends_what_was_asked(
     clicks: Split, protect: Unit, noise: Noise, epsilon: float
 ) -> None:
-    release = fit(clicks.train, protect=protect, noise=noise, epsilon=epsilon)
+    release = fit(clicks.train, protect=protect, noise=noise, epsilon=epsilon, ledger="unbooked")
     assert all(np.isfinite(array).all() for array in release.arrays.values())
     if math.isfinite(epsilon):
         assert release.guarantee.epsilon == pytest.approx(epsilon, rel=1e-6)

@@ -132,13 +132,13 @@ def test_a_refused_charge_measures_nothing(
 def test_people_with_too_few_ratings_are_refused_and_no_others(ratings: Ratings) -> None:
     few, many = with_counts(ratings, 1, 19, 3), with_counts(ratings, 20, 10**6, 3)
     people = np.concatenate([few, many])
-    answers = plan_for(ratings, people=6).answer(ratings, people)
+    answers = plan_for(ratings, people=6).answer(ratings, people, ledger="unbooked")
     assert answers.refused.tolist() == [True] * 3 + [False] * 3
     assert answers.numbers is not None
     assert np.isnan(answers.numbers[:3]).all()
     assert np.isfinite(answers.numbers[3:]).all()
     assert (answers.top(5)[:3] == -1).all()
-    lists = plan_for(ratings, people=6, choose=4).answer(ratings, people)
+    lists = plan_for(ratings, people=6, choose=4).answer(ratings, people, ledger="unbooked")
     assert lists.chosen is not None
     assert (lists.chosen[:3] == -1).all()
     assert lists.chosen[3:].min() >= 0
@@ -153,7 +153,9 @@ def test_the_refused_are_charged_too(ratings: Ratings, ledger: Ledger) -> None:
 
 def test_answers_that_anybody_sees_refuse_nobody(ratings: Ratings) -> None:
     few = with_counts(ratings, 1, 19, 3)
-    answers = plan_for(ratings, people=3, shown_to="anybody").answer(ratings, few)
+    answers = plan_for(ratings, people=3, shown_to="anybody").answer(
+        ratings, few, ledger="unbooked"
+    )
     assert not answers.refused.any()
     assert answers.numbers is not None
     assert np.isfinite(answers.numbers).all()
@@ -164,7 +166,7 @@ def test_the_noise_has_its_law(ratings: Ratings, method: OutputMethod) -> None:
     function = OutputFunction(method, ratings.scale, 10, 1)
     plan = plan_for(ratings, function=function, people=60, epsilon_per_output=0.5)
     people = np.flatnonzero(np.diff(ratings.starts))[:60]
-    numbers = plan.answer(ratings, people).numbers
+    numbers = plan.answer(ratings, people, ledger="unbooked").numbers
     exact = function.to_answers(function.measure(ratings, people, np.arange(len(ratings.catalog))))
     noise = (numbers - exact).ravel() / (plan.spread / math.sqrt(2))
     # In units of its scale the noise is Laplace: cells of equal mass.
@@ -178,7 +180,7 @@ def test_the_noise_has_its_law(ratings: Ratings, method: OutputMethod) -> None:
 def test_noise_is_on_the_grid_and_fresh(ratings: Ratings) -> None:
     plan = plan_for(ratings, people=1, items=[1, 2, 3])
     people = with_counts(ratings, 20, 10**6, 1)
-    first, second = (plan.answer(ratings, people).numbers for _ in range(2))
+    first, second = (plan.answer(ratings, people, ledger="unbooked").numbers for _ in range(2))
     assert first is not None
     assert second is not None
     assert not np.any(first == second)
@@ -189,18 +191,20 @@ def test_noise_is_on_the_grid_and_fresh(ratings: Ratings) -> None:
 def test_without_noise_the_answers_are_the_formulas(ratings: Ratings) -> None:
     people = with_counts(ratings, 20, 10**6, 2)
     plan = plan_for(ratings, people=2, epsilon=math.inf)
-    answers = plan.answer(ratings, people)
+    answers = plan.answer(ratings, people, ledger="unbooked")
     exact = plan.function.measure(ratings, people, answers.items)
     assert np.array_equal(answers.numbers, plan.function.to_answers(exact))
     assert answers.guarantee.not_private == (NO_NOISE,)
-    best = plan_for(ratings, people=2, epsilon=math.inf, choose=5).answer(ratings, people)
+    best = plan_for(ratings, people=2, epsilon=math.inf, choose=5).answer(
+        ratings, people, ledger="unbooked"
+    )
     assert np.array_equal(best.chosen, answers.top(5))
 
 
 def test_the_papers_outputs_say_that_they_are_not_private(ratings: Ratings, ledger: Ledger) -> None:
     function = OutputFunction("slope-one", ratings.scale, 10, 20, "paper")
     plan = plan_for(ratings, function=function, epsilon_per_output=1.0)
-    answers = plan.answer(ratings, [0])
+    answers = plan.answer(ratings, [0], ledger="unbooked")
     assert answers.guarantee.not_private == (PAPER_BOUND,)
     assert "Not private: the paper's bound does not hold" in str(answers.guarantee)
     assert plan.spread == pytest.approx(math.sqrt(2) * 0.4)
@@ -257,13 +261,13 @@ def test_a_function_that_cannot_be_is_refused(told: Any, complaint: str) -> None
 def test_other_people_ratings_or_catalogues_are_refused(ratings: Ratings) -> None:
     plan = plan_for(ratings, people=2)
     with pytest.raises(InputError, match="different people"):
-        plan.answer(ratings, [1, 1])
+        plan.answer(ratings, [1, 1], ledger="unbooked")
     with pytest.raises(InputError, match="indices"):
-        plan.answer(ratings, [0, ratings.user_count])
+        plan.answer(ratings, [0, ratings.user_count], ledger="unbooked")
     with pytest.raises(InputError, match="another catalogue"):
-        plan_for(ratings, catalog=catalog_of(3)).answer(ratings, [0])
+        plan_for(ratings, catalog=catalog_of(3)).answer(ratings, [0], ledger="unbooked")
     other = plan_for(ratings, function=OutputFunction("cosine", PRESENCE))
     with pytest.raises(InputError, match="scale"):
-        other.answer(ratings, [0])
+        other.answer(ratings, [0], ledger="unbooked")
     with pytest.raises(InputError, match="no numbers"):
-        plan_for(ratings, choose=2).answer(ratings, [0]).top(1)
+        plan_for(ratings, choose=2).answer(ratings, [0], ledger="unbooked").top(1)

@@ -44,7 +44,14 @@ def test_the_whole_budget_is_booked_and_nothing_else(
     split: Split, method: str, unit: Unit, noise: Noise
 ) -> None:
     release = fit(
-        split.train, method=method, protect=unit, noise=noise, epsilon=20, head=40, taste_share=0.5
+        split.train,
+        method=method,
+        protect=unit,
+        noise=noise,
+        epsilon=20,
+        head=40,
+        taste_share=0.5,
+        ledger="unbooked",
     )
     assert release.method == method and release.guarantee.epsilon <= 20 * (1 + 1e-9)
     assert len(release.arrays["head"]) == 40
@@ -122,7 +129,7 @@ def test_cosine_of_presence_beats_popularity(unit: Unit) -> None:
 def test_chances_of_somebody_unknown_are_the_parts_of_people(unit: Unit, method: str) -> None:
     train = two_kinds().train
     told = {"protect": unit, "method": method, "epsilon": math.inf}
-    release = fit(train, rank=0, **told)  # type: ignore[arg-type]
+    release = fit(train, rank=0, **told, ledger="unbooked")  # type: ignore[arg-type]
     shares = np.bincount(train.items, minlength=len(train.catalog)) / train.user_count
     popular = shares > 0.1
     assert release.predictor().predict([])[popular] == pytest.approx(shares[popular], rel=0.03)
@@ -131,7 +138,7 @@ def test_chances_of_somebody_unknown_are_the_parts_of_people(unit: Unit, method:
 def test_what_cannot_be_is_refused_before_the_charge(split: Split) -> None:
     presence = ratings_of([{0: 1.0}], 3, SCALES["thumbs"])
     with pytest.raises(InputError, match="features are for method 'refined'"):
-        fit(presence, method="cosine", features=np.ones((3, 1)))
+        fit(presence, method="cosine", features=np.ones((3, 1)), ledger="unbooked")
     for option in ({"weight_share": 0.0}, {"spread": 0.7}, {"clean": "auto"}):
         with pytest.raises(InputError, match=next(iter(option))):
-            fit(split.train, method="slope-one", **option)  # type: ignore[arg-type]
+            fit(split.train, method="slope-one", **option, ledger="unbooked")  # type: ignore[arg-type]

@@ -30,7 +30,9 @@ def ledger(tmp_path: Path) -> Ledger:
 def test_published_counts_are_the_true_ones_plus_noise_of_the_stated_size(
     ratings: Ratings, protect: Unit, delta: float
 ) -> None:
-    public = publish_item_counts(ratings, protect=protect, epsilon=1.0, delta=delta)
+    public = publish_item_counts(
+        ratings, protect=protect, epsilon=1.0, delta=delta, ledger="unbooked"
+    )
     noise = Noise.GAUSSIAN if delta else Noise.LAPLACE
     statistic = ItemCounts(protect, noise)
     errors = public.counts - statistic.measure(ratings) / statistic.grid
@@ -70,7 +72,7 @@ def test_seeded_noise_repeats_and_says_that_it_is_not_private(ratings: Ratings) 
 def test_a_catalogue_from_data_is_remembered(ratings: Ratings) -> None:
     catalog = Catalog(ratings.catalog.ids, origin=CatalogOrigin.FROM_DATA)
     same = Ratings(Scale(1, 5), catalog, ratings.starts, ratings.items, ratings.codes)
-    public = publish_item_counts(same, protect=Unit.RATING, epsilon=1.0)
+    public = publish_item_counts(same, protect=Unit.RATING, epsilon=1.0, ledger="unbooked")
     assert "catalogue is from data" in str(public.guarantee)
 
 
@@ -79,4 +81,6 @@ def test_a_catalogue_from_data_is_remembered(ratings: Ratings) -> None:
 )
 def test_bad_budgets_are_refused(ratings: Ratings, epsilon: float, delta: float) -> None:
     with pytest.raises(InputError):
-        publish_item_counts(ratings, protect=Unit.USER, epsilon=epsilon, delta=delta)
+        publish_item_counts(
+            ratings, protect=Unit.USER, epsilon=epsilon, delta=delta, ledger="unbooked"
+        )

@@ -16,9 +16,9 @@ from discreet.privacy import (
     GeometricEvent,
     NotCharged,
     PureEvent,
-    Receipt,
     SeededRandomness,
     Unit,
+    unbooked,
 )
 
 
@@ -41,7 +41,7 @@ def test_the_booked_mu_squared_of_a_pure_step_grows_faster_than_its_epsilon() ->
 
 def test_a_purse_pays_until_it_is_empty_and_for_its_own_unit_only() -> None:
     total = pure(1.0)
-    purse = Receipt([total]).open_purse(total)
+    purse = unbooked([total]).open_purse(total)
     purse.redeem(pure(0.5))
     with pytest.raises(NotCharged):
         purse.redeem(pure(0.25, Unit.RATING))
@@ -56,7 +56,7 @@ def test_a_purse_pays_until_it_is_empty_and_for_its_own_unit_only() -> None:
 def test_a_guarantee_rests_on_the_whole_charge_unless_all_of_it_was_drawn() -> None:
     budget = Budget.of(Unit.USER, Noise.LAPLACE, 1.0, 0.0)
     total = budget.event("x")
-    spender = Spender(budget, Receipt([total]), "x")
+    spender = Spender(budget, unbooked([total]), "x")
     spender.release_number(3, 1.0, 1.0, 0.5, "half")
     assert spender.promised == (total,)
     spender.release_number(3, 1.0, 1.0, 0.5, "the other half")
@@ -69,7 +69,7 @@ def test_where_noise_has_no_room_the_grid_is_made_coarser(noise: Noise, size: in
     """The booked sensitivity covers rounding, and the noise is still of the stated size."""
     budget = Budget(Unit.USER, noise, 0.001, 0.0 if noise is Noise.LAPLACE else 1e-6)
     event = budget.event("all")
-    receipt = Receipt([event], SeededRandomness(1))
+    receipt = unbooked([event], SeededRandomness(1))
     spender = Spender(budget, receipt, "all")
     rng = np.random.default_rng(2)
     exact = rng.integers(-(2**60), 2**60, size)

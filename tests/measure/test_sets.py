@@ -13,7 +13,7 @@ import pytest
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, NotCharged
 from discreet.measure.sets import PROTECTION, AttackKind, PrivateSets, private_sets
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import SeededRandomness, Unit, unbooked
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.privacy.mechanisms import KSubset, Moves
 
@@ -28,6 +28,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def draw(scores: Any, k: int = 2, **told: Any) -> PrivateSets:
     usual: dict[str, Any] = {"protect": "rating", "epsilon": 1.0, "sensitivity": 4.0}
+    usual["ledger"] = "unbooked"
     return private_sets(scores, k, **usual | {"moves": "all"} | told)
 
 
@@ -139,13 +140,10 @@ def test_the_whole_matrix_law_of_neighbours_stays_within_the_charge() -> None:
 
 
 def test_what_is_charged_is_all_that_can_be_drawn() -> None:
-    from discreet.measure.sets._draw import _ListsPaid
-    from discreet.privacy import Receipt
-
     mechanism = KSubset(2, 1.0, 1, "all")
     total = mechanism.event(Unit.RATING, "x", 3)
-    receipt = Receipt([total])
-    paid = _ListsPaid(receipt, total, 3)
+    receipt = unbooked([total])
+    paid = receipt.open_tickets(total)
     scores = np.zeros((2, 4), np.int64)
     assert mechanism.release(scores, mechanism.event(Unit.RATING, "x", 2), paid).shape == (2, 2)
     with pytest.raises(NotCharged):
@@ -155,7 +153,7 @@ def test_what_is_charged_is_all_that_can_be_drawn() -> None:
             scores[:1], KSubset(2, 2.0, 1, "all").event(Unit.RATING, "x"), paid
         )
     with pytest.raises(NotCharged):
-        _ListsPaid(receipt, total, 3)
+        receipt.open_tickets(total)
 
 
 def test_totals_by_kind_of_attack() -> None:

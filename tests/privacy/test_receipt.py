@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import math
+import pickle
+import subprocess
+import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,8 +29,12 @@ from discreet.privacy import (
     Purse,
     Receipt,
     SeededRandomness,
+    SystemRandomness,
+    Tickets,
     Unit,
+    unbooked,
 )
+from discreet.privacy.mechanisms import TwoSidedGeometric
 
 PURE = PureEvent(unit=Unit.USER, label="all", epsilon=1.0, mechanism="two-sided geometric")
 GAUSSIAN = GaussianEvent(unit=Unit.USER, label="all", sensitivity=1.0, sigma=1.0)
@@ -42,7 +54,7 @@ Make = Callable[..., Event]
 
 
 def purse_of(total: Event) -> Purse:
-    return Receipt([total], SeededRandomness(1)).open_purse(total)
+    return unbooked([total], SeededRandomness(1)).open_purse(total)
 
 
 every_kind = pytest.mark.parametrize(
@@ -51,7 +63,7 @@ every_kind = pytest.mark.parametrize(
 
 
 def test_a_charged_event_is_good_for_one_draw() -> None:
-    receipt = Receipt([PURE, GAUSSIAN, GAUSSIAN])
+    receipt = unbooked([PURE, GAUSSIAN, GAUSSIAN])
     assert receipt.is_private
     receipt.redeem(GAUSSIAN)
     receipt.redeem(PURE)
@@ -74,7 +86,7 @@ def test_a_charged_event_is_good_for_one_draw() -> None:
     ],
 )
 def test_only_the_very_event_that_was_charged_is_redeemed(other: Event) -> None:
-    receipt = Receipt([PURE])
+    receipt = unbooked([PURE])
     with pytest.raises(NotCharged):
         receipt.redeem(other)
     with pytest.raises(NotCharged):
@@ -83,7 +95,7 @@ def test_only_the_very_event_that_was_charged_is_redeemed(other: Event) -> None:
 
 
 def test_an_event_opens_one_purse_or_is_drawn() -> None:
-    receipt = Receipt([PURE])
+    receipt = unbooked([PURE])
     receipt.open_purse(PURE)
     with pytest.raises(NotCharged):
         receipt.open_purse(PURE)
@@ -170,7 +182,7 @@ def test_repeats_count(total: Event, part: Make) -> None:
 
 def test_a_purse_knows_whether_its_noise_protects() -> None:
     assert not purse_of(PURE).is_private
-    assert Receipt([PURE]).open_purse(PURE).is_private
+    assert unbooked([PURE]).open_purse(PURE).is_private
 
 
 def test_events_without_a_known_cost_are_refused() -> None:
@@ -182,3 +194,143 @@ def test_events_without_a_known_cost_are_refused() -> None:
     with pytest.raises(InputError):
         purse.redeem(odd)
     assert purse.events == ()
+
+
+# --- Forgery ----------------------------------------------------------------------------------
+
+
+class Lookalike:
+    """Has everything that a receipt has."""
+
+    is_private = True
+    events = (PURE,)
+
+    def redeem(self, event: Event) -> SystemRandomness:
+        return SystemRandomness()
+
+
+@pytest.mark.parametrize("kind", [Receipt, Purse, Tickets])
+def test_none_is_made_by_hand(kind: Any) -> None:
+    for told in ((), ([PURE],), ([PURE], SeededRandomness(1), "customers")):
+        with pytest.raises(TypeError, match=r"cannot be made by hand: Ledger\.charge issues"):
+            kind(*told)
+
+
+@pytest.mark.parametrize("kind", [Receipt, Purse, Tickets])
+def test_none_is_subclassed(kind: Any) -> None:
+    with pytest.raises(TypeError, match="cannot be subclassed"):
+        type("Mine", (kind,), {"redeem": Lookalike.redeem})
+
+
+def leaves() -> list[Any]:
+    receipt = unbooked([PURE, PURE, PURE])
+    return [receipt, receipt.open_purse(PURE), receipt.open_tickets(PURE)]
+
+
+@pytest.mark.parametrize(
+    "double",
+    [
+        copy.copy,
+        copy.deepcopy,
+        replace,
+        pickle.dumps,
+        lambda leave: copy.deepcopy([leave]),
+        lambda leave: pickle.dumps({"leave": leave}, protocol=0),
+        lambda leave: leave.__reduce_ex__(2),
+        lambda leave: leave.__reduce__(),
+    ],
+)
+def test_none_is_copied(double: Callable[[Any], Any]) -> None:
+    for leave in leaves():
+        with pytest.raises(TypeError):
+            double(leave)
+
+
+def test_what_only_looks_like_a_receipt_draws_nothing() -> None:
+    mechanism = TwoSidedGeometric(1.0)
+    event = mechanism.event(1.0, Unit.USER, "sums")
+    empty = object.__new__(Receipt)
+    gutted = object.__new__(Purse)
+    real = unbooked([GAUSSIAN]).open_purse(GAUSSIAN)
+    for name in ("_lock", "_process", "_randomness", "_events", "_most", "_spent", "_total"):
+        setattr(gutted, name, getattr(real, name))
+    forged: list[Any] = [Lookalike(), empty, gutted, None, SystemRandomness()]
+    for leave in forged:
+        with pytest.raises(NotCharged, match="noise is drawn only on a receipt"):
+            mechanism.release(np.zeros(3, np.int64), event, leave)
+    for fake in (empty, gutted):
+        with pytest.raises(NotCharged):
+            fake.redeem(GAUSSIAN)
+
+
+@pytest.mark.parametrize("name", ["events", "charge", "ledger", "is_private", "redeem", "other"])
+def test_a_receipt_is_not_rewritten(name: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(unbooked([PURE]), name, None)
+
+
+def test_a_purse_s_record_is_not_rewritten() -> None:
+    purse = purse_of(PURE)
+    for name in ("events", "total", "is_spent", "redeem"):
+        with pytest.raises(AttributeError):
+            setattr(purse, name, ())
+
+
+def test_an_unbooked_receipt_knows_that_no_ledger_recorded_it() -> None:
+    receipt = unbooked([PURE])
+    assert (receipt.charge, receipt.ledger, receipt.events) == (None, None, (PURE,))
+
+
+def test_tickets_are_for_as_many_draws_as_were_charged() -> None:
+    three = replace(PURE, count=3)
+    tickets = unbooked([three]).open_tickets(three)
+    tickets.redeem(replace(PURE, count=2))
+    for wrong in (replace(PURE, count=2), replace(PURE, epsilon=0.5), GAUSSIAN):
+        with pytest.raises(NotCharged):
+            tickets.redeem(wrong)
+    tickets.redeem(PURE)
+    with pytest.raises(NotCharged):
+        tickets.redeem(PURE)
+
+
+def test_a_forked_process_does_not_draw_what_its_parent_paid_for() -> None:
+    receipt, purse = unbooked([PURE]), purse_of(PURE)
+    code = (
+        "import os, sys\n"
+        "from discreet.privacy import NotCharged, PureEvent, Unit, unbooked\n"
+        "event = PureEvent(unit=Unit.USER, label='x', epsilon=1.0, mechanism='rr')\n"
+        "receipt = unbooked([event, event])\n"
+        "purse = receipt.open_purse(event)\n"
+        "child = os.fork()\n"
+        "refused = 0\n"
+        "for leave in (receipt, purse):\n"
+        "    try:\n"
+        "        leave.redeem(event)\n"
+        "    except NotCharged:\n"
+        "        refused += 1\n"
+        "if child == 0:\n"
+        "    os._exit(refused)\n"
+        "sys.exit(refused + 10 * os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    assert done.returncode == 20, "the child is refused both, the parent neither"
+    receipt.redeem(PURE)
+    purse.redeem(geometric(0.5))
+
+
+def test_threads_draw_a_charged_event_once() -> None:
+    receipt = unbooked([PURE] * 5)
+    purse, drawn = purse_of(GAUSSIAN), []
+
+    def work() -> None:
+        for leave, event in ((receipt, PURE), (purse, gaussian(0.2))) * 5:
+            with contextlib.suppress(NotCharged):
+                drawn.append((event, leave.redeem(event)))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sum(event is PURE for event, _ in drawn) == 5
+    assert 4 <= sum(event is not PURE for event, _ in drawn) <= 5

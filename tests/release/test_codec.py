@@ -18,10 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors import safe_open
+from safetensors.numpy import save_file
 
 from discreet.domain import PRESENCE, Catalog, CatalogOrigin, InputError, Scale
-from discreet.privacy import Guarantee, PureEvent, Unit
+from discreet.privacy import ChargeRecord, Guarantee, Provenance, PureEvent, Unit
 from discreet.release import Release, _release, load
+from discreet.release._codec import _digest
 from release._making import assert_same, make_release, random_release, spent
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -187,3 +189,66 @@ except InputError as error:
     assert "cannot be written" in said.stdout
     assert (tmp_path / "r").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+PROVENANCE = Provenance(
+    version="0.2.0",
+    bad_rows="refuse",
+    catalog=CatalogOrigin.GIVEN,
+    configuration="1" * 64,
+    charge=ChargeRecord("2" * 64, "customers", 3, "4" * 64),
+)
+
+
+def test_a_file_says_which_charge_paid_for_it(tmp_path: Path) -> None:
+    promise = dataclasses.replace(spent(), provenance=PROVENANCE)
+    random_release(guarantee=promise).save(tmp_path / "r")
+    assert load(tmp_path / "r", verify=True).guarantee == promise
+    with safe_open(tmp_path / "r", framework="np") as file:
+        metadata = file.metadata()
+    assert metadata["discreet_release"] == "1"
+    assert json.loads(metadata["guarantee"])["provenance"] == PROVENANCE.to_dict()
+
+
+def test_a_file_of_the_first_version_opens_and_says_nothing_of_its_charge(tmp_path: Path) -> None:
+    """Its guarantee has these fields and no others."""
+    random_release(guarantee=spent()).save(tmp_path / "r")
+    with safe_open(tmp_path / "r", framework="np") as file:
+        stored = json.loads(file.metadata()["guarantee"])
+    assert list(stored) == [
+        "unit", "epsilon", "delta", "changed_rating_epsilon", "per", "events", "assumes",
+        "not_private", "words",
+    ]  # fmt: skip
+    assert load(tmp_path / "r", verify=True).guarantee.provenance is None
+
+
+def test_a_damaged_charge_is_refused(tmp_path: Path) -> None:
+    promise = dataclasses.replace(spent(), provenance=PROVENANCE)
+    random_release(guarantee=promise).save(tmp_path / "r")
+    lies = {"charge": PROVENANCE.to_dict()["charge"] | {"number": -3}}
+    edit(tmp_path / "r", "guarantee", {"provenance": PROVENANCE.to_dict() | lies})
+    with pytest.raises(InputError, match="a charge's number is a whole number"):
+        load(tmp_path / "r")
+
+
+def edit(path: Path, entry: str, fields: dict[str, Any]) -> None:
+    """Change fields of a metadata entry, and compute the file's digest again."""
+    with safe_open(path, framework="np") as file:
+        metadata = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    metadata[entry] = json.dumps(json.loads(metadata[entry]) | fields)
+    metadata["digest"] = _digest(metadata)
+    save_file(tensors, path, metadata=metadata)
+
+
+def test_a_release_knows_its_digest_before_it_is_a_file(tmp_path: Path) -> None:
+    release = random_release(m=4, guarantee=spent())
+    release.save(tmp_path / "r")
+    with safe_open(tmp_path / "r", framework="np") as file:
+        stated = file.metadata()["digest"]
+    loaded = load(tmp_path / "r")
+    assert release.digest() == loaded.digest() == stated
+    changed = dataclasses.replace(loaded, parameters=dict(loaded.parameters) | {"more": 1})
+    assert changed.digest() != stated, "a changed copy does not keep the file's digest"
+    loaded.save(tmp_path / "again")
+    assert load(tmp_path / "again").digest() == stated

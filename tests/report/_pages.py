@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from discreet.domain import CatalogOrigin
 from discreet.evaluate._clusters import simulated_uploads
-from discreet.privacy import GaussianEvent, Guarantee, Unit
+from discreet.privacy import ChargeRecord, GaussianEvent, Guarantee, Provenance, Unit
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.protocols.open_clusters.messages import Collection
 from discreet.protocols.open_clusters.server import build
@@ -35,6 +36,15 @@ def gaussian(unit: Unit, epsilon: float) -> Guarantee:
     sigma = calibrate_gaussian(1.0, epsilon, 1e-6)
     event = GaussianEvent(unit=unit, label="sums", sensitivity=1.0, sigma=sigma)
     return Guarantee(unit, (event,), 1e-6, ("one account is one person",))
+
+
+RECORDED = Provenance(
+    version="0.2.0",
+    catalog=CatalogOrigin.GIVEN,
+    configuration="1" * 64,
+    charge=ChargeRecord("2" * 64, "customers", 3, "4" * 64),
+)
+"""Of a release that says which charge paid for it."""
 
 
 def open_clusters(ratings: Ratings, **told: Any) -> Release:

@@ -53,15 +53,19 @@ def local_reports(ratings: Ratings) -> Release:
 
 
 KINDS: dict[str, Callable[[Ratings], Release]] = {
-    "rating, Gaussian": lambda r: fit(r, protect="rating", epsilon=1.0),
-    "rating, Laplace": lambda r: fit(r, protect="rating", epsilon=1.0, noise="laplace"),
-    "user, Gaussian": lambda r: fit(r, protect="user", epsilon=1.0),
-    "user, Laplace": lambda r: fit(r, protect="user", epsilon=1.0, noise="laplace"),
-    "pairs": lambda r: fit(r, method="slope-one", epsilon=2.0),
+    "rating, Gaussian": lambda r: fit(r, protect="rating", epsilon=1.0, ledger="unbooked"),
+    "rating, Laplace": lambda r: fit(
+        r, protect="rating", epsilon=1.0, noise="laplace", ledger="unbooked"
+    ),
+    "user, Gaussian": lambda r: fit(r, protect="user", epsilon=1.0, ledger="unbooked"),
+    "user, Laplace": lambda r: fit(
+        r, protect="user", epsilon=1.0, noise="laplace", ledger="unbooked"
+    ),
+    "pairs": lambda r: fit(r, method="slope-one", epsilon=2.0, ledger="unbooked"),
     "seeded": lambda r: fit(r, epsilon=1.0, randomness=SeededRandomness(1)),
     "no noise": lambda r: fit(r, epsilon=math.inf),
     "paper": lambda r: fit_paper(r, epsilon=1.0),
-    "presence": lambda r: fit(presence(r), epsilon=1.0),
+    "presence": lambda r: fit(presence(r), epsilon=1.0, ledger="unbooked"),
     "open clusters": open_clusters,
     "hash randomised": lambda r: open_clusters(r, bit_epsilon_thousandths=1000),
     "closed clusters": lambda r: replace(open_clusters(r), method="closed-clusters"),
@@ -80,11 +84,11 @@ def test_each_kind_of_release_has_its_page(ratings: Ratings, tmp_path: Path, kin
         assert f"The promise fails if it is not true that {clause}." in seen.text
     for reason in guarantee.not_private:
         assert f"There is no guarantee: {reason}." in seen.text
-    assert ("Differentially private: epsilon" in seen.text) == guarantee.is_private
+    assert ("Differentially private" in seen.text) == guarantee.is_private
     assert ("Not private: there is no guarantee" in seen.text) != guarantee.is_private
     assert [len(seen.row(who)) for who in ABOUT] == [3] * 4
     assert ("nothing is ruled out" in seen.text) != guarantee.is_private
-    for said in (PATENT, "No ledger was given", "No audit was attached", "Other releases"):
+    for said in (PATENT, "No ledger was given:", "No audit was attached", "Other releases"):
         assert said in seen.text
     for event in guarantee.events:
         assert seen.row(event.label)[1] == event.kind
@@ -106,7 +110,7 @@ def test_the_page_has_no_script_and_fetches_nothing(
 
 
 def test_what_was_published_can_be_checked(ratings: Ratings, tmp_path: Path) -> None:
-    release = fit(ratings, epsilon=1.0)
+    release = fit(ratings, epsilon=1.0, ledger="unbooked")
     release.save(tmp_path / "films.discreet")
     os.utime(tmp_path / "films.discreet", (1_000_000_000, 1_000_000_000))
     made = datetime.datetime(2030, 1, 2, 3, 4, tzinfo=datetime.UTC)

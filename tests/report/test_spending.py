@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,19 @@ from release._making import make_release
 from report._pages import gaussian, open_clusters, report
 
 
-def test_the_ledger_s_totals_are_shown(tmp_path: Path) -> None:
-    promise = gaussian(Unit.USER, 1.0)
+def test_the_ledger_s_totals_are_shown(ratings: Ratings, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.USER, 3.0, 1e-6)])
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
+    silent = make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0))
+    seen = report(silent, tmp_path, ledger=ledger)
     assert "The ledger of 'customers': 0 charges" in seen.text
-    assert "No charge of this ledger is for this release" in seen.text
-    ledger.charge(promise.events, "films of March")
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
+    assert "No charge of this ledger is known to have paid for this file" in seen.text
+    seen = report(fit(ratings, epsilon=1.0, ledger=ledger), tmp_path, ledger=ledger)
     assert "1 charge since" in seen.text and "No charge of this ledger" not in seen.text
-    assert "Charge 1 is of this release's method and cost; a ledger cannot tell" in seen.text
+    assert "Charge 1 of this ledger paid for this file." in seen.text
     assert seen.row("user")[1:4] == ["1", "3", "1e-06"]
     assert 2 < float(seen.row("user")[4]) < 3
     assert seen.row("rating")[2] == "none"
-    assert seen.row("1")[2:] == ["films of March", "like this release"]
+    assert seen.row("1")[2:] == ["refined release", "paid for this file"]
     assert len(ledger.history()) == 1  # reading charges nothing
 
 
@@ -44,41 +44,47 @@ def test_the_charge_of_a_fit_is_found_among_others(
         "user, Laplace": {"noise": "laplace", "epsilon": 1.0},
         "pairs": {"method": "slope-one", "epsilon": 2.0},
     }[kind]
-    fit(ratings, ledger=ledger, **told | {"epsilon": 0.5})
-    fit(ratings, ledger=ledger, **told | {"method": "cosine"})
-    made = fit(ratings, ledger=ledger, **told)
-    seen = report(made, tmp_path, ledger=ledger)
-    assert "Charge 3 is of this release's method and cost" in seen.text
-    assert [seen.row(number)[3] for number in "123"] == ["", "", "like this release"]
     fit(ratings, ledger=ledger, **told)
-    assert (
-        "Charges 3, 4 are each of this release's method"
-        in report(made, tmp_path, ledger=ledger).text
-    )
+    made = fit(ratings, ledger=ledger, **told)
+    fit(ratings, ledger=ledger, **told)
+    seen = report(made, tmp_path, ledger=ledger)
+    assert "Charge 2 of this ledger paid for this file." in seen.text
+    assert [seen.row(number)[3] for number in "123"] == ["", "paid for this file", ""]
+    assert seen.row("charge")[1] == "2 in the ledger of 'customers'"
+    assert seen.row("fingerprint of that ledger")[1] == ledger.fingerprint
+    assert seen.row("digest of that charge")[1] == ledger.history()[1].digest
+    assert seen.row("digest of the release")[1] == ledger.history()[1].published
+    assert seen.row("digest of the configuration")[1] == ledger.history()[1].configuration
 
 
 def test_a_ledger_that_paid_for_something_else_says_so(ratings: Ratings, tmp_path: Path) -> None:
-    """However much it has spent."""
-    ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.USER, 90.0, 1e-6)])
-    fit(ratings, ledger=ledger, epsilon=5.0)
-    seen = report(fit(ratings, epsilon=1.0), tmp_path, ledger=ledger)
-    assert "No charge of this ledger is for this release" in seen.text
-    assert "like this release" not in seen.row("1")
-    other = report(fit(ratings, epsilon=5.0), tmp_path, ledger=ledger)
-    assert "Charge 1 is for" not in other.text, "this very file was never charged"
-    free = report(open_clusters(ratings), tmp_path, ledger=ledger)
+    """However like it is: another population's charges are never offered as the file's own."""
+    mine, others = (
+        Ledger.create(tmp_path / name, name, [Limit(Unit.USER, 90.0, 1e-6)])
+        for name in ("customers", "staff")
+    )
+    made = fit(ratings, ledger=mine, epsilon=5.0)
+    fit(ratings, ledger=others, epsilon=5.0)
+    for release, why in (
+        (made, "names another ledger: that of 'customers'"),
+        (fit(ratings, epsilon=5.0, ledger="unbooked"), "not recorded in any ledger"),
+        (replace(made, guarantee=replace(made.guarantee, provenance=None)), "does not say which"),
+    ):
+        seen = report(release, tmp_path, ledger=others)
+        assert why in seen.text
+        assert "No charge of this ledger is known to have paid for this file" in seen.text
+        assert "paid for this file" not in seen.row("1")
+    free = report(open_clusters(ratings), tmp_path, ledger=others)
     assert "spent nothing that a ledger counts, so none of its charges is for it" in free.text
 
 
-def test_an_old_charge_of_the_release_is_shown_too(tmp_path: Path) -> None:
-    promise = gaussian(Unit.USER, 0.5)
+def test_an_old_charge_of_the_release_is_shown_too(ratings: Ratings, tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "l", "customers", [Limit(Unit.USER, 90.0, 1e-6)])
-    ledger.charge(promise.events, "the first")
-    other = gaussian(Unit.USER, 0.1)
+    made = fit(ratings, ledger=ledger, epsilon=0.5)
     for _ in range(25):
-        ledger.charge(other.events, "another")
-    seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path, ledger=ledger)
-    assert seen.row("1")[2:] == ["the first", "like this release"]
+        ledger.charge(gaussian(Unit.USER, 0.1).events, "another")
+    seen = report(made, tmp_path, ledger=ledger)
+    assert seen.row("1")[2:] == ["refined release", "paid for this file"]
     assert sum(row[2:3] == ["another"] for row in seen.rows) == 20
 
 

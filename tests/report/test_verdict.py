@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from discreet.measure import fit
 from discreet.privacy import GaussianEvent, Guarantee, PureEvent, Unit
+from discreet.privacy.ledger import Ledger, Limit
+from discreet.ratings import Ratings
+from discreet.release import Release
 from discreet.report import AuditFinding
 from release._making import make_release, spent, unprotected
-from report._pages import gaussian, report, report_of_canaries
+from report._pages import RECORDED, gaussian, report, report_of_canaries
 from report._reading import Seen
 
 LITTLE = "An epsilon above 10 promises little on its own"
@@ -33,7 +38,7 @@ def canaries(guarantee: Guarantee, *, violated: bool = False) -> AuditFinding:
 
 @pytest.mark.parametrize(("epsilon", "kind"), [(1.0, ""), (9.99, ""), (10.1, "weak"), (50, "weak")])
 def test_a_large_epsilon_is_amber(tmp_path: Path, epsilon: float, kind: str) -> None:
-    promise = gaussian(Unit.USER, epsilon)
+    promise = replace(gaussian(Unit.USER, epsilon), provenance=RECORDED)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
     assert colour(seen) == kind
     assert (LITTLE in inside(seen)) == bool(kind)
@@ -74,8 +79,49 @@ def test_a_promise_about_ratings_says_what_it_is_for_a_person(tmp_path: Path) ->
         event = PureEvent(
             unit=Unit.RATING, label="x", epsilon=0.1, mechanism="coin", ratings_per_user=most
         )
-        promise = Guarantee(Unit.RATING, (event,), 0.0)
+        promise = Guarantee(Unit.RATING, (event,), 0.0, provenance=RECORDED)
         seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
         assert f"A person's whole history: {bound}." in inside(seen) and colour(seen) == ""
     person = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
     assert "whole history" not in inside(person)
+
+
+def made_with(ratings: Ratings, path: Path) -> tuple[Ledger, Release]:
+    ledger = Ledger.create(path, path.name, [Limit(Unit.USER, 90.0, 1e-6)])
+    return ledger, fit(ratings, epsilon=1.0, ledger=ledger)
+
+
+def test_a_release_beside_the_ledger_that_paid_for_it_is_green(
+    ratings: Ratings, tmp_path: Path
+) -> None:
+    ledger, release = made_with(ratings, tmp_path / "customers")
+    seen = report(release, tmp_path, ledger=ledger)
+    assert colour(seen) == "" and "Charge 1 of this ledger paid for this file." in inside(seen)
+    alone = report(release, tmp_path)
+    assert colour(alone) == ""
+    assert "as charge 1 in the ledger of 'customers'. No ledger was given" in inside(alone)
+
+
+def test_a_release_that_no_ledger_counts_is_amber(ratings: Ratings, tmp_path: Path) -> None:
+    ledger, release = made_with(ratings, tmp_path / "customers")
+    unbooked = fit(ratings, epsilon=1.0, ledger="unbooked")
+    for told in ({}, {"ledger": ledger}):
+        seen = report(unbooked, tmp_path, **told)
+        assert colour(seen) == "weak" and "not recorded in any ledger" in inside(seen)
+    silent = replace(release, guarantee=replace(release.guarantee, provenance=None))
+    assert "discreet 0.1.0, which made it, did not note that" in inside(report(silent, tmp_path))
+    for told in ({}, {"ledger": ledger}):
+        assert colour(report(silent, tmp_path, **told)) == "weak"
+
+
+def test_a_ledger_of_others_is_amber_and_one_that_denies_the_file_red(
+    ratings: Ratings, tmp_path: Path
+) -> None:
+    ledger, release = made_with(ratings, tmp_path / "customers")
+    other, _ = made_with(ratings, tmp_path / "staff")
+    seen = report(release, tmp_path, ledger=other)
+    assert colour(seen) == "weak" and "names another ledger" in inside(seen)
+    forged = replace(release, parameters=dict(release.parameters) | {"global_mean": 4.0})
+    seen = report(forged, tmp_path, ledger=ledger)
+    assert colour(seen) == "no" and "paid for another file" in inside(seen)
+    assert "this file and this ledger do not belong together" in inside(seen)

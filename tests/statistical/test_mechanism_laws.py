@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet.privacy import Receipt, Unit
+from discreet.privacy import Unit, unbooked
 from discreet.privacy.mechanisms import (
     ModifiedLaplace,
     RandomizedResponse,
@@ -35,7 +35,7 @@ def test_randomized_response_for_every_symbol(symbols: int, epsilon: float) -> N
     others = symbols - 1
     for symbol in range(symbols):
         event = mechanism.event("reports", COUNT)
-        reports = mechanism.release(np.full(COUNT, symbol), event, Receipt([event]))
+        reports = mechanism.release(np.full(COUNT, symbol), event, unbooked([event]))
         law = np.full(symbols, 1 / (math.exp(epsilon) + others))
         law[symbol] *= math.exp(epsilon)
         counts = np.bincount(reports, minlength=symbols)
@@ -47,7 +47,7 @@ def test_randomized_response_for_every_symbol(symbols: int, epsilon: float) -> N
 def test_randomized_response_reports_are_independent() -> None:
     mechanism = RandomizedResponse(5, 0.7)
     event = mechanism.event("reports", COUNT)
-    reports = mechanism.release(np.zeros(COUNT, np.int64), event, Receipt([event]))
+    reports = mechanism.release(np.zeros(COUNT, np.int64), event, unbooked([event]))
     judge(independence(reports[::2], reports[1::2]), "neighbouring reports")
 
 
@@ -57,7 +57,7 @@ def test_modified_laplace(value: int | None, epsilon: float) -> None:
     mechanism = ModifiedLaplace(4, epsilon)
     values, present = np.full(COUNT, value or 0), np.full(COUNT, value is not None)
     event = mechanism.event("reports", COUNT)
-    reports, shown = mechanism.release(values, present, event, Receipt([event]))
+    reports, shown = mechanism.release(values, present, event, unbooked([event]))
     keep = math.exp(epsilon / 2) / (1 + math.exp(epsilon / 2))
     name = f"epsilon {epsilon:g}, value {value}"
     judge(count_fit(int(shown.sum()), COUNT, keep if value is not None else 1 - keep), name)
@@ -69,7 +69,7 @@ def test_modified_laplace(value: int | None, epsilon: float) -> None:
 def test_rounded_gaussian_adds_its_law_to_every_entry(mechanism: RoundedGaussian) -> None:
     values = np.arange(4 * COUNT).reshape(4, -1)
     event = mechanism.event(1.0, Unit.USER, "sums")
-    noise = mechanism.release(values, event, Receipt([event])) - values
+    noise = mechanism.release(values, event, unbooked([event])) - values
     judge(fit(noise.ravel(), Rounded(mechanism.sigma)), f"{mechanism}: law")
     bins = np.searchsorted(Rounded(mechanism.sigma).edges(8, 0.02), noise)
     judge(independence(bins[0], bins[1]), f"{mechanism}: rows")
@@ -79,7 +79,7 @@ def test_rounded_gaussian_adds_its_law_to_every_entry(mechanism: RoundedGaussian
 def test_two_sided_geometric_adds_its_law_to_every_entry(mechanism: TwoSidedGeometric) -> None:
     values = np.arange(4 * COUNT).reshape(4, -1)
     event = mechanism.event(1.0, Unit.USER, "sums")
-    noise = mechanism.release(values.copy(), event, Receipt([event]), in_place=True) - values
+    noise = mechanism.release(values.copy(), event, unbooked([event]), in_place=True) - values
     judge(fit(noise.ravel(), Geometric(mechanism.scale)), f"{mechanism}: law")
     bins = np.searchsorted(Geometric(mechanism.scale).edges(8, 0.02), noise)
     judge(independence(bins[0], bins[1]), f"{mechanism}: rows")

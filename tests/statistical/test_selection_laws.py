@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from discreet.privacy import Receipt, SystemRandomness, Unit
+from discreet.privacy import SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import GumbelTopK, KSubset
 from discreet.privacy.mechanisms.gumbel_top_k import _exact as gumbel_exact
 from discreet.privacy.mechanisms.k_subset import _exact as subset_exact
@@ -44,7 +44,7 @@ def peeling_law(weights: Sequence[float], k: int) -> Outcomes:
 
 def _release(mechanism: GumbelTopK | KSubset, scores: Sequence[int], rows: int) -> Ints:
     event = mechanism.event(Unit.USER, "top", rows)
-    return mechanism.release(np.tile(scores, (rows, 1)), event, Receipt([event]))
+    return mechanism.release(np.tile(scores, (rows, 1)), event, unbooked([event]))
 
 
 def _fit(chosen: Ints, law: Outcomes) -> float:

@@ -19,7 +19,7 @@ from discreet.audit._bands import Band, mean_band, success_band
 from discreet.audit._scenes import Over, Scenes, cosine_scenes, slope_one_scenes
 from discreet.domain import InputError
 from discreet.measure.outputs import OutputFunction, OutputMethod, Sensitivity, ShownTo
-from discreet.privacy import Randomness, Receipt, SystemRandomness, Unit
+from discreet.privacy import Randomness, SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import TwoSidedGeometric
 from discreet.ratings import Ratings
 
@@ -147,7 +147,7 @@ def noised_answers(
     sensitivity = function.one_answer(ShownTo.ANYBODY)
     mechanism = TwoSidedGeometric(sensitivity / epsilon * _UP)
     event = mechanism.event(sensitivity, Unit.RATING, "attacked answers")
-    noisy = mechanism.release(exact, event, Receipt([event], source))
+    noisy = mechanism.release(exact, event, unbooked([event], source))
     return noisy, math.sqrt(2) * mechanism.scale / function.grid
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from discreet.audit._victims import Victims
 from discreet.domain import InputError, Scale
 from discreet.predict import People
-from discreet.privacy import Randomness, Receipt
+from discreet.privacy import Randomness, unbooked
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
 from discreet.ratings import Ratings
 
@@ -139,7 +139,7 @@ class _Laplace:
 
     def report(self, codes: _Ints, present: _Marks, randomness: Randomness) -> _Ints:
         event = self._mechanism.event("reports", codes.size)
-        receipt = Receipt([event], randomness)
+        receipt = unbooked([event], randomness)
         values = np.where(present, 2 * codes - self._parts, 0)
         shown, there = self._mechanism.release(values, present, event, receipt)
         return np.where(there, shown, self._NOTHING)
@@ -168,7 +168,7 @@ class _Response:
     def report(self, codes: _Ints, present: _Marks, randomness: Randomness) -> _Ints:
         event = self._mechanism.event("reports", codes.size)
         symbols = np.where(present, codes + 1, 0)
-        return self._mechanism.release(symbols, event, Receipt([event], randomness))
+        return self._mechanism.release(symbols, event, unbooked([event], randomness))
 
     def debias(self, shown: _Ints) -> tuple[_Floats, _Floats]:
         keep = self._mechanism.keep

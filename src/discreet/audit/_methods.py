@@ -72,7 +72,11 @@ class ReleaseMethod(ComparedMethod):
         self, epsilon: float, victims: Victims, randomness: Randomness
     ) -> tuple[_Floats, _Floats]:
         transcript = record_fit(
-            self._bench.train, epsilon=epsilon, randomness=randomness, **self._told
+            self._bench.train,
+            epsilon=epsilon,
+            ledger="unbooked",
+            randomness=randomness,
+            **self._told,
         )
         found = self._bench.predictions(transcript.release)
         return found, attack_release(transcript, victims)

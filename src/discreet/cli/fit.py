@@ -53,6 +53,7 @@ _Dense = Annotated[
 _MOST_HEAD = 25_000
 _FREE = 2
 """Factors that every release of method refined may have: popularity and item effects."""
+_UNBOOKED = "Warning: no ledger given, so this release's privacy cost is not recorded anywhere."
 _LedgerFile = Annotated[
     Path | None, typer.Option(help="Charge this ledger: see discreet ledger init.")
 ]
@@ -98,11 +99,12 @@ def fit(
         width = public["features"].shape[1] if public else 0
         _check_room(output, len(private.catalog), rank, dense or method.of_pairs, width)
         _warn(private, epsilon, delta, noise)
-        options |= public | budget | {"noise": noise.value, "ledger": book}
+        _warn_unbooked(book, epsilon)
+        options |= public | budget | {"noise": noise.value, "ledger": book or "unbooked"}
         with _telling_of_charges(book):
             release = _measure(private, options)
             release.save(output)
-    _show(release, output, theta, json, booked=book is not None)
+    _show(release, output, theta, json)
     _tell_of_effects(release, dense, width)
 
 
@@ -135,6 +137,12 @@ def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
     if epsilon is not None and math.isinf(epsilon):
         raise InputError("no ledger has room for an infinite epsilon; leave --ledger out")
     return Ledger.open(path)
+
+
+def _warn_unbooked(ledger: Ledger | None, epsilon: float | None) -> None:
+    """Without noise there is no cost that a ledger could record."""
+    if ledger is None and not (epsilon is not None and math.isinf(epsilon)):
+        _console.err.print(_UNBOOKED, style="yellow", markup=False, soft_wrap=True)
 
 
 def _warn(private: _Private, epsilon: float | None, delta: float | None, noise: Noise) -> None:
@@ -196,9 +204,7 @@ def _ranks_alike(release: Release) -> bool:
     return "head" not in release.arrays
 
 
-def _show(
-    release: Release, path: Path, theta: float | None, as_json: bool, *, booked: bool
-) -> None:
+def _show(release: Release, path: Path, theta: float | None, as_json: bool) -> None:
     if as_json:
         _console.write_json({"path": str(path), "theta": theta} | release_data(release))
         return
@@ -206,5 +212,3 @@ def _show(
     _console.say(str(release.guarantee))
     if _ranks_alike(release):
         _console.say("The budget was too small to learn tastes: it ranks alike for everybody.")
-    if not booked:
-        _console.say("No ledger was named (--ledger): nobody counts what this release costs.")

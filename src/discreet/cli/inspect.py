@@ -16,6 +16,7 @@ from discreet.domain import CatalogOrigin
 
 if TYPE_CHECKING:
     from discreet.privacy import Event
+    from discreet.privacy.ledger import Ledger, Pairing
     from discreet.release import Release
 
 _ORIGINS = {
@@ -27,17 +28,50 @@ _ORIGINS = {
 
 def inspect(
     file: Annotated[Path, typer.Argument(help="A release's file.")],
+    ledger: Annotated[
+        Path | None, typer.Option(help="Check that a charge of this ledger paid for the file.")
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Check a release's file, and show what it is and what it promises."""
+    """Check a release's file, and show what it is and what it promises.
+
+    With --ledger the exit code is 1 if the file and the ledger do not belong together.
+    """
+    from discreet.privacy.ledger import Ledger
     from discreet.release import load
 
     release = load(file, verify=True)
+    book = None if ledger is None else Ledger.open(ledger)
+    pairing = None if book is None else book.pair(release.guarantee, release.digest())
     if json:
-        _console.write_json({"path": str(file)} | release_data(release))
-        return
-    _console.say(f"{release.guarantee}\n")
-    _console.out.print(_facts(release), "", _spends(release), "", _arrays(release), sep="\n")
+        paid = {} if book is None or pairing is None else {"ledger": pairing_data(book, pairing)}
+        _console.write_json({"path": str(file)} | release_data(release) | paid)
+    else:
+        _console.say(f"{release.guarantee}\n")
+        if pairing is not None:
+            say_pairing(pairing)
+        _console.out.print(_facts(release), "", _spends(release), "", _arrays(release), sep="\n")
+    if pairing is not None and not pairing.is_paid:
+        raise typer.Exit(1)
+
+
+def say_pairing(pairing: Pairing) -> None:
+    """Whether a file and a ledger belong together, in words."""
+    if not pairing.is_paid:
+        _console.say("The file and the ledger do not belong together:")
+    _console.say("\n".join(pairing.sentences()) + "\n")
+
+
+def pairing_data(ledger: Ledger, pairing: Pairing) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "path": str(ledger.path),
+        "population": ledger.population,
+        "fingerprint": ledger.fingerprint,
+        "paid": pairing.is_paid,
+        "charge": pairing.charge,
+        "problems": list(pairing.problems),
+    }
 
 
 def release_data(release: Release) -> dict[str, Any]:
@@ -52,6 +86,7 @@ def release_data(release: Release) -> dict[str, Any]:
         "items": len(release.catalog),
         "catalog": str(release.catalog.origin),
         "scale": spell(release.scale),
+        "digest": release.digest(),
         "guarantee": guarantee.to_dict(),
         "parameters": dict(release.parameters),
         "arrays": {
@@ -69,12 +104,25 @@ def _facts(release: Release) -> Table:
         "items": f"{len(release.catalog):,}, {_ORIGINS[release.catalog.origin]}",
         "scale": str(release.scale),
         "arrays": _console.spell_size(release.nbytes),
-    }
+        "digest": release.digest(),
+    } | _origin(release)
     told = _told(release.parameters)
     parameters = {name: _spell(value) for name, value in told.items()}
     for name, value in (rows | parameters).items():
         table.add_row(name.replace("_", " "), Text(value))
     return table
+
+
+def _origin(release: Release) -> dict[str, str]:
+    """The digests that a guarantee's words leave out."""
+    provenance = release.guarantee.provenance
+    if provenance is None:
+        return {"charge": "this file does not say whether a ledger was charged"}
+    charge = provenance.charge
+    paid = "not recorded in any ledger"
+    if charge is not None:
+        paid = f"{charge.number:,} of ledger {charge.ledger}, row {charge.digest}"
+    return {"configuration": provenance.configuration, "charge": paid}
 
 
 def _told(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.cli import _console
+from discreet.cli.inspect import pairing_data, say_pairing
 from discreet.domain import InputError
 from discreet.privacy import Event, GaussianEvent, PureEvent, Unit
 from discreet.privacy.accounting import Totals, calibrate_gaussian
-from discreet.privacy.ledger import Entry, Ledger, Limit, Plan, PlannedCost
+from discreet.privacy.ledger import Entry, Ledger, Limit, Pairing, Plan, PlannedCost
 
 app = typer.Typer(
     help="What the releases about a population of people have cost, and what they may.",
@@ -63,17 +64,47 @@ def show(path: _Path, as_json: _Json = False) -> None:
 
 
 @app.command()
-def history(path: _Path, as_json: _Json = False) -> None:
-    """Every charge in order, with what was spent after it."""
+def history(
+    path: _Path,
+    release: Annotated[
+        Path | None, typer.Option(help="Check that one of the charges paid for this file.")
+    ] = None,
+    as_json: _Json = False,
+) -> None:
+    """Every charge in order, with what was spent after it and which file it paid for.
+
+    With --release the exit code is 1 if the file and the ledger do not belong together.
+    """
     ledger = Ledger.open(path)
     entries = ledger.history()
+    pairing = None if release is None else _pair(ledger, release)
     if as_json:
-        _console.write_json([_entry_data(entry) for entry in entries])
-        return
-    table = _table("#", "time (UTC)", "purpose", *(f"spent per {unit}" for unit in Unit))
+        charges = [_entry_data(entry) for entry in entries]
+        paid = None if pairing is None else pairing_data(ledger, pairing)
+        _console.write_json(charges if paid is None else {"charges": charges, "release": paid})
+    else:
+        if pairing is not None:
+            say_pairing(pairing)
+        _print_history(ledger, entries)
+    if pairing is not None and not pairing.is_paid:
+        raise typer.Exit(1)
+
+
+def _pair(ledger: Ledger, path: Path) -> Pairing:
+    # Imported where it is used: `discreet --help` stays quick.
+    from discreet.release import load
+
+    release = load(path, verify=True)
+    return ledger.pair(release.guarantee, release.digest())
+
+
+def _print_history(ledger: Ledger, entries: Sequence[Entry]) -> None:
+    spends = (f"spent per {unit}" for unit in Unit)
+    table = _table("#", "time (UTC)", "purpose", *spends, "file (digest)")
     for entry in entries:
         spent = [_epsilon_text(_reading(ledger, unit, entry.spent[unit])) for unit in Unit]
-        table.add_row(*map(Text, (*_entry_cells(entry), *spent)))
+        file = "none recorded" if entry.published is None else f"{entry.published[:12]}..."
+        table.add_row(*map(Text, (*_entry_cells(entry), *spent, file)))
     _console.out.print(table)
 
 
@@ -152,6 +183,7 @@ def _ledger_data(ledger: Ledger, charges: int) -> dict[str, Any]:
         "path": str(ledger.path),
         "population": ledger.population,
         "created": ledger.created.isoformat(),
+        "fingerprint": ledger.fingerprint,
         "charges": charges,
         "units": {unit: _unit_data(ledger, unit) for unit in Unit},
     }
@@ -183,6 +215,9 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
         "private": entry.is_private,
         "events": [event.to_dict() for event in entry.events],
         "spent": {unit: _totals_data(total) for unit, total in entry.spent.items()},
+        "digest": entry.digest,
+        "configuration": entry.configuration,
+        "published": entry.published,
     }
 
 

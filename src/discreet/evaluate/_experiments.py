@@ -115,6 +115,7 @@ def _fit_ours(plan: _Plan, epsilon: float, draw: int) -> Release:
         epsilon=epsilon,
         delta=plan.delta if plan.noise == "gaussian" else 0.0,
         noise=plan.noise,
+        ledger="unbooked",  # for the curator's eyes: nothing of it is published
         randomness=plan.randomness(draw),
         progress=plan.progress,
         **plan.options,

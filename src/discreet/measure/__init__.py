@@ -1,9 +1,10 @@
 """The door: each statistic with its sensitivity and its proof."""
 
-from discreet.measure._fit import CHARGED, fit
+from discreet.measure._fit import fit
 from discreet.measure._noise import Noise
 from discreet.measure._paper import fit_paper
 from discreet.measure._publish import PublicCounts, publish_item_counts
+from discreet.measure._request import CHARGED
 from discreet.measure._settings import (
     Cleaning,
     CosineSettings,

@@ -107,6 +107,8 @@ class Budget:
 class Spender:
     """Releases statistics, each with noise for its share of the budget.
 
+    Its `charge` says which ledger's charge pays for them; None if no ledger recorded one.
+
     Args:
         budget: The whole.
         receipt: Shows that `budget.event(label)` was charged; unused for an infinite budget.
@@ -116,6 +118,7 @@ class Spender:
     def __init__(self, budget: Budget, receipt: Receipt | None, label: str) -> None:
         self.budget = budget
         self._purse: Purse | None = None
+        self.charge = None if receipt is None else receipt.charge
         if not budget.is_infinite:
             assert receipt is not None
             self._purse = receipt.open_purse(budget.event(label))

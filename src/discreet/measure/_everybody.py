@@ -81,7 +81,7 @@ class Elsewhere(abc.ABC):
     Attributes:
         scale: Of the ratings.
         catalog: Of the items.
-        intake: How they were read.
+        intake: How they were read and chosen.
     """
 
     scale: Scale

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,8 +19,15 @@ from discreet.measure._features import FEATURE_SHARE, MOST_FEATURES
 from discreet.measure._noise import Noise
 from discreet.measure._pair_methods import learn_cosine, learn_slope_one
 from discreet.measure._presence_method import RECORD_VARIANCE, count_presence, learn_presence
-from discreet.measure._publish import assumptions, charge
 from discreet.measure._refined_method import learn_refined
+from discreet.measure._request import (
+    GivenLedger,
+    Request,
+    ask_for_fit,
+    is_named,
+    open_ledger,
+    telling_of_charge,
+)
 from discreet.measure._settings import (
     SETTINGS,
     CosineSettings,
@@ -37,10 +41,8 @@ from discreet.measure._settings import (
 from discreet.measure._taste import Progress, Taste
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Unit
 from discreet.privacy.accounting import mu_of_theta
-from discreet.privacy.ledger import Ledger
 from discreet.release import Release
 
-CHARGED = "the ledger was charged all the same"
 _SCALARS = 0.01
 _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
 
@@ -54,7 +56,7 @@ def fit(
     delta: float | None = None,
     theta: float | None = None,
     noise: Noise | str | None = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
+    ledger: GivenLedger = None,
     features: npt.ArrayLike | None = None,
     settings: Settings | None = None,
     randomness: Randomness | None = None,
@@ -73,7 +75,10 @@ def fit(
         theta: The same budget as McSherry and Mironov say it: the total that their split of theta
             has, divided between the stages as usual here.
         noise: `gaussian`, which is meant if nothing is told, or `laplace`.
-        ledger: Whose population is charged, before anything is measured.
+        ledger: The ledger to charge before anything is measured, or its file. `"unbooked"` for
+            none: then the release says that its cost is not recorded in any ledger (a file that is
+            called so is given as a `Path`). Needed unless the release protects nobody: with a
+            seeded source of randomness, or an infinite epsilon.
         features: Public: a row for each item of the catalogue, of any meaning; `refined` only.
         settings: The method's parameters; `options` change single ones by name.
         randomness: For experiments: a seeded source makes a release that says "not private".
@@ -89,22 +94,15 @@ def fit(
     chosen = check_fit(ratings, method, settings, told)
     public = _features(features, len(ratings.catalog), chosen)
     budget = _budget(chosen.protect, chosen.noise, epsilon, delta, theta).bounded_by(ratings.intake)
-    spender = _open(budget, chosen.method, ledger, randomness)
-    with _telling_of_charge(ledger is not None):
+    request = ask_for_fit(ratings, chosen, budget, public)
+    book = open_ledger(ledger)
+    spender = _open(request, budget, chosen.method, book or ledger, randomness)
+    with telling_of_charge(book is not None):
         effects, taste = _learn(ratings, spender, chosen, public, progress)
-        return _release(ratings, spender, chosen, effects, taste)
-
-
-@contextmanager
-def _telling_of_charge(is_charged: bool) -> Iterator[None]:
-    """If what follows fails after a charge, say so: what is booked stays booked."""
-    try:
-        yield
-    except InputError as error:
-        if not is_charged:
-            raise
-        reason = f"{error.reason}; {CHARGED}"
-        raise InputError(reason, path=error.path, line=error.line) from error
+        release = _release(request, spender, chosen, effects, taste)
+        if book is not None and spender.charge is not None:
+            book.record_publication(spender.charge, release.digest())
+    return release
 
 
 def check_fit(
@@ -237,19 +235,19 @@ def _budget(
 
 
 def _open(
+    request: Request,
     budget: Budget,
     method: Method,
-    ledger: Ledger | str | os.PathLike[str] | None,
+    ledger: GivenLedger,
     randomness: Randomness | None,
 ) -> Spender:
     label = f"{method} release"
     if budget.is_infinite:
-        if ledger is not None:
+        if is_named(ledger):
             raise InputError("a release without noise cannot be booked: no ledger has room for it")
         return Spender(budget, None, label)
-    if ledger is not None and not isinstance(ledger, Ledger):
-        ledger = Ledger.open(ledger)
-    return Spender(budget, charge([budget.event(label)], label, ledger, randomness), label)
+    receipt = request.charge([budget.event(label)], label, ledger, randomness)
+    return Spender(budget, receipt, label)
 
 
 def _learn_effects(
@@ -295,12 +293,13 @@ def _gaussian_amount(budget: Budget) -> float:
 
 
 def _release(
-    ratings: Everybody,
+    request: Request,
     spender: Spender,
     settings: Settings,
     effects: Effects,
     taste: Taste,
 ) -> Release:
+    ratings = request.ratings
     width = rounds.stretch(ratings.scale)
     known = np.maximum(effects.counts, 0.0)
     arrays = {
@@ -326,7 +325,7 @@ def _release(
         str(settings.method),
         ratings.scale,
         ratings.catalog,
-        _guarantee(ratings, spender),
+        _guarantee(request, spender),
         parameters,
         arrays,
     )
@@ -336,7 +335,7 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, str) else value
 
 
-def _guarantee(ratings: Everybody, spender: Spender) -> Guarantee:
+def _guarantee(request: Request, spender: Spender) -> Guarantee:
     budget = spender.budget
     reasons: tuple[str, ...] = ()
     if budget.is_infinite:
@@ -344,4 +343,4 @@ def _guarantee(ratings: Everybody, spender: Spender) -> Guarantee:
     elif not spender.is_private:
         reasons = (SEEDED,)
     delta = 0.0 if math.isinf(budget.amount) else budget.delta
-    return Guarantee(budget.unit, spender.promised, delta, assumptions(ratings), reasons)
+    return request.promise(spender.promised, delta, spender.charge, *reasons)

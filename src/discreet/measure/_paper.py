@@ -13,13 +13,13 @@ from discreet.measure import _effects as rounds
 from discreet.measure._blocks import over_blocks
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._noise import Noise
-from discreet.measure._publish import assumptions, charge
+from discreet.measure._request import UNBOOKED, Request
 from discreet.measure._settings import MOST_HEAD
 from discreet.measure.centring import ItemLevels, PaperCentring
 from discreet.measure.covariance import RatingCovariance
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums, add_up, sum_of
-from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
+from discreet.privacy import SEEDED, Randomness, Unit
 from discreet.privacy.accounting import PAPER_SPLIT
 from discreet.ratings import Ratings
 from discreet.release import Release, clean_none, clean_paper, unpack
@@ -67,7 +67,12 @@ def fit_paper(
     unit, scale = Unit(protect), ratings.scale
     budget = Budget.of(unit, Noise.GAUSSIAN, epsilon, delta).bounded_by(ratings.intake)
     label = "the paper's release"
-    spender = Spender(budget, charge([budget.event(label)], label, None, randomness), label)
+    request = Request.of(
+        ratings, unit, "covariance", preset="paper", budget=budget, rank=rank, clean=clean
+    )
+    # It promises nothing, so there is nothing that a ledger could count.
+    receipt = request.charge([budget.event(label)], label, UNBOOKED, randomness)
+    spender = Spender(budget, receipt, label)
     constants, shares = _constants(unit, scale), _shares()
     mean, effects, counts = _effects(ratings, spender, constants, shares)
     clamp = scale.range / 4
@@ -87,7 +92,7 @@ def fit_paper(
     make = clean_paper if clean else clean_none
     square = [unpack(half).astype(np.float64, copy=False) for half in (cov, wgt)]
     factors = make(square[0], square[1], np.maximum(counts, 1e-3), rank)
-    return _release(ratings, spender, mean, effects, counts, factors)
+    return _release(request, spender, mean, effects, counts, factors)
 
 
 def _shares() -> list[float]:
@@ -124,25 +129,25 @@ def _weighted_sums(
 
 
 def _release(
-    ratings: Ratings,
+    request: Request,
     spender: Spender,
     mean: float,
     effects: _Floats,
     counts: _Floats,
     factors: _Floats,
 ) -> Release:
+    ratings = request.ratings
     width = rounds.stretch(ratings.scale)
     items = len(ratings.catalog)
     return Release(
         "covariance",
         ratings.scale,
         ratings.catalog,
-        Guarantee(
-            spender.budget.unit,
+        request.promise(
             spender.events,
             spender.budget.delta,
-            assumptions(ratings),
-            (NOT_PROVEN,) if spender.is_private else (NOT_PROVEN, SEEDED),
+            spender.charge,
+            *((NOT_PROVEN,) if spender.is_private else (NOT_PROVEN, SEEDED)),
         ),
         {
             "global_mean": mean,

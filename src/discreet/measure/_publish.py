@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import CatalogOrigin, InputError
-from discreet.measure._everybody import Everybody
+from discreet.domain import InputError
 from discreet.measure._noise import Noise
+from discreet.measure._request import GivenLedger, Request
 from discreet.measure.item_counts import ItemCounts
 from discreet.privacy import SEEDED, Event, Guarantee, Randomness, Receipt, Unit
 from discreet.privacy.accounting import calibrate_gaussian, calibrate_geometric
-from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.ratings import Ratings
 
@@ -37,27 +36,29 @@ def publish_item_counts(
     protect: Unit,
     epsilon: float,
     delta: float = 0.0,
-    ledger: Ledger | None = None,
+    ledger: GivenLedger = None,
     randomness: Randomness | None = None,
 ) -> PublicCounts:
     """Release how often each item was rated.
 
     Gaussian noise if `delta` is above 0, otherwise Laplace noise. The ledger is charged before
-    anything is measured or drawn; without one the caller keeps count.
+    anything is measured or drawn; `"unbooked"` stands for no ledger, as for `fit`.
 
     Raises:
         BudgetExceeded: The ledger has no room; nothing was drawn.
+        InputError: No ledger was given, or the budget cannot be used.
     """
     statistic = ItemCounts(protect, Noise.GAUSSIAN if delta > 0 else Noise.LAPLACE)
     most = ratings.intake.most_ratings if protect is Unit.RATING else None
     mechanism, event = _mechanism(statistic, epsilon, delta, most)
-    receipt = charge([event], "item counts", ledger, randomness)
+    request = Request.of(ratings, protect, "item counts", epsilon=epsilon, delta=delta)
+    receipt = request.charge([event], "item counts", ledger, randomness)
     exact = statistic.measure(ratings)
     noisy = mechanism.release(exact, event, receipt, in_place=True)  # type: ignore[arg-type]
     return PublicCounts(
         noisy / statistic.grid,
         _spread(mechanism) / statistic.grid,
-        Guarantee(protect, (event,), delta, assumptions(ratings), _not_private(receipt)),
+        request.promise((event,), delta, receipt.charge, *_not_private(receipt)),
     )
 
 
@@ -73,27 +74,10 @@ def _mechanism(
     return geometric, geometric.event(statistic.sensitivity, statistic.unit, "item counts", most)
 
 
-def charge(
-    events: list[Event], purpose: str, ledger: Ledger | None, randomness: Randomness | None
-) -> Receipt:
-    """Book events with a ledger, or without one if the caller keeps count."""
-    if ledger is None:
-        return Receipt(events, randomness)
-    return ledger.charge(events, purpose, randomness=randomness)
-
-
 def _spread(mechanism: RoundedGaussian | TwoSidedGeometric) -> float:
     if isinstance(mechanism, RoundedGaussian):
         return mechanism.sigma
     return float(np.sqrt(2) * mechanism.scale)
-
-
-def assumptions(ratings: Everybody) -> tuple[str, ...]:
-    """What any release of these ratings rests on."""
-    assumes = ["one account is one person"]
-    if ratings.catalog.origin is CatalogOrigin.FROM_DATA:
-        assumes.append("it is no secret which items were rated at all (the catalogue is from data)")
-    return tuple(assumes)
 
 
 def _not_private(receipt: Receipt) -> tuple[str, ...]:

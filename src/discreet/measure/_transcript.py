@@ -20,7 +20,7 @@ from discreet.domain import InputError
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._fit import _budget, _learn, _release, check_fit
 from discreet.measure._noise import Noise
-from discreet.measure._publish import charge
+from discreet.measure._request import GivenLedger, ask_for_fit
 from discreet.measure._settings import Method, Settings
 from discreet.privacy import Randomness, Receipt, Unit
 from discreet.ratings import Ratings
@@ -91,12 +91,13 @@ def record_fit(
     epsilon: float = 1.0,
     delta: float | None = None,
     noise: Noise | str | None = None,
+    ledger: GivenLedger = None,
     randomness: Randomness | None = None,
     **options: Any,
 ) -> Transcript:
     """A fit as `fit` makes it, with a budget, and all of its outputs beside the release.
 
-    For experiments and attacks: nothing is booked with a ledger.
+    For experiments and attacks: a ledger is charged, but does not learn of the release.
 
     Args:
         ratings: Private.
@@ -105,7 +106,8 @@ def record_fit(
         epsilon: Finite.
         delta: For Gaussian noise.
         noise: Which.
-        randomness: Of the noise; the system if not told.
+        ledger: To charge, or `"unbooked"`.
+        randomness: Of the noise; the operating system's if absent.
         options: Fields of the method's settings.
 
     Raises:
@@ -117,10 +119,11 @@ def record_fit(
     budget = _budget(settings.protect, settings.noise, epsilon, delta, None)
     budget = budget.bounded_by(ratings.intake)
     label = f"{settings.method} release"
-    receipt = charge([budget.event(label)], label, None, randomness)
+    request = ask_for_fit(ratings, settings, budget, None)
+    receipt = request.charge([budget.event(label)], label, ledger, randomness)
     spender = _Recording(budget, receipt, label)
     effects, taste = _learn(ratings, spender, settings, None, None)
-    release = _release(ratings, spender, settings, effects, taste)
+    release = _release(request, spender, settings, effects, taste)
     return Transcript(release, budget, settings, tuple(spender.spoken))
 
 

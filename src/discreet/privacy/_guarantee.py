@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.domain import InputError
 from discreet.privacy._events import Event, event_from_dict
+from discreet.privacy._provenance import Provenance
 from discreet.privacy._units import Unit
 from discreet.privacy.accounting import FilterAccountant
 
@@ -29,6 +30,8 @@ class Guarantee:
         delta: The chance that the promise leaves aside; 0 for pure differential privacy.
         assumes: What must be true for the promise to hold, each a clause after "that".
         not_private: Why there is no promise at all, each a clause; empty for a real release.
+        provenance: What it was made from and which ledger paid; None where nothing is known of
+            that: in files made by discreet 0.1.0, and for what protocols publish.
     """
 
     unit: Unit
@@ -36,6 +39,7 @@ class Guarantee:
     delta: float
     assumes: tuple[str, ...] = ()
     not_private: tuple[str, ...] = ()
+    provenance: Provenance | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Unit):
@@ -77,9 +81,10 @@ class Guarantee:
         return FilterAccountant().epsilon([e.seen_by_change() for e in self.events], self.delta)
 
     def sentences(self) -> list[str]:
-        """The promise in plain words."""
+        """The promise in plain words, and then where it comes from."""
+        origin = [] if self.provenance is None else self.provenance.sentences()
         if not self.is_private:
-            return [f"Not private: {'; '.join(self.not_private)}."]
+            return [f"Not private: {'; '.join(self.not_private)}.", *origin]
         said = [self._on_presence(), self._on_changes(), self._on_other_unit()]
         if self.assumes:
             said.append(f"It assumes that {'; that '.join(self.assumes)}.")
@@ -87,7 +92,7 @@ class Guarantee:
             said.append(
                 f"An epsilon above {_WEAK:g} promises little on its own: prefer a smaller one."
             )
-        return said
+        return [*said, *origin]
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
@@ -148,6 +153,8 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back; the epsilons are there for people."""
+        # Left out where there is none, as in files older than the field.
+        origin = {} if self.provenance is None else {"provenance": self.provenance.to_dict()}
         return {
             "unit": str(self.unit),
             "epsilon": self.epsilon if self.is_private else None,
@@ -157,6 +164,7 @@ class Guarantee:
             "events": [event.to_dict() for event in self.events],
             "assumes": list(self.assumes),
             "not_private": list(self.not_private),
+            **origin,
             "words": " ".join(self.sentences()),
         }
 
@@ -170,9 +178,14 @@ class Guarantee:
                 delta=float(data["delta"]),
                 assumes=_clauses(data["assumes"]),
                 not_private=_clauses(data["not_private"]),
+                provenance=_provenance(data),
             )
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise InputError(f"a guarantee has wrong fields: {error}") from error
+
+
+def _provenance(data: Mapping[str, Any]) -> Provenance | None:
+    return Provenance.from_dict(data["provenance"]) if "provenance" in data else None
 
 
 def _clauses(data: Any) -> tuple[str, ...]:

@@ -1,56 +1,104 @@
-"""Leave to draw: what a ledger hands out after it has booked a charge, and never before."""
+"""Leave to draw: what a ledger hands out after it has booked a charge, and never before.
+
+Receipts are issued by `Ledger.charge`, or by `unbooked` where no ledger is kept. No public call
+makes, copies or fakes one: mechanisms draw only on objects that were issued here.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, NoReturn, Self
 
 from discreet.domain.errors import NotCharged
 from discreet.privacy._events import Event
+from discreet.privacy._provenance import ChargeRecord
 from discreet.privacy.accounting import FilterAccountant, Totals
 from discreet.privacy.noise import Randomness, SystemRandomness
 
+_ALL_BUT = 1e-6
+"""The share of a purse that may be left when it counts as spent: above the rounding of shares."""
 
-class Leave(Protocol):
-    """What a mechanism needs to see before it draws: a receipt, or a purse opened with one."""
-
-    @property
-    def is_private(self) -> bool:
-        """Whether the noise comes from the operating system; seeded noise protects nobody."""
-
-    def redeem(self, event: Event) -> Randomness:
-        """Use up a charged event; the randomness returned is for its draws alone."""
+_issued: weakref.WeakSet[_Issued] = weakref.WeakSet()
+"""Every receipt, purse and book of tickets that this module has made."""
 
 
-class Receipt:
-    """The events that were charged, each good for one draw.
+class _Issued:
+    """What exists once, for the process that it was issued to, and cannot be made by a caller."""
 
-    Mechanisms take their randomness from a receipt and from nowhere else: no charge, no noise.
+    __slots__ = ("__weakref__", "_lock", "_process", "_randomness")
 
-    Args:
-        events: What was charged.
-        randomness: Where the noise shall come from.
-        ledger: The population whose ledger was charged; None if no ledger was kept.
-    """
+    _lock: threading.Lock
+    _process: int
+    _randomness: Randomness
 
-    def __init__(
-        self,
-        events: Iterable[Event],
-        randomness: Randomness | None = None,
-        ledger: str | None = None,
-    ) -> None:
-        self.events = tuple(events)
-        self.ledger = ledger
-        self._randomness = randomness or SystemRandomness()
-        self._left = Counter(self.events)
-        self._lock = threading.Lock()
+    def __new__(cls, *_args: Any, **_options: Any) -> Self:
+        """Refuse: see `_issue`."""
+        raise TypeError(
+            f"a {cls.__name__} cannot be made by hand: Ledger.charge issues receipts, and "
+            "discreet.privacy.unbooked does where no ledger is kept"
+        )
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__ != __name__:
+            raise TypeError("receipts and purses cannot be subclassed")
+
+    @classmethod
+    def _issue(cls, randomness: Randomness) -> Self:
+        new = object.__new__(cls)
+        new._lock = threading.Lock()
+        new._process = os.getpid()
+        new._randomness = randomness
+        _issued.add(new)
+        return new
 
     @property
     def is_private(self) -> bool:
         """Whether the noise comes from the operating system; seeded noise protects nobody."""
         return self._randomness.is_private
+
+    def _check_owner(self) -> None:
+        """A forked process has a copy of everything: it must not draw what its parent paid for."""
+        check_leave(self)
+        if self._process != os.getpid():
+            raise NotCharged("this receipt was issued to another process, which alone may draw")
+
+    def _refuse_copy(self, *_: object) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} cannot be copied: one charge pays for one draw")
+
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __replace__ = _refuse_copy
+
+
+class Receipt(_Issued):
+    """The events that were charged, each good for one draw.
+
+    Mechanisms take their randomness from a receipt and from nowhere else: no charge, no noise.
+    """
+
+    __slots__ = ("_charge", "_events", "_left")
+
+    _charge: ChargeRecord | None
+    _events: tuple[Event, ...]
+    _left: Counter[Event]
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What was charged."""
+        return self._events
+
+    @property
+    def charge(self) -> ChargeRecord | None:
+        """Which ledger's charge this is the receipt of; None if no ledger recorded it."""
+        return self._charge
+
+    @property
+    def ledger(self) -> str | None:
+        """The population whose ledger was charged; None if no ledger recorded it."""
+        return None if self._charge is None else self._charge.population
 
     def redeem(self, event: Event) -> Randomness:
         """Use up one charged event; the randomness returned is for its draws alone.
@@ -58,6 +106,7 @@ class Receipt:
         Raises:
             NotCharged: The event was not charged, or was redeemed before.
         """
+        self._check_owner()
         with self._lock:
             if self._left[event] < 1:
                 raise NotCharged(f"'{event.label}' was not charged, or was drawn before")
@@ -66,35 +115,57 @@ class Receipt:
 
     def open_purse(self, event: Event) -> Purse:
         """Use up one charged event as a sum of money for smaller ones, chosen as they come."""
-        return Purse(event, self.redeem(event), private=self.is_private)
+        purse = Purse._issue(self.redeem(event))
+        purse._total = event
+        purse._events = ()
+        purse._most = FilterAccountant().totals([event])
+        purse._spent = Totals()
+        return purse
+
+    def open_tickets(self, event: Event, *, disjoint: int = 1) -> Tickets:
+        """Use up one charged event for the draws that it counts, some of them at a time.
+
+        Args:
+            event: What was charged.
+            disjoint: Into how many draws each that was charged is divided, of which a unit moves
+                at most one: together they cost what one of them costs. The caller proves it
+                (`measure/sets/PROOF.md`).
+        """
+        tickets = Tickets._issue(self.redeem(event))
+        tickets._each = dataclasses.replace(event, count=1)
+        tickets._left = event.count * disjoint
+        return tickets
 
 
-class Purse:
+class Purse(_Issued):
     """A charged total that smaller events are paid from, each chosen after seeing the last.
 
     Pure events draw on a pure total and Gaussian ones on a Gaussian total: epsilons add up, squared
     mus add up, and both sums stay valid under adaptive choice as long as the total is fixed
-    beforehand (`ledger/PROOF.md`).
+    beforehand (`ledger/PROOF.md`). `Receipt.open_purse` opens one.
     """
 
-    def __init__(self, total: Event, randomness: Randomness, *, private: bool) -> None:
-        self.total = total
-        self.events: tuple[Event, ...] = ()
-        self._randomness = randomness
-        self._private = private
-        self._most = FilterAccountant().totals([total])
-        self._spent = Totals()
-        self._lock = threading.Lock()
+    __slots__ = ("_events", "_most", "_spent", "_total")
+
+    _events: tuple[Event, ...]
+    _most: Totals
+    _spent: Totals
+    _total: Event
 
     @property
-    def is_private(self) -> bool:
-        """Whether the noise comes from the operating system; seeded noise protects nobody."""
-        return self._private
+    def total(self) -> Event:
+        """What was charged."""
+        return self._total
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What was paid from it so far."""
+        return self._events
 
     @property
     def is_spent(self) -> bool:
         """Whether all of it was paid out, but for a millionth."""
-        least = 1 - 1e-6
+        least = 1 - _ALL_BUT
         return (
             self._spent.pure >= self._most.pure * least
             and self._spent.mu_squared >= self._most.mu_squared * least
@@ -106,11 +177,90 @@ class Purse:
         Raises:
             NotCharged: It is of another unit than the total, or more than what is left.
         """
+        self._check_owner()
         with self._lock:
             after = self._spent + FilterAccountant().totals([event])
             fits = after.pure <= self._most.pure and after.mu_squared <= self._most.mu_squared
-            if event.unit is not self.total.unit or not fits:
+            if event.unit is not self._total.unit or not fits:
                 raise NotCharged(f"'{event.label}' is more than what is left of the charge")
             self._spent = after
-            self.events = (*self.events, event)
+            self._events = (*self._events, event)
         return self._randomness
+
+
+class Tickets(_Issued):
+    """A charged number of draws of one mechanism. `Receipt.open_tickets` hands them out."""
+
+    __slots__ = ("_each", "_left")
+
+    _each: Event
+    _left: int
+
+    @property
+    def each(self) -> Event:
+        """One draw."""
+        return self._each
+
+    def redeem(self, event: Event) -> Randomness:
+        """Use up as many draws as the event counts.
+
+        Raises:
+            NotCharged: It is another kind of draw, or there are too many.
+        """
+        self._check_owner()
+        with self._lock:
+            if dataclasses.replace(event, count=1) != self._each or event.count > self._left:
+                raise NotCharged(f"'{event.label}' is more than the draws that were charged")
+            self._left -= event.count
+        return self._randomness
+
+
+Leave = Receipt | Purse | Tickets
+"""What a mechanism needs to see before it draws."""
+
+
+def unbooked(events: Iterable[Event], randomness: Randomness | None = None) -> Receipt:
+    """A receipt for events that no ledger records: somebody else has to keep count of them.
+
+    For local reports, whose noise is drawn and accounted for at home, for experiments, and where
+    a curator has decided to do without a ledger. The receipt says so: its `charge` is None.
+
+    Args:
+        events: What shall be drawn.
+        randomness: Where the noise shall come from; the operating system if absent.
+    """
+    return issue(events, randomness, None)
+
+
+def issue(
+    events: Iterable[Event], randomness: Randomness | None, charge: ChargeRecord | None
+) -> Receipt:
+    """A receipt. For `Ledger.charge`, once a charge is on disk, and for `unbooked`."""
+    receipt = Receipt._issue(randomness or SystemRandomness())
+    receipt._charge = charge
+    receipt._events = tuple(events)
+    receipt._left = Counter(receipt._events)
+    return receipt
+
+
+def check_leave(leave: object) -> None:
+    """Refuse what was not issued here: an object that only looks like a receipt.
+
+    Raises:
+        NotCharged: It is something else.
+    """
+    if not isinstance(leave, _Issued) or leave not in _issued:
+        raise NotCharged(
+            "noise is drawn only on a receipt that Ledger.charge or discreet.privacy.unbooked "
+            "issued, and this is something else"
+        )
+
+
+def redeem(leave: Leave, event: Event) -> Randomness:
+    """The randomness for a charged event, as every mechanism asks for it.
+
+    Raises:
+        NotCharged: The leave was not issued, or does not cover the event.
+    """
+    check_leave(leave)
+    return leave.redeem(event)

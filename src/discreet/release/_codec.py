@@ -33,7 +33,7 @@ _EPSILON_TOLERANCE = 1e-6
 def save(release: Release, path: str | os.PathLike[str]) -> None:
     """Write a release as one file, whole or not at all."""
     check_contents(release.method, len(release.catalog), release.arrays, at_most=None)
-    tensors = dict(release.arrays) | encode_catalog(release.catalog)
+    tensors = _tensors(release)
     metadata = _metadata(release, tensors)
     metadata["digest"] = _digest(metadata)
     with whole_file(path) as temporary:
@@ -41,6 +41,11 @@ def save(release: Release, path: str | os.PathLike[str]) -> None:
             save_file(tensors, temporary, metadata=metadata)
         except SafetensorError as error:
             raise InputError(f"cannot be written: {error}", path=path) from error
+
+
+def digest_of(release: Release) -> str:
+    """The digest of the file that `save` would write."""
+    return _digest(_metadata(release, _tensors(release)))
 
 
 def load(path: str | os.PathLike[str], *, verify: bool = False) -> Release:
@@ -60,6 +65,12 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Release:
         return _release(open_container(path), verify)
     except InputError as error:
         raise InputError(error.reason, path=path) from error
+
+
+def _tensors(release: Release) -> dict[str, npt.NDArray[np.generic]]:
+    """Every array of the file by name; sorted, so that a copy of a file has the file's digest."""
+    tensors = dict(release.arrays) | encode_catalog(release.catalog)
+    return {name: tensors[name] for name in sorted(tensors)}
 
 
 def _metadata(release: Release, tensors: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, str]:
@@ -134,6 +145,7 @@ def _release(container: Container, verify: bool) -> Release:
         parameters=stored["parameters"],
         arrays={n: array for n, array in container.tensors.items() if n not in TENSORS},
     )
+    object.__setattr__(release, "_digest", metadata["digest"])
     if verify:
         check_contents(release.method, len(release.catalog), release.arrays, at_most=None)
         if release.catalog.digest() != stored["catalog"].get("digest"):

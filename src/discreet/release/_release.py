@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -41,6 +41,8 @@ class Release:
     guarantee: Guarantee
     parameters: Mapping[str, Any]
     arrays: Mapping[str, npt.NDArray[np.generic]]
+    _digest: str | None = field(default=None, init=False)
+    """Of the file that it was loaded from."""
 
     def __post_init__(self) -> None:
         parameters = MappingProxyType(_plain(self.parameters))
@@ -58,6 +60,15 @@ class Release:
     def nbytes(self) -> int:
         """Bytes held by the arrays."""
         return sum(array.nbytes for array in self.arrays.values())
+
+    def digest(self) -> str:
+        """The SHA-256 that stands for the whole of it: of its file, or of the one `save` writes.
+
+        A ledger records it for the charge that paid for the release.
+        """
+        from discreet.release._codec import digest_of
+
+        return digest_of(self) if self._digest is None else self._digest
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file that `load` reads; whole or not at all.

@@ -17,7 +17,7 @@ from discreet.report._audited import audited, check_audits
 from discreet.report._html import Html
 from discreet.report._promised import promises
 from discreet.report._readers import Made, made_by, who_can
-from discreet.report._spending import spending
+from discreet.report._spending import origin, spending
 from discreet.report._verdict import verdict
 
 PATENT = (
@@ -73,7 +73,8 @@ def make_report(
 
     Args:
         path: The release's file, which is checked as a whole.
-        ledger: Of the people it is about; only its totals and purposes are shown.
+        ledger: Of the people it is about; only its totals and purposes are shown. The page says
+            whether it paid for this very file.
         audits: What an audit found, of this release or of what the program is made of.
         made: When the page is made; now if absent.
 
@@ -82,6 +83,7 @@ def make_report(
     """
     release = load(path, verify=True)
     sha256 = sha256_of(path)
+    pairing = None if ledger is None else ledger.pair(release.guarantee, release.digest())
     check_audits(path, sha256, audits)
     made = made or datetime.datetime.now(datetime.UTC)
     under = (
@@ -91,11 +93,11 @@ def make_report(
     return _html.page(
         "Privacy report of a release",
         under,
-        verdict(release, audits),
+        verdict(release, audits, pairing),
         _html.section("What was published", *_published(path, sha256, release)),
         _html.section("What it promises", *promises(release)),
         _html.section("What it does not promise", *_not_promised(release)),
-        _html.section("What was spent and what is left", *spending(release, ledger)),
+        _html.section("What was spent and what is left", *spending(release, ledger, pairing)),
         _html.section("Audited beside claimed", *audited(release.guarantee, audits)),
         _html.section("Who can do what with it", _who(release)),
         _html.section("Notes", _html.bullets(_notes(path))),
@@ -117,6 +119,7 @@ def _published(path: Path, sha256: str, release: Release) -> list[Html]:
         ("made", made_by(release).value),
         ("items", f"{len(catalog):,}; the catalogue is {_ORIGINS[catalog.origin]}"),
         ("digest of the catalogue", catalog.digest()),
+        *origin(release),
         ("scale of ratings", kind),
     ]
     arrays = [

@@ -5,21 +5,24 @@ from __future__ import annotations
 import math
 
 from discreet.privacy import Event, Guarantee, Unit
-from discreet.privacy.accounting import FilterAccountant
-from discreet.privacy.ledger import Entry, Ledger
+from discreet.privacy.ledger import Entry, Ledger, Pairing
 from discreet.release import Release
 from discreet.report import _html
 from discreet.report._html import Html
 from discreet.report._odds import number_down, number_up
 
 _SHOWN_CHARGES = 20
-_SAME = 1e-6
-"""How far apart, relatively, two costs may be that are taken for one."""
-_COSTS = FilterAccountant()
+"""The latest charges, so that a page stays a page. Chosen."""
 
 
-def spending(release: Release, ledger: Ledger | None) -> list[Html]:
-    """Every event of a release, and the totals of a ledger if there is one."""
+def spending(release: Release, ledger: Ledger | None, pairing: Pairing | None) -> list[Html]:
+    """Every event of a release, and the totals of a ledger if there is one.
+
+    Args:
+        release: Of the file.
+        ledger: That was given with it.
+        pairing: Whether the two belong together.
+    """
     events = release.guarantee.events
     rows = [(event.label, event.kind, _size(event), f"{event.count:,}") for event in events]
     heads = ("what was measured", "noise", "its size / what one unit moves", "times")
@@ -28,7 +31,7 @@ def spending(release: Release, ledger: Ledger | None) -> list[Html]:
         if rows
         else [_html.paragraph("Nothing was spent on it that a ledger counts.")]
     )
-    if ledger is None:
+    if ledger is None or pairing is None:
         return [
             *parts,
             _html.paragraph(
@@ -36,7 +39,7 @@ def spending(release: Release, ledger: Ledger | None) -> list[Html]:
                 "what is left, is not known to this page."
             ),
         ]
-    return [*parts, *_ledger(release, ledger)]
+    return [*parts, *_ledger(release, ledger, pairing)]
 
 
 def _size(event: Event) -> str:
@@ -50,7 +53,33 @@ def _size(event: Event) -> str:
     )
 
 
-def _ledger(release: Release, ledger: Ledger) -> list[Html]:
+def origin(release: Release) -> list[tuple[str, str]]:
+    """Where a release says it comes from, as rows of a table; nothing if it does not say."""
+    provenance = release.guarantee.provenance
+    if provenance is None:
+        return [("charge", "this file does not say whether a ledger was charged for it")]
+    charge = provenance.charge
+    paid = [("charge", "not recorded in any ledger")]
+    if charge is not None:
+        paid = [
+            ("charge", f"{charge.number:,} in the ledger of '{charge.population}'"),
+            ("fingerprint of that ledger", charge.ledger),
+            ("digest of that charge", charge.digest),
+        ]
+    bad_rows = {"refuse": "refused", "skip": "skipped", None: "not stated"}
+    most = provenance.most_ratings
+    return [
+        ("digest of the release", release.digest()),
+        ("made by", f"discreet {provenance.version}"),
+        ("made from", provenance.part or "all of the data"),
+        ("bad rows", bad_rows[provenance.bad_rows]),
+        ("most ratings kept of a person", "no bound" if most is None else f"{most:,}"),
+        ("digest of the configuration", provenance.configuration),
+        *paid,
+    ]
+
+
+def _ledger(release: Release, ledger: Ledger, pairing: Pairing) -> list[Html]:
     history = ledger.history()
     since = f"{ledger.created:%Y-%m-%d}"
     count = f"{len(history):,} charge{'s' * (len(history) != 1)}"
@@ -58,50 +87,30 @@ def _ledger(release: Release, ledger: Ledger) -> list[Html]:
     totals = [_unit(ledger, unit) for unit in Unit]
     heads = ("per", "spent (epsilon)", "limit", "delta", "left: Gaussian", "or pure")
     parts.append(_html.table(heads, totals))
-    own = [entry.number for entry in history if _is_like(entry, release)]
-    parts.append(_html.paragraph(_paid(release.guarantee, own)))
-    shown = [e for e in history if e.number in own or e.number > len(history) - _SHOWN_CHARGES]
-    rows = [_charge(entry, is_own=entry.number in own) for entry in shown]
+    parts.append(_html.paragraph(_paid(release.guarantee, pairing)))
+    own = pairing.charge
+    shown = [e for e in history if e.number == own or e.number > len(history) - _SHOWN_CHARGES]
+    rows = [_charge(entry, is_own=entry.number == own) for entry in shown]
     if rows:
         parts.append(_html.table(("charge", "time (UTC)", "purpose", ""), rows))
     return parts
 
 
-def _is_like(entry: Entry, release: Release) -> bool:
-    """Whether a charge may be for a release: it is of its method, unit and cost.
-
-    A fit books one event for all of its statistics, which has the method's name.
-    """
-    guarantee = release.guarantee
-    known = {f"{release.method} release", *(event.label for event in guarantee.events)}
-    if not all(e.label in known and e.unit is guarantee.unit for e in entry.events):
-        return False
-    booked, spent = (_COSTS.totals(events) for events in (entry.events, guarantee.events))
-    return math.isclose(booked.pure, spent.pure, rel_tol=_SAME) and math.isclose(
-        booked.mu_squared, spent.mu_squared, rel_tol=_SAME
-    )
-
-
-def _paid(guarantee: Guarantee, own: list[int]) -> str:
-    """Which charges may be for the release, in words."""
+def _paid(guarantee: Guarantee, pairing: Pairing) -> str:
+    """Whether a charge paid for the release, in words."""
     if not guarantee.events:
         return "This release spent nothing that a ledger counts, so none of its charges is for it."
-    if not own:
-        return (
-            "No charge of this ledger is for this release: none is of its method and of what it "
-            "cost. It was paid for elsewhere or not at all, or the ledger is of other people. What "
-            "the two cost together is more than the table says."
-        )
-    numbers = ", ".join(f"{number:,}" for number in own)
-    which = f"Charge {numbers} is" if len(own) == 1 else f"Charges {numbers} are each"
+    said = " ".join(pairing.sentences())
+    if pairing.is_paid:
+        return said
     return (
-        f"{which} of this release's method and cost; a ledger cannot tell whether one is for this "
-        "very file."
+        f"{said} No charge of this ledger is known to have paid for this file. If the two are "
+        "about the same people, they cost more together than the table says."
     )
 
 
 def _charge(entry: Entry, *, is_own: bool) -> tuple[str, ...]:
-    marks = [*(["like this release"] if is_own else []), *([] if entry.is_private else ["seeded"])]
+    marks = [*(["paid for this file"] if is_own else []), *([] if entry.is_private else ["seeded"])]
     time = f"{entry.time:%Y-%m-%d %H:%M}"
     return f"{entry.number:,}", time, entry.purpose, ", ".join(marks)
 

@@ -31,6 +31,9 @@ from discreet.domain.errors import BudgetExceeded, LedgerError
 from discreet.privacy import PureEvent, Unit
 from discreet.privacy.ledger import Ledger, Limit, _store
 
+sys.path.insert(0, str(Path(__file__).parents[2]))  # where this file is run as a program
+from privacy.ledger._first_format import version_of, write_first_format
+
 _SMALL = PureEvent(unit=Unit.USER, label="x", epsilon=0.1, mechanism="rr")
 
 
@@ -61,12 +64,14 @@ _SECONDS_OF_KILLING = 4.0
 
 
 def charge_and_mark(path: Path, marks: Path, ready: int) -> None:
-    """Charge, then release: a byte in `marks`, on disk. Until killed."""
+    """Charge, record a file, then release: a byte in `marks`, on disk. Until killed."""
     ledger = Ledger.open(path)
     handle = os.open(marks, os.O_WRONLY | os.O_APPEND)
     os.write(ready, b"x")
     while True:
-        ledger.charge([_SMALL], "a release")
+        charge = ledger.charge([_SMALL], "a release").charge
+        assert charge is not None
+        ledger.record_publication(charge, "f" * 64)
         os.write(handle, b"x")
         os.fsync(handle)
 
@@ -101,12 +106,15 @@ def kill_twenty(folder: Path, chance: random.Random) -> Counter[str]:
     ledger, marks, seen = a_ledger(folder), folder / "marks", Counter[str]()
     began = time.monotonic()
     ledger.charge([_SMALL], "to see how long it takes")
-    longest = 4 * (time.monotonic() - began)
+    longest = 8 * (time.monotonic() - began)
     marks.write_bytes(b"x")
     for kills in range(1, 21):
         hit = killed_once(ledger.path, marks, chance.uniform(0, longest))
-        charges, released = len(Ledger.open(ledger.path).history()), marks.stat().st_size
-        seen.update(kills=1, within=hit, lost=charges < released, excess=charges > released + kills)
+        history, released = Ledger.open(ledger.path).history(), marks.stat().st_size
+        charges = len(history)
+        published = 1 + sum(entry.published is not None for entry in history)
+        lost = charges < published or published < released
+        seen.update(kills=1, within=hit, lost=lost, excess=charges > released + kills)
     seen.update(charges=charges, released=released)
     return seen
 
@@ -116,6 +124,30 @@ def test_killed_processes_waste_budget_at_most(tmp_path: Path) -> None:
     assert seen["released"] > seen["kills"] // 4 > 0
     assert seen["within"] > 0, "no kill hit a transaction: this test shows nothing"
     assert (seen["lost"], seen["excess"]) == (0, 0)
+
+
+def kill_upgrades(folder: Path) -> Counter[str]:
+    """Kill children that make a ledger of format 1 into one of the newest; count what is left."""
+    chance, seen = random.Random(8), Counter[str](wrong=0)
+    until, longest = time.monotonic() + _SECONDS_OF_KILLING, 0.01
+    path, marks = folder / "old.ledger", folder / "marks"
+    marks.write_bytes(b"")
+    while time.monotonic() < until:
+        path.with_name(path.name + "-journal").unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+        write_first_format(path, _SMALL, charges=2)
+        hit = killed_once(path, marks, chance.uniform(0, longest))
+        charges, version = len(Ledger.open(path).history()), version_of(path)
+        is_right = charges == 2 if version == 1 else charges > 2
+        seen.update(kills=1, within=hit, wrong=not is_right, old=version == 1, new=version == 2)
+        longest *= 0.9 if version == 2 else 1.1  # about as often too early as too late
+    return seen
+
+
+def test_a_killed_upgrade_leaves_the_old_format_or_the_new(tmp_path: Path) -> None:
+    seen = run(kill_upgrades, tmp_path)
+    assert seen["old"] > 0 < seen["new"] and seen["within"] > 0
+    assert seen["wrong"] == 0
 
 
 # --- Races ------------------------------------------------------------------------------------
@@ -311,6 +343,7 @@ PROGRAMS: dict[str, Callable[[Path], Any]] = {
     program.__name__: program
     for program in (
         kill_at_random,
+        kill_upgrades,
         race,
         as_nobody,
         under_a_file_size_limit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import discreet.privacy.ledger as package
 from discreet.privacy import PureEvent, Receipt, Unit
 from discreet.privacy.ledger import Ledger, Limit
+from privacy.ledger._first_format import version_of, write_first_format
 
 _SMALL = PureEvent(unit=Unit.USER, label="x", epsilon=0.1, mechanism="rr")
 
@@ -36,10 +38,14 @@ class InterruptAt:
 
 
 def interrupted_at(ledger: Ledger, number: int) -> Receipt | None:
+    return interrupted(number, lambda: ledger.charge([_SMALL], "x"))
+
+
+def interrupted(number: int, work: Callable[[], Any]) -> Any:
     before = sys.gettrace()
     sys.settrace(InterruptAt(number))
     try:
-        return ledger.charge([_SMALL], "x")
+        return work()
     except KeyboardInterrupt:
         return None
     finally:
@@ -60,3 +66,33 @@ def test_an_interrupt_at_any_line_leaves_a_whole_charge_or_none(tmp_path: Path) 
     assert set(outcomes[:-1]) == {0, 1}, "interrupts came both before and after the commit"
     assert outcomes == sorted(outcomes)
     assert [path.name for path in tmp_path.iterdir()] == [ledger.path.name]
+
+
+def test_an_interrupt_at_any_line_of_an_upgrade_leaves_either_format_whole(tmp_path: Path) -> None:
+    path = tmp_path / "old.ledger"
+    outcomes = []
+    for number in range(1, 2000):
+        path.unlink(missing_ok=True)
+        write_first_format(path, _SMALL, charges=2)
+        receipt = interrupted_at(Ledger.open(path, wait=0.2), number)
+        outcomes.append((version_of(path), len(Ledger.open(path).history())))
+        if receipt is not None:
+            break
+    assert outcomes[-1] == (2, 3)
+    assert set(outcomes[:-1]) == {(1, 2), (2, 3)}
+    assert outcomes == sorted(outcomes)
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_an_interrupt_at_any_line_leaves_a_whole_publication_or_none(tmp_path: Path) -> None:
+    ledger = Ledger.open(people(tmp_path).path, wait=0.2)
+    outcomes = []
+    for number in range(1, 2000):
+        charge = ledger.charge([_SMALL], "x").charge
+        assert charge is not None
+        done = interrupted(number, lambda: [ledger.record_publication(charge, "f" * 64)])  # noqa: B023
+        outcomes.append(Ledger.open(ledger.path).history()[-1].published is not None)
+        if done is not None:
+            break
+    assert outcomes[-1] and set(outcomes[:-1]) == {False, True}
+    assert outcomes == sorted(outcomes)

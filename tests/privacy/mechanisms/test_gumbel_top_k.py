@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.privacy import Receipt, SystemRandomness, Unit
+from discreet.privacy import SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import GumbelTopK
 from discreet.privacy.mechanisms.gumbel_top_k import _exact, _kernels
 from privacy.noise._fed import Fed
@@ -128,7 +128,7 @@ def _release(
     mechanism = GumbelTopK(k, epsilon, 1, "one")
     event = mechanism.event(Unit.USER, "top")
     fed = Fed(words, bits=bits)
-    return mechanism.release(np.array(scores), event, Receipt([event], fed)).tolist(), fed
+    return mechanism.release(np.array(scores), event, unbooked([event], fed)).tolist(), fed
 
 
 def test_equal_words_are_told_apart_by_more_bits() -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 from discreet.domain import InputError
-from discreet.privacy import Receipt, SeededRandomness, Unit
+from discreet.privacy import SeededRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.privacy.noise import GaussianLaw, GeometricLaw, draw_noise
 
@@ -29,7 +29,7 @@ def _release(
     seed: int | None = None,
 ) -> npt.NDArray[np.int64]:
     event = mechanism.event(1.0, Unit.RATING, "sums")
-    receipt = Receipt([event], None if seed is None else SeededRandomness(seed))
+    receipt = unbooked([event], None if seed is None else SeededRandomness(seed))
     return mechanism.release(values, event, receipt, in_place=in_place)
 
 
@@ -128,7 +128,7 @@ def test_in_place_is_for_contiguous_int64_alone(
     mechanism: RoundedGaussian | TwoSidedGeometric, values: npt.NDArray[Any]
 ) -> None:
     event = mechanism.event(1.0, Unit.RATING, "sums")
-    receipt = Receipt([event])
+    receipt = unbooked([event])
     with pytest.raises(InputError, match="contiguous, writeable int64"):
         mechanism.release(values, event, receipt, in_place=True)
     assert not values.any()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.privacy import Receipt, SystemRandomness, Unit
+from discreet.privacy import SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import KSubset
 from discreet.privacy.mechanisms.k_subset import _exact, _kernels
 from privacy.noise._fed import Fed
@@ -139,7 +139,7 @@ def _release(
     mechanism = KSubset(k, epsilon, 1, "one")
     event = mechanism.event(Unit.USER, "top")
     fed = Fed(words, bits=bits)
-    return mechanism.release(np.array(scores), event, Receipt([event], fed)).tolist(), fed
+    return mechanism.release(np.array(scores), event, unbooked([event], fed)).tolist(), fed
 
 
 @pytest.mark.parametrize("stuck_at", [3, 2])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
-from discreet.privacy import Receipt, SeededRandomness, Unit
+from discreet.privacy import SeededRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
 
 
@@ -32,13 +32,13 @@ def test_an_enormous_epsilon_reports_the_truth() -> None:
     mechanism = RandomizedResponse(6, 700.0)
     true = np.arange(600).reshape(20, 30) % 6
     event = mechanism.event("reports", 600)
-    assert np.array_equal(mechanism.release(true, event, Receipt([event])), true)
+    assert np.array_equal(mechanism.release(true, event, unbooked([event])), true)
 
 
 def test_a_tiny_epsilon_reports_every_other_symbol() -> None:
     mechanism = RandomizedResponse(4, 1e-9)
     event = mechanism.event("reports", 4000)
-    reports = mechanism.release(np.full(4000, 2), event, Receipt([event]))
+    reports = mechanism.release(np.full(4000, 2), event, unbooked([event]))
     assert set(reports.tolist()) == {0, 1, 2, 3}
 
 
@@ -46,7 +46,7 @@ def test_a_tiny_epsilon_reports_every_other_symbol() -> None:
 def test_unknown_symbols_are_refused(symbol: int) -> None:
     mechanism = RandomizedResponse(6, 1.0)
     event = mechanism.event("reports", 3)
-    receipt = Receipt([event])
+    receipt = unbooked([event])
     with pytest.raises(InputError, match="from 0 to 5"):
         mechanism.release(np.array([0, symbol, 5]), event, receipt)
     receipt.redeem(event)
@@ -81,7 +81,7 @@ def test_what_is_absent_reports_nothing_of_its_value() -> None:
     reports = []
     for leftover in (0, 4, 10**12):
         values[1::2] = leftover
-        receipt = Receipt([event], SeededRandomness(1))
+        receipt = unbooked([event], SeededRandomness(1))
         reports.append(mechanism.release(values, present, event, receipt))
     for other in reports[1:]:
         assert np.array_equal(reports[0][0], other[0])
@@ -92,7 +92,7 @@ def test_what_is_absent_reports_nothing_of_its_value() -> None:
 def test_values_off_the_grid_are_refused(value: int) -> None:
     mechanism = ModifiedLaplace(4, 1.0)
     event = mechanism.event("reports", 2)
-    receipt = Receipt([event])
+    receipt = unbooked([event])
     with pytest.raises(InputError, match="from -4 to 4"):
         mechanism.release(np.array([0, value]), np.ones(2, bool), event, receipt)
     receipt.redeem(event)

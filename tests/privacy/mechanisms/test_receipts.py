@@ -10,7 +10,15 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
-from discreet.privacy import Event, NotCharged, Receipt, SeededRandomness, SystemRandomness, Unit
+from discreet.privacy import (
+    Event,
+    NotCharged,
+    Receipt,
+    SeededRandomness,
+    SystemRandomness,
+    Unit,
+    unbooked,
+)
 from discreet.privacy.mechanisms import (
     GumbelTopK,
     KSubset,
@@ -85,14 +93,14 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 
 def test_one_charge_buys_one_draw(case: Case) -> None:
-    receipt = Receipt([case.event])
+    receipt = unbooked([case.event])
     case.release(case.event, receipt)
     with pytest.raises(NotCharged):
         case.release(case.event, receipt)
 
 
 def test_two_charges_buy_two_draws_that_differ(case: Case) -> None:
-    receipt = Receipt([case.event, case.event])
+    receipt = unbooked([case.event, case.event])
     first, second = case.release(case.event, receipt), case.release(case.event, receipt)
     assert not np.array_equal(first, second)
     with pytest.raises(NotCharged):
@@ -102,14 +110,14 @@ def test_two_charges_buy_two_draws_that_differ(case: Case) -> None:
 def test_nothing_is_drawn_without_a_charge(case: Case) -> None:
     other = replace(case.event, label="something else")
     with pytest.raises(NotCharged, match=case.event.label):
-        case.release(case.event, Receipt([other]))
+        case.release(case.event, unbooked([other]))
     with pytest.raises(NotCharged):
-        case.release(case.event, Receipt([]))
+        case.release(case.event, unbooked([]))
 
 
 def test_another_mechanism_s_event_is_refused_and_not_used_up(case: Case) -> None:
     for wrong in case.wrong:
-        receipt = Receipt([wrong, case.event])
+        receipt = unbooked([wrong, case.event])
         with pytest.raises(InputError):
             case.release(wrong, receipt)
         receipt.redeem(wrong)  # still there
@@ -117,23 +125,23 @@ def test_another_mechanism_s_event_is_refused_and_not_used_up(case: Case) -> Non
 
 
 def test_a_seed_repeats_and_says_that_it_is_not_private(case: Case) -> None:
-    receipts = [Receipt([case.event], SeededRandomness(5)) for _ in range(2)]
+    receipts = [unbooked([case.event], SeededRandomness(5)) for _ in range(2)]
     first, second = (case.release(case.event, receipt) for receipt in receipts)
     assert np.array_equal(first, second)
     assert not receipts[0].is_private
-    other = case.release(case.event, Receipt([case.event], SeededRandomness(6)))
+    other = case.release(case.event, unbooked([case.event], SeededRandomness(6)))
     assert not np.array_equal(first, other)
 
 
 def test_the_system_s_randomness_is_private_and_never_repeats(case: Case) -> None:
-    for receipt in (Receipt([case.event]), Receipt([case.event], SystemRandomness())):
+    for receipt in (unbooked([case.event]), unbooked([case.event], SystemRandomness())):
         assert receipt.is_private
-    first, second = (case.release(case.event, Receipt([case.event])) for _ in range(2))
+    first, second = (case.release(case.event, unbooked([case.event])) for _ in range(2))
     assert not np.array_equal(first, second)
 
 
 def test_errors_and_names_hold_nothing_private(case: Case) -> None:
-    receipt = Receipt([case.event])
+    receipt = unbooked([case.event])
     texts = [repr(receipt), str(receipt), repr(case.event)]
     case.release(case.event, receipt)
     for event in [case.event, *case.wrong]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
-from discreet.privacy import Receipt, SeededRandomness, Unit
+from discreet.privacy import SeededRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import GumbelTopK, KSubset, Moves, grid_sensitivity, to_grid
 
 KINDS = [GumbelTopK, KSubset]
@@ -24,7 +24,7 @@ def _release(mechanism: GumbelTopK | KSubset, scores: Any, seed: int | None = No
     scores = np.asarray(scores)
     event = mechanism.event(Unit.USER, "top", len(np.atleast_2d(scores)))
     randomness = None if seed is None else SeededRandomness(seed)
-    return mechanism.release(scores, event, Receipt([event], randomness))
+    return mechanism.release(scores, event, unbooked([event], randomness))
 
 
 def test_divisors_by_hand() -> None:
@@ -109,7 +109,7 @@ def test_scores_beyond_a_float_are_refused(kind: type[GumbelTopK | KSubset], sco
 def test_more_items_than_there_are_cannot_be_chosen(kind: type[GumbelTopK | KSubset]) -> None:
     mechanism = kind(4, 1.0, 1, "one")
     event = mechanism.event(Unit.USER, "top")
-    receipt = Receipt([event])
+    receipt = unbooked([event])
     with pytest.raises(InputError, match="4 of 3 items"):
         mechanism.release(np.array([1, 2, 3]), event, receipt)
     receipt.redeem(event)  # the refusal cost nothing
@@ -161,7 +161,7 @@ def test_a_step_whose_division_would_round_is_refused(step: float) -> None:
 def test_what_cannot_be_chosen_from_is_refused_before_anything_is_drawn() -> None:
     mechanism = KSubset(2, 1.0, 1, "all")
     event = mechanism.event(Unit.USER, "sets")
-    receipt = Receipt([event])
+    receipt = unbooked([event])
     with pytest.raises(InputError, match="one row of them"):
         mechanism.release(np.zeros((1, 1, 5), dtype=np.int64), event, receipt)
     assert receipt.redeem(event).is_private  # the event is still there to redeem

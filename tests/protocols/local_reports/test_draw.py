@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from discreet.domain import InputError, Scale
-from discreet.privacy import Receipt, SeededRandomness
+from discreet.privacy import SeededRandomness, unbooked
 from discreet.protocols.local_reports.client import draw_report
 from discreet.protocols.local_reports.messages import Collection, Report
 from protocols.local_reports._making import MECHANISMS, make_collection, own_of
@@ -108,12 +108,12 @@ def test_sparse_and_dense_draws_agree_in_their_moments(mechanism: str) -> None:
         codes[:, item] = int(rating) - 3
     if mechanism == "modified-laplace":
         event = collection.laplace.event("x", codes.size)
-        shown = collection.laplace.release(codes, present, event, Receipt([event], randomness))
+        shown = collection.laplace.release(codes, present, event, unbooked([event], randomness))
         dense[:] = shown[1].sum(axis=0), shown[0].sum(axis=0)
     else:
         event = collection.response.event("x", codes.size)
         symbols = np.where(present, codes + 3, 0)
-        told = collection.response.release(symbols, event, Receipt([event], randomness))
+        told = collection.response.release(symbols, event, unbooked([event], randomness))
         dense[:] = (told > 0).sum(axis=0), np.where(told > 0, told - 3, 0).sum(axis=0)
     assert np.abs(dense[0] - sparse[0]).max() < 5 * math.sqrt(2 * draws * 0.25)
     spread = 5.0 if mechanism == "modified-laplace" else 1.5

@@ -17,7 +17,7 @@ from discreet.audit._chances import level_chances
 from discreet.audit.attacks._data import Floats, Ints, Marks, popularity, table
 from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.domain import InputError
-from discreet.privacy import Receipt, SeededRandomness, Unit
+from discreet.privacy import SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
@@ -95,7 +95,7 @@ class _Scene:
         mechanism = RoundedGaussian(calibrate_gaussian(reach, epsilon, _DELTA, 0.5))
         event = mechanism.event(reach, Unit.USER, "dense covariance")
         source = SeededRandomness(f"reconstruction {seed}")
-        noisy = mechanism.release(values, event, Receipt([event], source))
+        noisy = mechanism.release(values, event, unbooked([event], source))
         return noisy / _GRID, mechanism.sigma / _GRID
 
     def _named(self, rows: Floats, noise: float) -> Marks:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from discreet.audit.attacks._data import Floats, Ints, people_with, pick_users
 from discreet.audit.attacks._result import AttackResult, judge, most_without_record
 from discreet.audit.attacks._uploads import collection_of, true_hashes, uploads
-from discreet.privacy import Receipt, SeededRandomness
+from discreet.privacy import SeededRandomness, unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
 from discreet.protocols.obfuscation.messages import LEAST
 from discreet.ratings import Ratings
@@ -109,7 +109,7 @@ class _Target:
         mechanism = RandomizedResponse(2, epsilon / _BITS)
         event = mechanism.event("hash bits", bits.size)
         source = SeededRandomness(f"subsets {self._rng.integers(1 << 32)}")
-        return mechanism.release(bits, event, Receipt([event], source))
+        return mechanism.release(bits, event, unbooked([event], source))
 
     def _share(self, scores: Floats) -> Floats:
         """Which part of the best half of each upload is true."""

@@ -16,7 +16,7 @@ from discreet.audit.attacks._data import Floats, Ints, people_with, popularity, 
 from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior, twice
 from discreet.measure import Noise
 from discreet.measure.pairs import DifferencePairs
-from discreet.privacy import Randomness, Receipt, SeededRandomness, Unit
+from discreet.privacy import Randomness, SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
@@ -82,7 +82,7 @@ class _Scene:
         sensitivity = self._statistic.weight_sensitivity
         mechanism = RoundedGaussian(calibrate_gaussian(sensitivity, epsilon, _DELTA))
         event = mechanism.event(sensitivity, Unit.RATING, "pair weights")
-        return mechanism.release(exact, event, Receipt([event], source))
+        return mechanism.release(exact, event, unbooked([event], source))
 
     def _by_rises(self, change: Floats) -> Floats:
         """How much each item rose beside all known ones: the smaller half of the rises, added up.

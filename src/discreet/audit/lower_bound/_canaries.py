@@ -255,7 +255,8 @@ class OneRunSubject(Subject):
         told: dict[str, Any] = {"delta": self.delta} if self.noise is Noise.GAUSSIAN else {}
         transcript = record_fit(
             data, method="covariance", rank=0, protect=self.unit, noise=self.noise,
-            epsilon=spent(self.claim, self.factor), randomness=randomness, **told,
+            epsilon=spent(self.claim, self.factor), randomness=randomness, ledger="unbooked",
+            **told,
         )  # fmt: skip
         canaries = [ratings_of([{int(item): STARS.hi}], items + runs) for item in key.items]
         scores = score_transcript(transcript, base, canaries)

@@ -24,8 +24,8 @@ from discreet.privacy import (
     GaussianEvent,
     GeometricEvent,
     Randomness,
-    Receipt,
     Unit,
+    unbooked,
 )
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.privacy.mechanisms import (
@@ -99,7 +99,7 @@ class ResponseSubject(PairSubject):
         mechanism = RandomizedResponse(6, self.epsilon / self.drawn)
         event = mechanism.event("audit", runs)
         true = np.full(runs, 2 if world == 0 else 0)
-        said = mechanism.release(true, event, Receipt([event], randomness))
+        said = mechanism.release(true, event, unbooked([event], randomness))
         return np.asarray((said == 2).astype(np.float64) - (said == 0))
 
 
@@ -125,7 +125,7 @@ class ModifiedLaplaceSubject(PairSubject):
         is_there = world == 0 or self.change == "value"
         values = np.full(runs, self.reach if world == 0 else -self.reach)
         told = (np.where(is_there, values, 0), np.full(runs, is_there), event)
-        said, shown = mechanism.release(*told, Receipt([event], randomness))
+        said, shown = mechanism.release(*told, unbooked([event], randomness))
         return laplace_ratio(mechanism, said, shown, self.change)
 
 
@@ -177,7 +177,7 @@ class SelectionSubject(PairSubject):
         kept = np.setdiff1d(items, self.dropped) if world == 0 else items
         event = self.chooser.event(Unit.RATING, "audit", runs)
         rows = np.tile(self.scores[world][kept], (runs, 1))
-        chosen = kept[self.chooser.release(rows, event, Receipt([event], randomness))]
+        chosen = kept[self.chooser.release(rows, event, unbooked([event], randomness))]
         marks = chosen[:, :, None] == items
         return np.asarray(marks.reshape(runs, -1), np.float64)
 
@@ -228,7 +228,7 @@ class PrivateSetsSubject(PairSubject):
         made = private_sets(
             np.tile(scores, (runs, 1)), 2, protect="rating", epsilon=self.epsilon,
             sensitivity=self.sensitivity, moves=self.moves, mechanism=self.kind,
-            randomness=randomness,
+            ledger="unbooked", randomness=randomness,
         )  # fmt: skip
         marks = made.items[:, :, None] == np.arange(8)
         return np.asarray(marks.reshape(runs, -1), np.float64)

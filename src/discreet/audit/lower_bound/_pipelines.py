@@ -146,6 +146,7 @@ class _FitSubject(PairSubject):
         if self.method in (Method.SLOPE_ONE, Method.COSINE):
             del settings["rank"]
         budget = {"epsilon": spent(self.claim, self.factor), "randomness": randomness}
+        budget["ledger"] = "unbooked"  # made-up people
         if self.noise is Noise.GAUSSIAN:
             budget["delta"] = DELTA
         return told | settings | budget

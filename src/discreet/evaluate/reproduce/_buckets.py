@@ -15,7 +15,7 @@ from discreet.evaluate._clusters import simulated_uploads
 from discreet.evaluate._metrics import rmse
 from discreet.evaluate.reproduce._study import NETFLIX, Study
 from discreet.evaluate.reproduce._trial import Trial
-from discreet.privacy import Receipt, SeededRandomness
+from discreet.privacy import SeededRandomness, unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import build
@@ -140,7 +140,7 @@ def randomized(collection: Collection, uploads: list[Upload]) -> list[Upload]:
     places = np.arange(collection.bits)
     bits = (np.array([upload.hash for upload in uploads])[:, None] >> places) & 1
     event = response.event("hash bits", bits.size)
-    said = response.release(bits, event, Receipt([event], SeededRandomness("bits")))
+    said = response.release(bits, event, unbooked([event], SeededRandomness("bits")))
     values = said @ (1 << places)
     return [replace(u, hash=int(value)) for u, value in zip(uploads, values, strict=True)]
 

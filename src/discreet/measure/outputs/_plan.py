@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, InputError
-from discreet.measure._publish import assumptions, charge
+from discreet.measure._request import UNBOOKED, GivenLedger, Request, is_named
 from discreet.measure.outputs._function import OutputFunction, Sensitivity, ShownTo
-from discreet.privacy import NO_NOISE, SEEDED, Event, Guarantee, Randomness, Receipt, Unit
-from discreet.privacy.ledger import Ledger
+from discreet.privacy import (
+    NO_NOISE,
+    SEEDED,
+    ChargeRecord,
+    Event,
+    Guarantee,
+    Randomness,
+    Receipt,
+    Unit,
+)
 from discreet.privacy.mechanisms import GumbelTopK, TwoSidedGeometric
 from discreet.ratings import Ratings
 
@@ -164,7 +171,9 @@ class OutputPlan:
     @property
     def cost(self) -> Guarantee:
         """What answering will spend and promise, in words and numbers. Spends nothing."""
-        return self._guarantee(())
+        planned = self._guarantee(self._request(self._nobody), None, ())
+        # Nothing is made yet, so there is nothing to say of where it comes from.
+        return replace(planned, provenance=None)
 
     def __str__(self) -> str:
         each = "places of chosen lists" if self.choose else "numbers with noise, shown or not"
@@ -179,7 +188,7 @@ class OutputPlan:
         ratings: Ratings,
         people: Sequence[int] | _Ints,
         *,
-        ledger: Ledger | str | os.PathLike[str] | None = None,
+        ledger: GivenLedger = None,
         randomness: Randomness | None = None,
     ) -> Answers:
         """Charge the whole plan, then measure and draw.
@@ -187,7 +196,8 @@ class OutputPlan:
         Args:
             ratings: Private.
             people: Users' indices, as many as planned, each once.
-            ledger: Whose population is charged; without one the caller keeps count.
+            ledger: Charged before anything is measured; `"unbooked"` stands for none, as for
+                `fit`.
             randomness: For experiments: a seeded source makes answers that say "not private".
 
         Raises:
@@ -195,7 +205,8 @@ class OutputPlan:
             InputError: The ratings or people are not those of the plan.
         """
         rows = self._rows(ratings, people)
-        receipt = self._charge(ledger, randomness)
+        request = self._request(ratings)
+        receipt = self._charge(request, ledger, randomness)
         asked = np.array(self._candidates, dtype=np.int64)
         exact = self.function.measure(ratings, rows, asked)
         counts = self.function.own_counts(ratings, rows)
@@ -207,7 +218,9 @@ class OutputPlan:
             numbers[refused] = np.nan
         else:
             chosen = np.where(refused[:, None], -1, asked[self._select(exact, receipt)])
-        return Answers(rows, asked, numbers, chosen, refused, self._guarantee(reasons))
+        charged = None if receipt is None else receipt.charge
+        guarantee = self._guarantee(request, charged, reasons)
+        return Answers(rows, asked, numbers, chosen, refused, guarantee)
 
     def _rows(self, ratings: Ratings, people: Sequence[int] | _Ints) -> _Ints:
         rows = np.asarray(people, dtype=np.int64).reshape(-1)
@@ -219,16 +232,27 @@ class OutputPlan:
             raise InputError("these ratings have another catalogue than the plan")
         return rows
 
+    def _request(self, ratings: Ratings) -> Request:
+        plan = {
+            "function": self.function,
+            "people": self.people,
+            "items": self.items,
+            "choose": self.choose,
+            "shown_to": self.shown_to,
+            "epsilon": self.epsilon,
+            "epsilon_per_output": self.epsilon_per_output,
+        }
+        return Request.of(ratings, Unit(self.protect), _LABEL, **plan)
+
     def _charge(
-        self, ledger: Ledger | str | os.PathLike[str] | None, randomness: Randomness | None
+        self, request: Request, ledger: GivenLedger, randomness: Randomness | None
     ) -> Receipt | None:
-        if not self._is_bounded and ledger is not None:
+        if not self._is_bounded and is_named(ledger):
             raise InputError("answers that promise nothing cannot be booked: leave out the ledger")
         if self._is_infinite:
             return None
-        if ledger is not None and not isinstance(ledger, Ledger):
-            ledger = Ledger.open(ledger)
-        return charge([self._event], _LABEL, ledger, randomness)
+        word = ledger if self._is_bounded else UNBOOKED
+        return request.charge([self._event], _LABEL, word, randomness)
 
     def _perturb(self, exact: _Ints, receipt: Receipt | None) -> _Ints:
         mechanism = self._noise
@@ -294,15 +318,16 @@ class OutputPlan:
         assert self._noise is not None
         return self._noise.event(self._all_answers, unit, _LABEL)
 
-    def _guarantee(self, reasons: tuple[str, ...]) -> Guarantee:
+    def _guarantee(
+        self, request: Request, charged: ChargeRecord | None, reasons: tuple[str, ...]
+    ) -> Guarantee:
         if self.function.sensitivity is Sensitivity.PAPER:
             reasons = (PAPER_BOUND, *reasons)
         if self._is_infinite:
             reasons = (NO_NOISE, *reasons)
         events = () if self._is_infinite else (self._event,)
         alone = (_ALONE,) if self.shown_to is ShownTo.SELF else ()
-        assumes = (*assumptions(self._nobody), _ASKED, *alone)
-        return Guarantee(Unit(self.protect), events, 0.0, assumes, reasons)
+        return request.promise(events, 0.0, charged, *reasons, more=(_ASKED, *alone))
 
     @property
     def _nobody(self) -> Ratings:

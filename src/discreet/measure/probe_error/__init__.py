@@ -12,9 +12,8 @@ import numpy.typing as npt
 from discreet.domain import InputError, Scale
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._noise import Noise
-from discreet.measure._publish import assumptions, charge
+from discreet.measure._request import GivenLedger, Request
 from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
-from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import KSubset, Moves
 from discreet.ratings import Ratings
 
@@ -74,7 +73,7 @@ def publish_rmse(
     protect: Unit,
     epsilon: float,
     delta: float = 1e-6,
-    ledger: Ledger | None = None,
+    ledger: GivenLedger = None,
     randomness: Randomness | None = None,
 ) -> tuple[float, Guarantee]:
     """A noisy root mean squared error over users, booked: looking costs like everything else.
@@ -90,7 +89,7 @@ def publish_rmse(
         protect: Whom.
         epsilon: Of the figure.
         delta: Gaussian noise if it is above 0, otherwise Laplace noise.
-        ledger: Charged before anything is computed.
+        ledger: Charged before anything is computed; `"unbooked"` stands for none, as for `fit`.
         randomness: For experiments.
 
     Raises:
@@ -102,15 +101,18 @@ def publish_rmse(
     noise = Noise.GAUSSIAN if delta else Noise.LAPLACE
     budget = Budget.of(protect, noise, epsilon, delta).bounded_by(probe.intake)
     label = "probe error"
-    spender = Spender(budget, charge([budget.event(label)], label, ledger, randomness), label)
+    request = Request.of(probe, protect, label, budget=budget)
+    receipt = request.charge([budget.event(label)], label, ledger, randomness)
+    spender = Spender(budget, receipt, label)
     exact = statistic.measure(probe, predicted)
     number = int(np.count_nonzero(np.diff(probe.starts)))
     reach, grid = statistic.sensitivity, statistic.grid
     total = spender.release_number(exact, reach, grid, 0.8, "squared error")
     people = spender.release_number(number, 1.0, 1.0, 0.2, "number of probe users")
     reasons = () if spender.is_private else (SEEDED,)
-    assumes = (*assumptions(probe), FROM_RELEASES)
-    promise = Guarantee(protect, spender.promised, delta, assumes, reasons)
+    promise = request.promise(
+        spender.promised, delta, spender.charge, *reasons, more=(FROM_RELEASES,)
+    )
     mean = max(total.value, 0.0) / max(people.value, 1.0)
     return min(math.sqrt(mean), probe.scale.range), promise
 
@@ -121,7 +123,7 @@ def choose_best(
     *,
     protect: Unit,
     epsilon: float,
-    ledger: Ledger | None = None,
+    ledger: GivenLedger = None,
     randomness: Randomness | None = None,
 ) -> tuple[int, Guarantee]:
     """Which candidate's predictions err least, by a private choice among them.
@@ -136,7 +138,7 @@ def choose_best(
         candidates: Each candidate's predictions for them; how many there are is public.
         protect: Whom.
         epsilon: Of the choice; its delta is 0.
-        ledger: Charged before anything is computed.
+        ledger: Charged before anything is computed; `"unbooked"` stands for none.
         randomness: For experiments.
 
     Raises:
@@ -152,12 +154,15 @@ def choose_best(
     choice = KSubset(1, epsilon, GRID, Moves.ALL)
     most = probe.intake.most_ratings if protect is Unit.RATING else None
     event = choice.event(protect, "choice among candidates", ratings_per_user=most)
-    receipt = charge([event], "choice among candidates", ledger, randomness)
+    request = Request.of(
+        probe, protect, "choice among candidates", epsilon=epsilon, candidates=len(candidates)
+    )
+    receipt = request.charge([event], "choice among candidates", ledger, randomness)
     scores = np.array([-statistic.measure(probe, predicted) for predicted in candidates])
     best = int(choice.release(scores, event, receipt)[0])
     reasons = () if receipt.is_private else (SEEDED,)
-    assumes = (*assumptions(probe), FROM_RELEASES, _PUBLIC_CANDIDATES)
-    return best, Guarantee(protect, (event,), 0.0, assumes, reasons)
+    more = (FROM_RELEASES, _PUBLIC_CANDIDATES)
+    return best, request.promise((event,), 0.0, receipt.charge, *reasons, more=more)
 
 
 def _check_length(probe: Ratings, predicted: _Floats) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -13,11 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.domain.errors import NotCharged
-from discreet.measure._publish import charge
+from discreet.measure._request import GivenLedger, charge, configuration_digest
 from discreet.measure.sets._attacks import AttackKind
-from discreet.privacy import SEEDED, Event, Guarantee, PureEvent, Randomness, Receipt, Unit
-from discreet.privacy.ledger import Ledger
+from discreet.privacy import SEEDED, Guarantee, PureEvent, Randomness, Tickets, Unit
 from discreet.privacy.mechanisms import (
     GumbelTopK,
     KSubset,
@@ -82,7 +79,7 @@ def private_sets(
     moves: Moves | Literal["one", "all"],
     mechanism: Literal["k-subset", "gumbel"] = "k-subset",
     lists: int | None = None,
-    ledger: Ledger | str | os.PathLike[str] | None = None,
+    ledger: GivenLedger = None,
     randomness: Randomness | None = None,
 ) -> PrivateSets:
     """Choose k items for each person by private scores, any model's.
@@ -108,7 +105,7 @@ def private_sets(
         mechanism: `k-subset`, the exponential mechanism over all sets; or `gumbel`, item by item,
             which also tells an order.
         lists: How many people a function has scores for.
-        ledger: Charged before anything is drawn; without one the caller keeps count.
+        ledger: Charged before anything is drawn; `"unbooked"` stands for none, as for `fit`.
         randomness: For experiments: a seeded source makes sets that say "not private".
 
     Raises:
@@ -124,33 +121,14 @@ def private_sets(
     scoring, rows, is_single = _scoring(scores, lists, k)
     # A record moves one row's scores, or everybody's: PROOF.md.
     total = chooser.event(unit, _LABELS[moves], 1 if moves is Moves.ONE else rows)
-    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(ledger)
-    receipt = charge([total], f"{rows:,} {total.label}", book, randomness)
-    chosen = _draw(chooser, scoring, rows, step, _ListsPaid(receipt, total, rows))
+    asked = configuration_digest(total.label, {"chooser": chooser, "unit": unit, "lists": rows})
+    receipt = charge([total], f"{rows:,} {total.label}", ledger, randomness, asked)
+    tickets = receipt.open_tickets(total, disjoint=rows if moves is Moves.ONE else 1)
+    each = dataclasses.replace(total, count=1)
+    chosen = _draw(chooser, scoring, rows, step, each, tickets)
     reasons = () if receipt.is_private else (SEEDED,)
     promise = Guarantee(unit, (total,), 0.0, _assumptions(moves, sensitivity), reasons)
     return PrivateSets(chosen[0] if is_single else chosen, epsilon, rows, moves, promise)
-
-
-class _ListsPaid:
-    """One charge for so many lists, handed out block by block."""
-
-    def __init__(self, receipt: Receipt, total: PureEvent, lists: int) -> None:
-        self.is_private = receipt.is_private
-        self._randomness = receipt.redeem(total)
-        self.each = dataclasses.replace(total, count=1)
-        self._left = lists
-
-    def redeem(self, event: Event) -> Randomness:
-        """Use up as many lists as the event has.
-
-        Raises:
-            NotCharged: It is another kind of list, or there are too many.
-        """
-        if dataclasses.replace(event, count=1) != self.each or event.count > self._left:
-            raise NotCharged(f"'{event.label}' is more than the lists that were charged")
-        self._left -= event.count
-        return self._randomness
 
 
 def _contract(protect: Unit | str, moves: Moves | str) -> tuple[Unit, Moves]:
@@ -195,7 +173,12 @@ _UNUSABLE = "a score is no finite number"
 
 
 def _draw(
-    chooser: KSubset | GumbelTopK, scoring: Scoring, lists: int, step: float, paid: _ListsPaid
+    chooser: KSubset | GumbelTopK,
+    scoring: Scoring,
+    lists: int,
+    step: float,
+    each: PureEvent,
+    tickets: Tickets,
 ) -> npt.NDArray[np.int64]:
     chosen = np.empty((lists, chooser.k), np.int64)
     first, size, items = 0, 1, None
@@ -209,8 +192,8 @@ def _draw(
             raise InputError(_UNUSABLE)
         # Cutting moves no two scores further apart; a refusal would tell of them.
         part = np.clip(part, -_LARGEST_SCORE * step, _LARGEST_SCORE * step)
-        event = dataclasses.replace(paid.each, count=last - first)
-        chosen[first:last] = chooser.release(to_grid(part, step), event, paid)
+        event = dataclasses.replace(each, count=last - first)
+        chosen[first:last] = chooser.release(to_grid(part, step), event, tickets)
         first, size = last, max(1, _CELLS // items)
     return chosen
 

@@ -3,6 +3,7 @@
 from discreet.privacy.ledger._entries import Entry
 from discreet.privacy.ledger._ledger import Ledger
 from discreet.privacy.ledger._limits import Limit, Room
+from discreet.privacy.ledger._pairing import Pairing
 from discreet.privacy.ledger._plan import Plan, PlannedCost
 
-__all__ = ["Entry", "Ledger", "Limit", "Plan", "PlannedCost", "Room"]
+__all__ = ["Entry", "Ledger", "Limit", "Pairing", "Plan", "PlannedCost", "Room"]

@@ -29,6 +29,10 @@ class Entry:
         events: What was charged.
         is_private: Whether the noise came from the operating system; a seeded charge counts alike.
         spent: The totals after this charge.
+        configuration: The digest of the public configuration that was paid for; None if the
+            caller gave none, as with every charge that discreet 0.1.0 made.
+        digest: Of the charge's row, which covers all rows before it too.
+        published: The digest of the file that was made with it; None if none is recorded.
     """
 
     number: int
@@ -37,11 +41,17 @@ class Entry:
     events: tuple[Event, ...]
     is_private: bool
     spent: Spent
+    configuration: str | None
+    digest: str
+    published: str | None = None
 
 
 @dataclass(frozen=True)
 class Row:
-    """An entry as the file holds it, `previous` being the digest of the row before."""
+    """An entry as the file holds it, `previous` being the digest of the row before.
+
+    Rows without a configuration have the digest that format 1 gave them.
+    """
 
     previous: str
     number: int
@@ -50,13 +60,15 @@ class Row:
     is_private: int
     events: str
     spent: str
+    configuration: str | None = None
 
     @property
     def digest(self) -> str:
         """A SHA-256 over this row and, through `previous`, over all before it."""
-        return _digest(*vars(self).values())
+        fields = list(vars(self).values())
+        return _digest(*(fields[:-1] if self.configuration is None else fields))
 
-    def entry(self) -> Entry:
+    def entry(self, published: str | None = None) -> Entry:
         """The charge that it records."""
         return Entry(
             self.number,
@@ -65,7 +77,36 @@ class Row:
             tuple(event_from_dict(event) for event in json.loads(self.events)),
             bool(self.is_private),
             read_spent(self.spent),
+            self.configuration,
+            self.digest,
+            published,
         )
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was made with a charge, as the file holds it; a chain of digests as charges are.
+
+    Attributes:
+        previous: The digest of the publication before, or of the title.
+        number: From 1, without gaps.
+        time: When it was recorded, in UTC.
+        charge: The number of the charge that paid for it.
+        charge_digest: The digest of that charge's row.
+        content: The digest of what was published.
+    """
+
+    previous: str
+    number: int
+    time: str
+    charge: int
+    charge_digest: str
+    content: str
+
+    @property
+    def digest(self) -> str:
+        """A SHA-256 over this publication and, through `previous`, over all before it."""
+        return _digest("publication", *vars(self).values())
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,20 @@ from pathlib import Path
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
 from discreet.privacy._events import Event
-from discreet.privacy._receipt import Receipt
+from discreet.privacy._guarantee import Guarantee
+from discreet.privacy._provenance import MOST_LETTERS, ChargeRecord, is_line
+from discreet.privacy._receipt import Receipt, issue
 from discreet.privacy._units import Unit
 from discreet.privacy.accounting import Totals
-from discreet.privacy.ledger import _entries, _store
+from discreet.privacy.ledger import _entries, _publications, _store
 from discreet.privacy.ledger._entries import Entry, Row, Spent, Title
 from discreet.privacy.ledger._limits import Limit, Room, costs_of, spend
+from discreet.privacy.ledger._pairing import Pairing, pair
 from discreet.privacy.ledger._plan import Plan, make_plan
 from discreet.privacy.noise import Randomness
 
 _WAIT = 30.0
-_MOST_LETTERS = 300
+"""Seconds to wait for another process's transaction, which takes milliseconds. Chosen."""
 
 
 class Ledger:
@@ -95,6 +98,8 @@ class Ledger:
             title = _store.read_title(place, connection)
             for _ in _store.read_rows(place, connection, title):
                 pass
+            for _ in _publications.read(place, connection, title):
+                pass
         if population is not None and title.population != population:
             raise LedgerError(
                 f"{place}: counts the spends of '{title.population}', not of '{population}'"
@@ -111,6 +116,11 @@ class Ledger:
         """When it was made, in UTC."""
         return datetime.datetime.fromisoformat(self._title.created)
 
+    @property
+    def fingerprint(self) -> str:
+        """The digest of what it says of itself, which no charge changes: which ledger it is."""
+        return self._title.digest
+
     def __repr__(self) -> str:
         return f"Ledger({str(self.path)!r}, {self.population!r})"
 
@@ -119,7 +129,12 @@ class Ledger:
         return next((limit for limit in self.limits if limit.unit is unit), None)
 
     def charge(
-        self, events: Iterable[Event], purpose: str, *, randomness: Randomness | None = None
+        self,
+        events: Iterable[Event],
+        purpose: str,
+        *,
+        randomness: Randomness | None = None,
+        configuration: str | None = None,
     ) -> Receipt:
         """Book events and hand out the leave to draw them. All of them are booked, or none.
 
@@ -130,6 +145,7 @@ class Ledger:
             events: What shall be drawn.
             purpose: What for: one line for the history, without anything private.
             randomness: Where the noise shall come from. A seeded source is charged alike.
+            configuration: The digest of the public configuration that is paid for, for the record.
 
         Raises:
             BudgetExceeded: A limit would be passed; nothing was charged.
@@ -149,8 +165,46 @@ class Ledger:
                 (self._title.digest, 0) if last is None else (last.digest, last.number)
             )
             fields = (number + 1, _entries.now(), purpose, int(is_private), text, spent)
-            _store.append(connection, Row(previous, *fields))
-        return Receipt(events, randomness, self.population)
+            row = Row(previous, *fields, configuration)
+            _store.append(connection, row)
+        record = ChargeRecord(self.fingerprint, self.population, row.number, row.digest)
+        return issue(events, randomness, record)
+
+    def record_publication(self, charge: ChargeRecord, content: str) -> None:
+        """Record what a charge paid for, so that the file and the ledger can be held together.
+
+        One charge pays for one file. Recording the same file again changes nothing.
+
+        Args:
+            charge: As its receipt has it.
+            content: The digest of what is published.
+
+        Raises:
+            LedgerError: The charge is not in this ledger, or paid for another file; or the ledger
+                cannot be used.
+        """
+        with _store.writing(self.path, self._wait) as connection:
+            self._check_title(connection)
+            found = _store.read_digest(connection, charge.number)
+            if charge.ledger != self.fingerprint or found != charge.digest:
+                raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
+            before = _publications.content_of(connection, charge.number)
+            if before not in (None, content):
+                raise LedgerError(
+                    f"{self.path}: charge {charge.number:,} has paid for another file already"
+                )
+            if before is None:
+                new = (_entries.now(), (charge.number, charge.digest), content)
+                _publications.append(self.path, connection, self._title, *new)
+
+    def pair(self, guarantee: Guarantee, content: str) -> Pairing:
+        """Whether a charge of this ledger paid for a file.
+
+        Args:
+            guarantee: The file's.
+            content: The file's digest.
+        """
+        return pair(self.fingerprint, self.population, self.history(), guarantee, content)
 
     def spent(self, unit: Unit) -> Totals:
         """What a unit has spent; an infinite `pure` says that nothing bounds it."""
@@ -171,8 +225,7 @@ class Ledger:
         """Every charge in order."""
         with _store.reading(self.path, self._wait) as connection:
             self._check_title(connection)
-            rows = list(_store.read_rows(self.path, connection, self._title))
-        return [row.entry() for row in rows]
+            return _read(self.path, connection, self._title)
 
     def plan(self, events: Iterable[Event], times: int) -> Plan:
         """What `times` more charges like this would cost, and how many fit. Books nothing.
@@ -219,6 +272,12 @@ class Ledger:
         )
 
 
+def _read(path: Path, connection: sqlite3.Connection, title: Title) -> list[Entry]:
+    rows = list(_store.read_rows(path, connection, title))
+    published = {p.charge: p.content for p in _publications.read(path, connection, title)}
+    return [row.entry(published.get(row.number)) for row in rows]
+
+
 def _spent_by(last: Row | None) -> dict[Unit, Totals]:
     return dict.fromkeys(Unit, Totals()) if last is None else _entries.read_spent(last.spent)
 
@@ -230,5 +289,5 @@ def _left(room: Room) -> str:
 
 
 def _check_text(what: str, text: str) -> None:
-    if not text.strip() or len(text) > _MOST_LETTERS or not text.isprintable():
-        raise InputError(f"{what} is one line of 1 to {_MOST_LETTERS} printable characters")
+    if not is_line(text):
+        raise InputError(f"{what} is one line of 1 to {MOST_LETTERS} printable characters")

@@ -17,7 +17,11 @@ from discreet.domain.errors import LedgerError
 from discreet.domain.files import flush
 from discreet.privacy.ledger._entries import Row, Title
 
-FORMAT = 1
+FORMAT = 2
+"""The newest layout that this code reads, and the one it writes."""
+FIRST = 1
+"""The layout of discreet 0.1.0, without configurations and publications: read as it is, and made
+into the newest by the first transaction that writes."""
 _APPLICATION = 0x64736C67  # "dslg"
 _SCHEMA = """
 PRAGMA journal_mode = OFF;
@@ -32,7 +36,23 @@ CREATE TABLE charges (
     is_private INTEGER NOT NULL, events TEXT NOT NULL, spent TEXT NOT NULL, digest TEXT NOT NULL
 );
 """
-_ROWS = "SELECT number, time, purpose, is_private, events, spent, digest FROM charges"
+# A new file is made by the same steps as an old one is upgraded, so there is one layout only.
+# Adding a column rewrites no row, and all steps are undone together where a transaction is.
+_UPGRADE = (
+    "ALTER TABLE charges ADD COLUMN configuration TEXT",
+    "ALTER TABLE title ADD COLUMN publications INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE title ADD COLUMN last_publication TEXT",
+    """CREATE TABLE publications (
+    number INTEGER PRIMARY KEY, time TEXT NOT NULL, charge INTEGER NOT NULL UNIQUE,
+    charge_digest TEXT NOT NULL, content TEXT NOT NULL, digest TEXT NOT NULL
+)""",
+    f"PRAGMA user_version = {FORMAT}",
+)
+_ROWS = {
+    FIRST: "SELECT number, time, purpose, is_private, events, spent, NULL, digest FROM charges",
+    FORMAT: "SELECT number, time, purpose, is_private, events, spent, configuration, digest "
+    "FROM charges",
+}
 
 _BUSY = "another process is using it; try again when that one is done"
 _UNWRITABLE = "cannot be written; make the file and its folder writable for this account"
@@ -92,7 +112,8 @@ def reading(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
 def writing(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
     """A transaction that is on disk when the block has ended well, and undone otherwise.
 
-    It holds the ledger's write lock from the start: of two at once the second waits.
+    It holds the ledger's write lock from the start: of two at once the second waits. A ledger of
+    an older format becomes one of the newest in the same transaction.
 
     Raises:
         LedgerError: As `reading`; or the file cannot be written.
@@ -101,6 +122,7 @@ def writing(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _check_kind(path, connection)
+            _upgrade(connection)
             yield connection
             connection.execute("COMMIT")
         except BaseException:
@@ -135,7 +157,8 @@ def read_rows(path: Path, connection: sqlite3.Connection, title: Title) -> Itera
         LedgerError: A row, the title or the number of rows is not what was written.
     """
     previous, number = title.digest, 0
-    for *fields, digest in connection.execute(f"{_ROWS} ORDER BY number"):
+    select = _ROWS[version_of(connection)]
+    for *fields, digest in connection.execute(f"{select} ORDER BY number"):
         row = Row(previous, *fields)
         if (row.number, row.digest) != (number + 1, digest):
             raise damaged(path)
@@ -147,7 +170,8 @@ def read_rows(path: Path, connection: sqlite3.Connection, title: Title) -> Itera
 
 def read_last(path: Path, connection: sqlite3.Connection, title: Title) -> Row | None:
     """The last charge, checked against the one before it and against the title; None if none."""
-    rows = connection.execute(f"{_ROWS} ORDER BY number DESC LIMIT 2").fetchall()
+    select = _ROWS[version_of(connection)]
+    rows = connection.execute(f"{select} ORDER BY number DESC LIMIT 2").fetchall()
     count, head = _head(connection)
     if not rows:
         if (count, head) != (0, title.digest):
@@ -162,9 +186,18 @@ def read_last(path: Path, connection: sqlite3.Connection, title: Title) -> Row |
 
 def append(connection: sqlite3.Connection, row: Row) -> None:
     """Write one more charge."""
-    fields = [row.number, row.time, row.purpose, row.is_private, row.events, row.spent, row.digest]
-    connection.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?)", fields)
+    fields = [row.number, row.time, row.purpose, row.is_private, row.events, row.spent]
+    connection.execute(
+        "INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        [*fields, row.digest, row.configuration],
+    )
     connection.execute("UPDATE title SET charges = ?, head = ?", [row.number, row.digest])
+
+
+def read_digest(connection: sqlite3.Connection, number: int) -> str | None:
+    """The digest of a charge; None if there is no such charge."""
+    found = connection.execute("SELECT digest FROM charges WHERE number = ?", [number]).fetchone()
+    return None if found is None else found[0]
 
 
 def check_pages(path: Path, connection: sqlite3.Connection) -> None:
@@ -185,6 +218,18 @@ def damaged(path: Path) -> LedgerError:
 def _head(connection: sqlite3.Connection) -> tuple[int, str]:
     count, head = connection.execute("SELECT charges, head FROM title").fetchone()
     return count, head
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """The format of the file."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    if version_of(connection) == FIRST:
+        for step in _UPGRADE:
+            connection.execute(step)
 
 
 @contextlib.contextmanager
@@ -237,16 +282,17 @@ def _check_kind(path: Path, connection: sqlite3.Connection) -> None:
             "install a newer one"
         )
     mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
-    if version != FORMAT or mode != "delete":
+    if version not in _ROWS or mode != "delete":
         raise damaged(path)
 
 
 def _build(temporary: Path, title: Title) -> None:
     connection = sqlite3.connect(temporary, isolation_level=None)
     try:
-        connection.executescript(_SCHEMA.format(application=_APPLICATION, format=FORMAT))
+        connection.executescript(_SCHEMA.format(application=_APPLICATION, format=FIRST))
         fields = [title.population, title.created, title.limits, title.digest]
         connection.execute("INSERT INTO title VALUES (?, ?, ?, 0, ?)", fields)
+        _upgrade(connection)
     finally:
         connection.close()
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import Event
-from discreet.privacy._receipt import Leave
+from discreet.privacy._receipt import Leave, redeem
 from discreet.privacy.noise import Law, add_noise
 
 
@@ -33,5 +33,5 @@ def release_with_noise(
     if in_place and not (values.dtype == np.int64 and flags.c_contiguous and flags.writeable):
         raise InputError("noise is added in place to a contiguous, writeable int64 array only")
     noisy = values if in_place else values.astype(np.int64, order="C")
-    add_noise(law, noisy.reshape(-1), receipt.redeem(event))
+    add_noise(law, noisy.reshape(-1), redeem(receipt, event))
     return noisy

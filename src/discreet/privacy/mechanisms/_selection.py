@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Leave
+from discreet.privacy._receipt import Leave, redeem
 from discreet.privacy._units import Unit
 from discreet.privacy.noise import Randomness
 
@@ -116,7 +116,7 @@ class Selection(abc.ABC):
         self._check(rows)
         exact = np.ascontiguousarray(rows, dtype=np.int64)
         with _one_at_a_time:
-            chosen = self._choose_all(exact, receipt.redeem(event))
+            chosen = self._choose_all(exact, redeem(receipt, event))
         return chosen.reshape(*np.shape(scores)[:-1], self.k)
 
     def _choose_all(

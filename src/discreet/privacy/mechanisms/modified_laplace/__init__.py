@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Leave
+from discreet.privacy._receipt import Leave, redeem
 from discreet.privacy.mechanisms._local import report_event
 from discreet.privacy.noise import MAX_SCALE, GeometricLaw, draw_noise, flip_coins
 
@@ -70,7 +70,7 @@ class ModifiedLaplace:
             raise InputError("the charged event is not this mechanism's for so many items")
         if true.size and (true.min() < -self.reach or true.max() > self.reach):
             raise InputError(f"values must be from {-self.reach} to {self.reach} grid steps")
-        randomness = receipt.redeem(event)
+        randomness = redeem(receipt, event)
         kept = flip_coins(self._exact_keep, true.size, randomness).reshape(true.shape)
         noise = draw_noise(GeometricLaw(self.scale), true.size, randomness).reshape(true.shape)
         shown = present == kept

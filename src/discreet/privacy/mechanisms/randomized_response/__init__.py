@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Leave
+from discreet.privacy._receipt import Leave, redeem
 from discreet.privacy.mechanisms._local import report_event
 from discreet.privacy.noise import draw_below, flip_coins
 
@@ -61,7 +61,7 @@ class RandomizedResponse:
             raise InputError("the charged event is not this mechanism's for so many items")
         if true.size and (true.min() < 0 or true.max() >= self.symbols):
             raise InputError(f"symbols are numbered from 0 to {self.symbols - 1}")
-        randomness = receipt.redeem(event)
+        randomness = redeem(receipt, event)
         kept = flip_coins(self._exact_keep, true.size, randomness).reshape(true.shape)
         other = draw_below(self.symbols - 1, true.size, randomness).reshape(true.shape)
         return np.where(kept, true, other + (other >= true))

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, OwnRatings
-from discreet.privacy import Randomness, Receipt
+from discreet.privacy import Randomness, unbooked
 from discreet.privacy.noise import GeometricLaw, draw_below, draw_noise
 from discreet.protocols.local_reports.client._fakes import FakeCount, draw_places
 from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
@@ -46,7 +46,7 @@ def _laplace(
     if len(rated):
         part = mechanism.event(_PART, len(rated))
         present = np.ones(len(rated), np.bool_)
-        answers, shown = mechanism.release(values, present, part, Receipt([part], randomness))
+        answers, shown = mechanism.release(values, present, part, unbooked([part], randomness))
     fakes = _fakes(collection, rated, 1, collection.epsilon / 2, randomness)
     noise = draw_noise(GeometricLaw(mechanism.scale), len(fakes), randomness)
     both = np.concatenate((answers[shown], noise))
@@ -63,7 +63,7 @@ def _response(
         part = mechanism.event(_PART, len(rated))
         step = 2 * collection.reach // (collection.levels - 1)
         symbols = (values + collection.reach) // step + 1
-        answers = mechanism.release(symbols, part, Receipt([part], randomness))
+        answers = mechanism.release(symbols, part, unbooked([part], randomness))
     shown = answers > 0
     fakes = _fakes(collection, rated, collection.levels, collection.epsilon, randomness)
     others = 1 + draw_below(collection.levels, len(fakes), randomness)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.domain import InputError, OwnRatings
-from discreet.privacy import Receipt
+from discreet.privacy import unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
 from discreet.protocols.common import Limit, StateFile
 from discreet.protocols.obfuscation.client import Obfuscator, Standing, read_own, standing
@@ -129,7 +129,7 @@ class OpenClient:
             response = RandomizedResponse(2, self.collection.bit_epsilon)
             event = response.event("hash bits", k)
             bits = (value >> np.arange(k)) & 1
-            receipt = Receipt([event], self._obfuscator.randomness)
+            receipt = unbooked([event], self._obfuscator.randomness)
             said = response.release(bits, event, receipt)
             value = int(said @ (1 << np.arange(k)))
             answers[self._answer_name] = {"value": value, "epsilon": self._answer_epsilon}
