@@ -101,9 +101,10 @@ def numbers_of_text(cells: Text) -> tuple[npt.NDArray[np.float64], npt.NDArray[n
     _tokens.read_numbers(data, begins, ends, values, kinds)
     long = np.flatnonzero(kinds == _tokens.LONG)
     if len(long):
-        # Digits beyond 64-bit arithmetic: numpy reads them as exactly, one at a time.
+        # Digits beyond 64-bit arithmetic: Python rounds them as exactly. One at a time, since an
+        # array of text would give every cell the room of the longest.
         texts = words_of((data, begins[long], ends[long], np.zeros(len(long), np.bool_)))
-        values[long] = np.array(texts.to_list(), np.str_).astype(np.float64)
+        values[long] = np.fromiter(map(float, texts), np.float64, len(long))
     return values, kinds
 
 
@@ -123,17 +124,21 @@ def _text(column: pl.Series, faults: Faults, wanted: str) -> Text:
         InputError: The column is of another type.
     """
     if column.dtype == pl.Binary:
-        # From `_frames.series_of`: text some of whose cells are not UTF-8.
-        decoded = column.cast(pl.String, strict=False)
-        mark(faults, (decoded.is_null() & column.is_not_null()).to_numpy(), Fault.NOT_UTF8)
-        column = decoded
-    if column.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        words = column.fill_null(b"").rechunk().to_arrow().cast(pa.large_binary())
+    elif column.dtype in (pl.String, pl.Categorical, pl.Enum, pl.Null):
+        words = column.cast(pl.String).fill_null("").rechunk().to_arrow().cast(pa.large_string())
+    else:
         raise _wrong_type(column, wanted)
-    words = column.cast(pl.String).fill_null("").rechunk().to_arrow().cast(pa.large_string())
     _, offsets, data = words.buffers()
     bounds = np.frombuffer(offsets, np.int64, len(words) + 1, 8 * words.offset)
     array = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
-    return array, bounds[:-1], bounds[1:], np.zeros(len(words), np.bool_)
+    begins, ends = bounds[:-1], bounds[1:]
+    if column.dtype == pl.Binary:
+        # From `_frames.series_of`: text some of whose cells are not UTF-8.
+        wrong = ~_tokens.are_utf8(array, begins, ends)
+        mark(faults, wrong, Fault.NOT_UTF8)
+        ends = np.where(wrong, begins, ends)
+    return array, begins, ends, np.zeros(len(words), np.bool_)
 
 
 def _ratings(column: pl.Series, faults: Faults) -> npt.NDArray[np.float64]:

@@ -194,12 +194,13 @@ def header_line(path: Path) -> str:
     if begin == end:
         raise InputError("is empty: not even a header that names its columns", path=path)
     try:
-        return data[begin:end].decode().strip("\r\n")
+        line = data[begin:end].decode().strip("\r\n")
     except UnicodeDecodeError:
-        pass
-    raise InputError(
-        "is not UTF-8; convert it, for instance with: iconv -f latin1 -t utf-8", path=path, line=1
-    )
+        raise InputError(NOT_UTF8, path=path, line=1) from None
+    if "\r" in line:
+        # Then everybody's rows would be part of the header, and none of them would be read.
+        raise InputError("its lines end in a carriage return alone; save it with \\n", path=path)
+    return line
 
 
 def header_size(path: Path) -> tuple[int, int]:

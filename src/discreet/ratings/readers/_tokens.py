@@ -233,6 +233,15 @@ def _is_utf8(data: Bytes, begin: int, end: int) -> bool:
 
 
 @numba.njit(cache=True, nogil=True)
+def are_utf8(data: Bytes, begins: Places, ends: Places) -> npt.NDArray[np.bool_]:
+    """Whether each cell's bytes are UTF-8."""
+    right = np.empty(begins.size, np.bool_)
+    for row in range(begins.size):
+        right[row] = _is_utf8(data, begins[row], ends[row])
+    return right
+
+
+@numba.njit(cache=True, nogil=True)
 def trimmed(data: Bytes, begin: int, end: int) -> tuple[int, int]:
     """The cell without blanks at its ends: spaces, tabs and byte order marks."""
     changed = True
