@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.cli import _console
 from discreet.cli._progress import stages
+from discreet.domain import InputError
 
 if TYPE_CHECKING:
     from discreet.audit.stability import Reader, ReaderFinding
@@ -35,11 +36,17 @@ def found(names: Iterable[str], among: Mapping[str, Any]) -> list[str]:
 def audit(
     names: list[str], planted: bool, runs: int | None, seed: int | None
 ) -> list[ReaderFinding]:
-    """Search for violations in the readers that are named, if any is."""
+    """Search for violations in the readers that are named, if any is.
+
+    Raises:
+        InputError: The number of runs cannot be used.
+    """
     from discreet.audit.stability import FILES, PLANTED_FILES, search
 
     makers = among(planted)
     named = found(names, makers)
+    if named and runs is not None and runs < 1:
+        raise InputError(f"readers are audited by 1 pair of files or more, not {runs}")
     files = runs or (PLANTED_FILES if planted else FILES)
     seed = secrets.randbits(32) if seed is None else seed
     findings = []

@@ -89,8 +89,8 @@ def audit(
         if not names and not planted:
             raise InputError("say what to audit: a name from --list, or all")
         told = {"runs": runs, "confidence": confidence, "search": search, "seed": seed}
-        readers = _audit_readers.audit(names or ["all"], planted, runs, seed)
         findings = _audit_subjects(names or ["all"], among, told)
+        readers = _audit_readers.audit(names or ["all"], planted, runs, seed)
     if json:
         _console.write_json(_as_json(findings, readers, confidence, planted, release, seed))
     else:
@@ -160,7 +160,7 @@ def _audit_subjects(names: list[str], among: Makers, told: dict[str, Any]) -> li
     from discreet.audit.lower_bound import audit_all
 
     named = _audit_readers.found(names, among)
-    if not named:
+    if not named and not told["search"]:
         return []
     with stages() as progress:
         return audit_all(named, among, progress=progress, **told)

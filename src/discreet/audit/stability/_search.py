@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -101,8 +102,7 @@ class ReaderFinding:
         """Count a violation."""
         self.violations += 1
         if len(self.examples) < _EXAMPLES:
-            shown = repr(added.rows)
-            shown = shown if len(shown) < 200 else f"{shown[:200]}..."
+            shown = reprlib.repr(added.rows)
             self.examples.append(f"{population}, at {added.place:.2f} {shown}: {what}")
 
 

@@ -434,7 +434,7 @@ def _moment(data: Bytes, begin: int, end: int) -> int:
                 at += 1
     if at == end or (at + 1 == end and (data[at] == 0x5A or data[at] == 0x7A)):  # Z, z
         return found
-    offset = _clock(data, at + 1, end)
+    offset: int = _clock(data, at + 1, end)
     if offset < 0 or at + 6 != end or (data[at] != _PLUS and data[at] != _MINUS):
         return UNREADABLE
     return found - offset if data[at] == _PLUS else found + offset
