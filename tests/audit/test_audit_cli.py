@@ -15,6 +15,7 @@ from cli._calling import call, write_sample
 from discreet import __version__
 from discreet.audit.lower_bound import SUBJECTS
 from discreet.audit.lower_bound.planted import PLANTED
+from discreet.audit.stability import PLANTED_READERS, READERS
 from discreet.domain import InputError
 from discreet.report import make_report, read_audit
 from release._making import make_release, spent
@@ -26,9 +27,9 @@ HONEST = "no audit can show that something is safe"
 def test_the_list_has_every_subject() -> None:
     said = call("audit", "--list")
     assert said.code == 0
-    assert [line.split()[0] for line in said.out.splitlines()] == list(SUBJECTS)
+    assert [line.split()[0] for line in said.out.splitlines()] == [*SUBJECTS, *READERS]
     bugs = call("audit", "--list", "--planted", "--json").json()
-    assert [each["name"] for each in bugs] == list(PLANTED)  # type: ignore[index]
+    assert [each["name"] for each in bugs] == [*PLANTED, *PLANTED_READERS]  # type: ignore[index]
     assert all(each["about"] for each in bugs)  # type: ignore[index]
 
 
@@ -95,6 +96,7 @@ def test_planted_bugs_are_caught_and_one_that_is_missed_is_an_error() -> None:
 def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"mine/half": PLANTED["half-noise/laplace"]}
     monkeypatch.setattr("discreet.audit.lower_bound.SUBJECTS", broken)
+    monkeypatch.setattr("discreet.audit.stability.READERS", {})
     said = call("audit", "all", "--seed", 1)
     assert said.code == 1
     assert "VIOLATED" in said.out and "an event came up" in said.out

@@ -6,6 +6,7 @@ import datetime
 import math
 import shlex
 import sys
+from collections.abc import Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet import __version__
-from discreet.cli import _console, _inputs, _outputs
+from discreet.cli import _audit_readers, _console, _inputs, _outputs
 from discreet.cli._inputs import BadRows
 from discreet.cli._overwriting import Overwrite, check_new
 from discreet.cli._progress import stages
@@ -21,6 +22,7 @@ from discreet.domain import InputError
 
 if TYPE_CHECKING:
     from discreet.audit.lower_bound import Finding, Makers
+    from discreet.audit.stability import ReaderFinding
 
 # The rooms that do the work are imported where they are used: `discreet --help` stays quick.
 
@@ -43,7 +45,10 @@ _Planted = Annotated[
     bool, typer.Option("--planted", help="Bugs planted on purpose, which the audit must catch.")
 ]
 _Runs = Annotated[
-    int | None, typer.Option(help="In each of the two worlds. [default: each subject's own]")
+    int | None,
+    typer.Option(
+        help="In each of the two worlds; for readers, pairs of files. [default: each subject's own]"
+    ),
 ]
 _Confidence = Annotated[float, typer.Option(help="Of all findings of the table together.")]
 _Search = Annotated[
@@ -70,6 +75,7 @@ def audit(
     json: _inputs.Json = False,
 ) -> None:
     """Prove a lower bound on epsilon by telling neighbours apart, beside the claimed one."""
+    readers: list[ReaderFinding] = []
     if release is not None or canaries is not None:
         _refuse_both(names, planted, list_subjects)
         _refuse_repeats(runs, search, seed)
@@ -78,18 +84,22 @@ def audit(
         among = _subjects(planted)
         _check_names(names or [], planted)
         if list_subjects:
-            _show_subjects(names or ["all"], among, json)
+            _show_subjects(names or ["all"], {**among, **_audit_readers.among(planted)}, json)
             return
         if not names and not planted:
             raise InputError("say what to audit: a name from --list, or all")
         told = {"runs": runs, "confidence": confidence, "search": search, "seed": seed}
         findings = _audit_subjects(names or ["all"], among, told)
+        readers = _audit_readers.audit(names or ["all"], planted, runs, seed)
     if json:
-        _console.write_json(_as_json(findings, confidence, planted, release, seed))
+        _console.write_json(_as_json(findings, readers, confidence, planted, release, seed))
     else:
-        _show(findings, confidence, planted)
+        if findings:
+            _show(findings, confidence, planted)
         _show_counts(findings, planted, release)
-    if any(each.is_violated is not planted for each in findings):
+        _audit_readers.show(readers, planted)
+    verdicts = [each.is_violated for each in findings] + [each.is_violated for each in readers]
+    if any(verdict is not planted for verdict in verdicts):
         raise typer.Exit(_FOUND)
 
 
@@ -128,14 +138,16 @@ def _check_names(names: list[str], planted: bool) -> None:
     Raises:
         InputError: Nothing is called so, and where it would be found.
     """
-    from discreet.audit.lower_bound import matching
-
     for name in names:
-        if matching(name, _subjects(planted)):
+        if _audit_readers.found([name], _subjects(planted)) or _audit_readers.found(
+            [name], _audit_readers.among(planted)
+        ):
             continue
         kind, listing = ("planted bug", "--planted --list") if planted else ("subject", "--list")
         where = f"discreet audit {listing} has them all"
-        if matching(name, _subjects(not planted)):
+        if _audit_readers.found([name], _subjects(not planted)) or _audit_readers.found(
+            [name], _audit_readers.among(not planted)
+        ):
             where = (
                 "that is no bug but the real thing: leave --planted out, or see --planted --list"
                 if planted
@@ -147,14 +159,15 @@ def _check_names(names: list[str], planted: bool) -> None:
 def _audit_subjects(names: list[str], among: Makers, told: dict[str, Any]) -> list[Finding]:
     from discreet.audit.lower_bound import audit_all
 
+    named = _audit_readers.found(names, among)
+    if not named and not told["search"]:
+        return []
     with stages() as progress:
-        return audit_all(names, among, progress=progress, **told)
+        return audit_all(named, among, progress=progress, **told)
 
 
-def _show_subjects(names: list[str], among: Makers, json: bool) -> None:
-    from discreet.audit.lower_bound import find_subjects
-
-    subjects = {name: among[name]().about for name in find_subjects(names, among)}
+def _show_subjects(names: list[str], among: Mapping[str, Any], json: bool) -> None:
+    subjects = {name: among[name]().about for name in _audit_readers.found(names, among)}
     if json:
         _console.write_json([{"name": name, "about": about} for name, about in subjects.items()])
         return
@@ -165,6 +178,7 @@ def _show_subjects(names: list[str], among: Makers, json: bool) -> None:
 
 def _as_json(
     findings: list[Finding],
+    readers: list[ReaderFinding],
     confidence: float,
     planted: bool,
     release: Path | None,
@@ -185,8 +199,10 @@ def _as_json(
         about |= {"note": f"{_HONEST} {_ABSENT}", "release_sha256": sha256_of(release)}
     return about | {
         "confidence": confidence,
-        "violated": sum(each.is_violated for each in findings),
+        "violated": sum(each.is_violated for each in findings)
+        + sum(each.is_violated for each in readers),
         "findings": [each.as_json() for each in findings],
+        "readers": [each.as_json() for each in readers],
     }
 
 

@@ -102,9 +102,10 @@ def numbers_of_text(cells: Text) -> tuple[npt.NDArray[np.float64], npt.NDArray[n
     _tokens.read_numbers(data, begins, ends, values, kinds)
     long = np.flatnonzero(kinds == _tokens.LONG)
     if len(long):
-        # Digits beyond 64-bit arithmetic: numpy reads them as exactly, one at a time.
+        # Digits beyond 64-bit arithmetic: Python rounds them as exactly. One at a time, since an
+        # array of text would give every cell the room of the longest.
         texts = words_of((data, begins[long], ends[long], np.zeros(len(long), np.bool_)))
-        values[long] = np.array(texts.to_list(), np.str_).astype(np.float64)
+        values[long] = np.fromiter(map(float, texts), np.float64, len(long))
     return values, kinds
 
 
@@ -133,6 +134,7 @@ def _text(column: pl.Series, faults: Faults, wanted: str) -> Text:
     array = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
     begins, ends = bounds[:-1], bounds[1:]
     if is_bytes:
+        # From `_frames.series_of`: text some of whose cells are not UTF-8.
         wrong = ~_tokens.valid_utf8(array, begins, ends)
         mark(faults, wrong, Fault.NOT_UTF8)
         ends = np.where(wrong, begins, ends)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,11 @@ from discreet.ratings.readers._columns import ROLES, Columns, Role, find_columns
 from discreet.ratings.readers._files import reading
 
 _ROWS = 1 << 20
+_SURROGATES = re.compile("[\ud800-\udfff]")
+"""Halves of characters, which Python's text may hold and UTF-8 may not."""
+_MOST_BITS = 2_048
+"""Longer integers are not taken for identifiers: Python itself prints no more than some 14,000
+bits, and floats reach to 1,024."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,7 +228,7 @@ def from_pandas(column: Any) -> pl.Series:
     """A pandas column. Where its type is `object`, each cell says for itself what it is.
 
     So no cell's type depends on other cells: text stays text, numbers are the text that they print
-    as (a whole float without its `.0`), and what is neither is empty.
+    as (a whole float without its `.0`), and what is neither, or cannot be UTF-8, is empty.
     """
     if str(column.dtype) == "category":
         known = from_pandas(column.cat.categories.to_series())
@@ -230,20 +236,16 @@ def from_pandas(column: Any) -> pl.Series:
         return known.gather(codes.set(codes < 0, None)).alias("")
     if column.dtype != object:
         return pl.Series(pl.from_pandas(column))
-    try:
-        return pl.Series(pa.array(column, pa.large_string(), from_pandas=True), dtype=pl.String)
-    except (pa.ArrowException, TypeError, ValueError):
-        texts = [_cell_text(cell) for cell in column]
-    return pl.Series(texts, dtype=pl.String)
+    return pl.Series([_cell_text(cell) for cell in column], dtype=pl.String)
 
 
 def _cell_text(cell: object) -> str | None:
     if isinstance(cell, str):
-        return cell
+        return None if _SURROGATES.search(cell) else str(cell)
     if isinstance(cell, bool | np.bool_):
         return None
     if isinstance(cell, int | np.integer):
-        return str(int(cell))
+        return str(int(cell)) if int(cell).bit_length() <= _MOST_BITS else None
     if isinstance(cell, float | np.floating) and math.isfinite(cell):
         return str(int(cell)) if cell == int(cell) else repr(float(cell))
     return str(cell) if isinstance(cell, datetime.date) else None

@@ -263,7 +263,8 @@ def _find(
 ) -> npt.NDArray[np.int32]:
     found = np.full(ids.size, np.int32(UNKNOWN))
     for row in range(ids.size):
-        # Compared before subtracting: the difference of two 64-bit integers may not fit.
-        if lowest <= ids[row] < lowest + table.size:
+        # Compared before subtracting: the difference of two 64-bit integers may not fit, nor may
+        # the first integer after the table's last.
+        if lowest <= ids[row] <= lowest + (table.size - 1):
             found[row] = table[ids[row] - lowest]
     return found

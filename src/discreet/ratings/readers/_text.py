@@ -124,8 +124,11 @@ def cells_of(
     lines: int = 0,
 ) -> Iterator[Cells]:
     """The records in a file's pieces, from byte `skip` on, before which there are `lines` lines."""
-    rest = b""
+    rest, is_first = b"", True
     for piece in read:
+        if is_first and skip == 0 and piece.data.startswith(_BOM):
+            skip = len(_BOM)  # or a file of a mark alone would have a row
+        is_first = False
         data, skip = rest + piece.data[skip:], max(0, skip - len(piece.data))
         is_cut = piece.is_last and bool(data) and not data.endswith(b"\n")
         data += b"\n" * is_cut
@@ -210,10 +213,13 @@ def decoded_header(line: bytes, path: str | Path) -> str:
     if not line:
         raise InputError("is empty: not even a header that names its columns", path=path)
     try:
-        return line.decode().strip("\r\n")
+        text = line.decode().strip("\r\n")
     except UnicodeDecodeError:
-        pass
-    raise InputError(NOT_UTF8, path=path, line=1)
+        raise InputError(NOT_UTF8, path=path, line=1) from None
+    if "\r" in text:
+        # Then everybody's rows would be part of the header, and none of them would be read.
+        raise InputError("its lines end in a carriage return alone; save it with \\n", path=path)
+    return text
 
 
 def header_size(path: Path) -> tuple[int, int]:
