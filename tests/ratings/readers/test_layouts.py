@@ -178,7 +178,6 @@ def test_netflix_without_titles_has_17770_movies(write, tmp_path):
         ":",
         "7:4",
         "7,4,2005-01-0",
-        "99999999999999999999,4,2005-01-01",
     ],
 )
 def test_netflix_bad_lines(write, refusal, line):

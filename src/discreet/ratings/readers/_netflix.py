@@ -132,13 +132,7 @@ def _batch(cells: Cells, run: _Run, movie: int, done: int) -> tuple[Batch, int]:
     batch = batch_of_cells(cells, _SLOTS, run)
     faults = np.where(batch.faults == Fault.NONE, Fault.NONE, Fault.NOT_NETFLIX).astype(np.uint8)
     faults[movies[:-1] == _NONE] = Fault.NOT_NETFLIX
-    users = batch.users
-    if isinstance(users, pl.Series):
-        numbers = integers_in(users)
-        faults[numbers.is_null().to_numpy()] = Fault.NOT_NETFLIX
-        users = numbers.fill_null(0).to_numpy()
-    batch = replace(batch, users=users, items=movies[:-1], faults=faults, done=done)
-    return batch, int(movies[-1])
+    return replace(batch, items=movies[:-1], faults=faults, done=done), int(movies[-1])
 
 
 def _under_movies(
