@@ -89,6 +89,11 @@ def sum_of_ratings(ratings: Ratings) -> Any:
     return np.bincount(ratings.items, values, len(ratings.catalog)).astype(np.int64)
 
 
+def people(ratings: Ratings) -> Any:
+    """How many people have how many ratings: other people, other numbers."""
+    return np.bincount(np.minimum(np.diff(ratings.starts), 19), minlength=20)
+
+
 def first_to(mark: Path) -> bool:
     try:
         mark.touch(exist_ok=False)

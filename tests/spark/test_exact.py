@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from cli._calling import call
 from discreet import spark as cluster
+from discreet.domain import Catalog
 from discreet.measure import fit
 from discreet.measure._everybody import total
 from discreet.privacy import SeededRandomness, Unit
@@ -81,6 +84,47 @@ def test_ids_may_be_of_any_type(session: Any, stars: Ratings, user: str, item: s
     with cluster.read(table, scale=stars.scale, catalog=stars.catalog, partitions=2) as found:
         np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
         assert found.survey().users == stars.user_count
+
+
+@pytest.mark.parametrize(
+    ("kind", "ids", "users", "skipped"),
+    [
+        (
+            "string",
+            ["7", " 7", "7\t", "\ufeff7 ", "7.0", "07", "\xa07", " a b", "a b\ufeff\t"],
+            5,
+            0,
+        ),
+        (
+            "binary",
+            [b"7", b" 7", b"\xef\xbb\xbf7", b"\xbb7", b"7\xe9", b"J\xc3\xa9", b" ", None],
+            2,
+            4,
+        ),
+        ("double", [7.0, 7.5, 0.0, -0.0, 2.0**53, 2.0**54, float("nan"), None], 3, 4),
+        ("float", [7.0, 7.5, 0.0, -0.0, None], 2, 2),
+        ("bigint", [7, 2**53, 2**53 + 1, -7, None], 4, 1),
+        ("decimal(20,2)", [Decimal(7), Decimal("7.00"), Decimal("7.50"), Decimal("7.25")], 3, 0),
+        ("date", [date(2024, 1, 2), date(2024, 1, 3), date(2024, 1, 2), None], 2, 1),
+    ],
+)
+def test_one_person_is_in_one_partition_however_the_id_is_written(
+    session: Any, kind: str, ids: list[Any], users: int, skipped: int
+) -> None:
+    """Were somebody in two partitions, they would be two people with an item each."""
+    items = [str(number) for number in range(40)]
+    rows = [(user, item, 4.0) for user in ids for item in items]
+    table = session.createDataFrame(rows, f"user {kind}, item string, rating double")
+    told = {"scale": (1, 5), "catalog": Catalog(items), "on_bad_rows": "skip"}
+    with cluster.read(table.repartition(5), partitions=7, **told) as found:
+        survey = found.survey()
+        assert (survey.users, survey.skipped) == (users, 40 * skipped)
+        assert survey.ratings == 40 * users
+        assert survey.duplicates == 40 * (len(ids) - users - skipped)
+    if kind not in ("decimal(20,2)", "date"):
+        columns = zip(("user", "item", "rating"), zip(*rows, strict=True), strict=True)
+        right = read_ratings(pa.table({name: list(cells) for name, cells in columns}), **told)
+        assert (right.user_count, right.skipped) == (users, 40 * skipped)
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "table"])

@@ -27,6 +27,7 @@ nothing at all."""
 _LONGEST_RECORD = 2 * PIECE
 """Bytes; a longer record is refused, so that a file without line breaks does not fill memory."""
 NOT_UTF8 = "is not UTF-8; convert it, for instance with: iconv -f latin1 -t utf-8"
+NO_LINE = "is empty: not even a header that names its columns"
 _BOM = b"\xef\xbb\xbf"
 _USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".dat": "::"}
 _SEPARATORS = ("\t", "::", ";", "|", ",", " ")
@@ -211,7 +212,7 @@ def decoded_header(line: bytes, path: str | Path) -> str:
         InputError: There is none, or it is not UTF-8.
     """
     if not line:
-        raise InputError("is empty: not even a header that names its columns", path=path)
+        raise InputError(NO_LINE, path=path)
     try:
         text = line.decode().strip("\r\n")
     except UnicodeDecodeError:

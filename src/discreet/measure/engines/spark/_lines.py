@@ -25,7 +25,7 @@ from discreet.ratings.readers import Columns, Quoting
 from discreet.ratings.readers._cells import words_of
 from discreet.ratings.readers._files import check_is_text
 from discreet.ratings.readers._layouts import describe_text
-from discreet.ratings.readers._text import Cells, Dialect, decoded_header, split_lines
+from discreet.ratings.readers._text import NO_LINE, Cells, Dialect, decoded_header, split_lines
 from discreet.ratings.readers._tokens import GOOD, WRONG_QUOTES
 
 FILE = "_discreet_file"
@@ -138,11 +138,14 @@ def _first_header(lines: Table, path: str) -> str:
     functions = import_module("pyspark.sql.functions")
     rows = _located(lines, functions.input_file_name(), [])
     is_blank = functions.trim(lines[f"`{_LINE}`"], functions.lit("\r")) == ""
+    filled = rows.where(~is_blank)
     # Lines of a block come in the order of the file: so the first is the first of its file.
-    found = rows.where(~is_blank & (rows["start"] == 0)).head()
-    line, file = (b"", path) if found is None else (bytes(found["line"]), shown_path(found["file"]))
+    found = filled.where(rows["start"] == 0).head()
+    if found is None:
+        raise InputError(NO_LINE if filled.head() is None else _NO_HEADER, path=path)
+    line, file = bytes(found["line"]), shown_path(found["file"])
     check_is_text(line, file)
-    return decoded_header(line.strip(b"\r"), file)
+    return decoded_header(line, file)
 
 
 def _check(lines: Table, dialect: Dialect, header: bool) -> None:
