@@ -1,7 +1,8 @@
-"""One row more, and what 0.1.0 made of everybody else's: each of these tests fails there.
+"""One row more, and what 0.1.0 made of everybody else's.
 
-The pairs are those that were found by attacking 0.1.0 from outside: two files that differ in one
-person's row, with the same guarantee printed on what was fitted from either.
+Up to the fit with a ledger, the pairs are those that were found by attacking 0.1.0 from outside,
+where each of these tests fails: two files that differ in one person's row, with the same guarantee
+printed on what was fitted from either. Those after it were found in later readers.
 """
 
 from __future__ import annotations

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import gzip
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from discreet.audit.stability._folder import Folder
 from discreet.audit.stability._records import CATALOG, SCALE, records_of
 from discreet.audit.stability._rows import ITEMS, MOVIES, Key, Quoted, Row, identifier
 from discreet.audit.stability._search import BadRows, Reader, Reading, Refused
@@ -26,18 +25,6 @@ _COUNTED = {"user": 0, "item": 1, "rating": 2, "time": 3}
 _JOKES = 100
 _TWINS = 20
 """People who rated the same jokes alike; more than there are."""
-
-
-@dataclass
-class _Folder:
-    """Where files are written, one over the other; it goes when the reader does."""
-
-    held: Any = field(default_factory=tempfile.TemporaryDirectory)
-
-    def write(self, name: str, data: bytes) -> Path:
-        path = Path(self.held.name) / name
-        path.write_bytes(data)
-        return path
 
 
 @dataclass(frozen=True)
@@ -54,7 +41,7 @@ class TextReader:
     more: int = 0
     """Fields behind the time, which nobody reads."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    folder: _Folder = field(default_factory=_Folder)
+    folder: Folder = field(default_factory=Folder)
     items: Sequence[str] = ITEMS
 
     def source(self, rows: Sequence[Row]) -> bytes:
@@ -111,7 +98,7 @@ class NetflixReader:
     """Customers' lines under the lines of movies, which are public."""
 
     about: str = "Netflix: customer,rating,date under movie: lines"
-    folder: _Folder = field(default_factory=_Folder)
+    folder: Folder = field(default_factory=Folder)
     items: Sequence[str] = MOVIES
 
     def source(self, rows: Sequence[Row]) -> bytes:
@@ -145,7 +132,7 @@ class JesterReader:
     """A line a person without a name; people are told apart by what they rated."""
 
     about: str = "Jester: 101 numbers a line"
-    folder: _Folder = field(default_factory=_Folder)
+    folder: Folder = field(default_factory=Folder)
     items: Sequence[str] = MOVIES
 
     def source(self, rows: Sequence[Row]) -> bytes:

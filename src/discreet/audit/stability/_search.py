@@ -102,8 +102,15 @@ class ReaderFinding:
         """Count a violation."""
         self.violations += 1
         if len(self.examples) < _EXAMPLES:
-            shown = reprlib.repr(added.rows)
+            shown = _shown(added.rows)
             self.examples.append(f"{population}, at {added.place:.2f} {shown}: {what}")
+
+
+def _shown(rows: Sequence[Row]) -> str:
+    try:
+        return reprlib.repr(rows)
+    except ValueError:
+        return "(an integer that is too long to print)"  # Python prints 4,300 digits and no more
 
 
 def search(name: str, reader: Reader, *, files: int = FILES, seed: int = 0) -> ReaderFinding:

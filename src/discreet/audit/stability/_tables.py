@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.audit.stability._folder import Folder
 from discreet.audit.stability._records import CATALOG, SCALE, records_of
 from discreet.audit.stability._rows import ITEMS, Cell, Key, Row, identifier
 from discreet.audit.stability._search import BadRows, Reading, Refused
@@ -182,10 +182,10 @@ def pandas_table(columns: dict[str, list[Cell]], kinds: Mapping[str, str]) -> An
 class ParquetFile:
     """Writes Parquet, a few rows a group; one file over the other."""
 
-    held: Any = field(default_factory=tempfile.TemporaryDirectory)
+    folder: Folder = field(default_factory=Folder)
 
     def __call__(self, columns: dict[str, list[Cell]], kinds: Mapping[str, str]) -> Path:
-        path = Path(self.held.name) / "ratings.parquet"
+        path = self.folder.path / "ratings.parquet"
         pq.write_table(arrow_table(columns, kinds), path, row_group_size=64)
         return path
 
