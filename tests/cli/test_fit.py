@@ -193,8 +193,8 @@ def test_without_a_ledger_the_release_says_so_for_ever(
 ) -> None:
     said = call("fit", *tiny(), "-o", tmp_path / "m")
     assert said.err == UNBOOKED
-    assert said.out.splitlines()[-2] == "Its privacy cost is not recorded in any ledger."
-    assert load(tmp_path / "m").guarantee.sentences()[-1] == said.out.splitlines()[-2]
+    assert "Its privacy cost is not recorded in any ledger." in said.out.splitlines()
+    assert load(tmp_path / "m").guarantee.sentences()[-1] in said.out.splitlines()
 
 
 def test_too_little_room_is_found_before_the_charge(

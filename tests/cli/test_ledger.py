@@ -128,7 +128,7 @@ def test_history_tells_every_charge(path: Path) -> None:
     ledger.charge([gaussian(1.0), gaussian(0.5)], "May [red]")
     ledger.charge([gaussian(1.0)], "June", randomness=SeededRandomness(1))
     text = says("history", path)
-    for part in ("May [red]: item", "June (seeded:", "none recorded"):
+    for part in ("May [red]:", "June (seeded:", "none recorded"):
         assert part in text
     first, second = data("history", path)
     assert (first["number"], first["purpose"], first["private"]) == (1, "May [red]", True)

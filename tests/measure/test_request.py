@@ -255,15 +255,17 @@ def test_two_releases_are_not_made_with_one_charge(ratings: Ratings, ledger: Led
 
 
 def test_a_ledger_that_cannot_record_the_release_says_that_it_was_charged(
-    ratings: Ratings, ledger: Ledger
+    ratings: Ratings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where somebody replaces the file while a fit runs."""
+    """As where somebody deletes the file while a fit runs."""
 
-    def swap(*_: object) -> None:
-        ledger.path.unlink(missing_ok=True)
+    def delete(_: Release) -> str:
+        ledger.path.unlink()
+        return "f" * 64
 
+    monkeypatch.setattr(Release, "digest", delete)
     with pytest.raises(LedgerError, match=r"there is no ledger.*; the ledger was charged all the"):
-        fit(ratings, method="covariance", epsilon=90.0, ledger=ledger, progress=swap)
+        fit(ratings, epsilon=1.0, ledger=ledger)
 
 
 def test_a_refused_charge_records_nothing(ratings: Ratings, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def _facts(release: Release) -> Table:
         "items": f"{len(release.catalog):,}, {_ORIGINS[release.catalog.origin]}",
         "scale": str(release.scale),
         "arrays": _console.spell_size(release.nbytes),
-        "digest": release.digest(),
+        "digest": _short(release.digest()),
     } | _origin(release)
     told = _told(release.parameters)
     parameters = {name: _spell(value) for name, value in told.items()}
@@ -114,15 +114,19 @@ def _facts(release: Release) -> Table:
 
 
 def _origin(release: Release) -> dict[str, str]:
-    """The digests that a guarantee's words leave out."""
+    """What a guarantee's words leave out; the digests in full are in the JSON."""
     provenance = release.guarantee.provenance
     if provenance is None:
         return {"charge": "this file does not say whether a ledger was charged"}
     charge = provenance.charge
     paid = "not recorded in any ledger"
     if charge is not None:
-        paid = f"{charge.number:,} of ledger {charge.ledger}, row {charge.digest}"
-    return {"configuration": provenance.configuration, "charge": paid}
+        paid = f"{charge.number:,} ({_short(charge.digest)}) of ledger {_short(charge.ledger)}"
+    return {"configuration": _short(provenance.configuration), "charge": paid}
+
+
+def _short(digest: str) -> str:
+    return f"{digest[:12]}..."
 
 
 def _told(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from discreet.domain.files import whole_file
 _Release = Annotated[Path, typer.Argument(help="A release's file.")]
 _Output = Annotated[Path, typer.Option("--output", "-o", help="The page: an .html file.")]
 _LedgerFile = Annotated[
-    Path | None, typer.Option(help="The ledger of the people it is about: what is spent and left.")
+    Path | None,
+    typer.Option(help="The ledger that paid for it: what is spent and left, and whether it did."),
 ]
 _Audits = Annotated[
     list[Path] | None,
