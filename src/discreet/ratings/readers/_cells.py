@@ -124,7 +124,7 @@ def _text(column: pl.Series, faults: Faults, wanted: str) -> Text:
     """
     if column.dtype == pl.Binary:
         # From `_frames.series_of`: text some of whose cells are not UTF-8.
-        decoded = column.cast(pl.String, strict=False)
+        decoded = pl.Series(column.name, [_decoded(cell) for cell in column], pl.String)
         mark(faults, (decoded.is_null() & column.is_not_null()).to_numpy(), Fault.NOT_UTF8)
         column = decoded
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum, pl.Null):
@@ -134,6 +134,14 @@ def _text(column: pl.Series, faults: Faults, wanted: str) -> Text:
     bounds = np.frombuffer(offsets, np.int64, len(words) + 1, 8 * words.offset)
     array = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
     return array, bounds[:-1], bounds[1:], np.zeros(len(words), np.bool_)
+
+
+def _decoded(cell: bytes | None) -> str | None:
+    """A cell's text, if it is UTF-8; polars' own cast refuses the whole column."""
+    try:
+        return None if cell is None else cell.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _ratings(column: pl.Series, faults: Faults) -> npt.NDArray[np.float64]:
