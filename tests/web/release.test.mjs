@@ -279,3 +279,12 @@ function rename({ arrays, metadata }, ids, titles) {
   }
   metadata.catalog = JSON.stringify({ ...JSON.parse(metadata.catalog), digest: sha.digest("hex") });
 }
+
+test("where a release comes from, and what a newer version adds, is no error", async () => {
+  const provenance = { version: "0.2.0", part: null, charge: { number: 3, population: "customers" } };
+  const file = changed((parts) => {
+    told("guarantee", (guarantee) => ({ ...guarantee, provenance }))(parts);
+    parts.metadata.something_new = "{}";
+  });
+  assert.deepEqual((await readRelease(file)).guarantee.provenance, provenance);
+});
