@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
-LONGEST_FILE = 350
 
 _SHARED_OBFUSCATION = ("protocols.common", "protocols.obfuscation.messages")
 
@@ -184,11 +183,6 @@ def has_proof(path: Path) -> bool:
     return all(re.search(rf"^#+ {heading}\s*\S", text, re.M) for heading in ("Statement", "Proof"))
 
 
-def too_long(root: Path) -> list[str]:
-    lengths = {name: len(path.read_text().splitlines()) for name, path in modules(root).items()}
-    return [f"{name}: {length} lines" for name, length in lengths.items() if length > LONGEST_FILE]
-
-
 def run(code: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
@@ -217,10 +211,6 @@ def test_rooms_import_only_what_the_table_allows() -> None:
 
 def test_every_claim_has_its_proof_beside_it() -> None:
     assert claims_without_proof(SOURCE) == []
-
-
-def test_no_file_is_too_long() -> None:
-    assert too_long(SOURCE) == []
 
 
 def test_the_top_level_and_domain_load_no_private_room() -> None:
@@ -332,8 +322,3 @@ def test_a_missing_proof_is_found(
     if text is not None:
         files[f"{home}/PROOF.md"] = text
     assert claims_without_proof(plant(tmp_path, files)) == ([home] if is_missing else [])
-
-
-def test_a_long_file_is_found(tmp_path: Path) -> None:
-    assert too_long(plant(tmp_path, {"domain/a.py": "x = 1\n" * LONGEST_FILE})) == []
-    assert len(too_long(plant(tmp_path, {"domain/a.py": "x = 1\n" * (LONGEST_FILE + 1)}))) == 1

@@ -31,7 +31,7 @@ def test_implicit_rows_have_no_other_scale(clicks: str) -> None:
 
 
 def test_rows_are_ratings_unless_it_is_said(clicks: str) -> None:
-    with pytest.raises(InputError, match="implicit=True if they are presence alone"):
+    with pytest.raises(InputError, match="implicit=True reads presence alone"):
         _inputs.read(clicks, "1..5", "from-data", None, "auto", BadRows.REFUSE)
 
 

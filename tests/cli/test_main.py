@@ -78,7 +78,7 @@ TOLD = ("--scale", "1..5", "--catalog", "from-data")
         (RATINGS, (*TOLD, "--columns", "user=0"), "--columns lacks the position of the item, like"),
         ("user,item,kind\na,x,b\n", TOLD, "--columns rating=... (--implicit reads presence alone"),
         ("user,person,item,rating\na,b,x,3\n", TOLD, "the user; say which: --columns user=..."),
-        ("user,item\na,x\n", TOLD, "with commas or tabs, or --implicit if they are presence"),
+        ("user,item\na,x\n", TOLD, "(--implicit reads presence alone, without ratings)"),
     ],
 )
 def test_advice_is_given_in_options(

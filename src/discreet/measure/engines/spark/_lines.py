@@ -22,11 +22,18 @@ from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import CHANGED, shown_path
 from discreet.measure.engines.spark._session import Session, Table
 from discreet.ratings.readers import Columns, Quoting
-from discreet.ratings.readers._cells import words_of
-from discreet.ratings.readers._files import check_is_text
-from discreet.ratings.readers._layouts import describe_text
-from discreet.ratings.readers._text import NO_LINE, Cells, Dialect, decoded_header, split_lines
-from discreet.ratings.readers._tokens import GOOD, WRONG_QUOTES
+from discreet.ratings.readers.lines import (
+    GOOD,
+    NO_LINE,
+    WRONG_QUOTES,
+    Cells,
+    Dialect,
+    check_is_text,
+    decoded_header,
+    describe_text,
+    split_lines,
+    words_of,
+)
 
 FILE = "_discreet_file"
 """The last column of a table that was text: a hash of the name of the file that a row is from."""
