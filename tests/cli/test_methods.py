@@ -131,7 +131,7 @@ def test_dense_without_effect_is_told_of(sample: list[str], tmp_path: Path) -> N
     assert said.code == 0 and "--dense has no effect: the budget is too small" in said.err
     assert "covariance" not in load(tmp_path / "small").arrays
     said = call("fit", *sample, "-o", tmp_path / "large", *dense, "--epsilon", 40)
-    assert (said.code, said.err) == (0, "")
+    assert said.code == 0 and "--dense" not in said.err
     assert "covariance" in load(tmp_path / "large").arrays
 
 
