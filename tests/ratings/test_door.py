@@ -140,7 +140,7 @@ def test_a_thousand_people_stay_in_a_fit_with_a_ledger(tmp_path: Path) -> None:
     "row", ["\ud800", 10**5000, b"7", 5, None], ids=["half", "huge", "bytes", "integer", "none"]
 )
 def test_an_object_among_text_changes_nobody(row: object) -> None:
-    """Found by the search: pandas columns of objects were read at once or cell by cell."""
+    """Columns of objects were read at once where all were text, and else cell by cell."""
     pd = pytest.importorskip("pandas")
 
     def frame(users: list[object]) -> Any:

@@ -82,7 +82,8 @@ class Guarantee:
 
     def sentences(self) -> list[str]:
         """The promise in plain words, and then where it comes from."""
-        origin = [] if self.provenance is None else self.provenance.sentences()
+        with_bound = not (self.is_private and self._on_bound())
+        origin = [] if self.provenance is None else self.provenance.sentences(with_bound=with_bound)
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}.", *origin]
         said = [self._on_presence(), self._on_changes(), self._on_other_unit()]

@@ -98,13 +98,13 @@ class Provenance:
         if self.charge is not None and not isinstance(self.charge, ChargeRecord):
             raise InputError("a release's charge is the record of one")
 
-    def sentences(self) -> list[str]:
-        """The same in plain words; digests are left out."""
+    def sentences(self, *, with_bound: bool = True) -> list[str]:
+        """The same in plain words; digests are left out, and the bound if it was said before."""
         data = "all of the data" if self.part is None else f"a part of the data ({self.part})"
         said = [f"It was made by discreet {self.version} from {data}."]
         if self.bad_rows is not None:
             said.append(_BAD_ROWS[self.bad_rows])
-        if self.most_ratings is not None:
+        if self.most_ratings is not None and with_bound:
             said.append(f"At most {self.most_ratings:,} ratings of each person were kept.")
         return [*said, _ORIGINS[self.catalog], self._on_charge()]
 
