@@ -231,7 +231,7 @@ def test_a_disk_that_fills_up_leaves_no_file_and_a_true_ledger(
 
     monkeypatch.setattr("discreet.release._codec.save_file", full)
     said = call("fit", *sample, "-o", tmp_path / "m", "--ledger", ledger.path)
-    assert "No space left on device; the ledger was charged all the same" in said.complaint()
+    assert "No space left on device; the ledger was charged anyway" in said.complaint()
     assert len(ledger.history()) == 1
     assert [p.name for p in tmp_path.iterdir()] == ["shop.ledger"]
 
@@ -257,7 +257,7 @@ main()
     said = run_python("-c", code)
     assert (said.code, said.out) == (130, "")
     assert said.err.splitlines() == [
-        "the ledger was charged all the same",
+        "the ledger was charged anyway",
         "discreet: interrupted; nothing was left half-written",
     ]
     assert len(ledger.history()) == 1

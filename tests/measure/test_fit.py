@@ -286,7 +286,7 @@ def test_a_failure_after_the_charge_says_that_it_was_charged(split: Split, tmp_p
     with pytest.raises(InputError) as caught:
         fit(split.train, ledger=ledger, **told)
     assert str(caught.value) == (
-        "ratings.csv, line 7: the rating is not on the scale; the ledger was charged all the same"
+        "ratings.csv, line 7: the rating is not on the scale; the ledger was charged anyway"
     )
     assert len(ledger.history()) == 1
     with pytest.raises(InputError, match=r"on the scale$"):

@@ -35,7 +35,7 @@ from discreet.privacy import (
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Stability
 
-CHARGED = "the ledger was charged all the same"
+CHARGED = "the ledger was charged anyway"
 
 UNBOOKED: Literal["unbooked"] = "unbooked"
 """The word for "no ledger": nobody does without one by leaving out an argument."""

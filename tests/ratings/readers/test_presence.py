@@ -178,7 +178,7 @@ def test_bad_rows_are_named_or_skipped(write, line, reason):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("user\n1\n", "does not fall into 2 fields"),
+        ("user\n1\n", "fewer than 2 fields"),
         ("user,rating\n1,2\n", "no column for the item"),
         ("alice,heat\n", "no column for the user; say which"),
         ("", "is empty"),

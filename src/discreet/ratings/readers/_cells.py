@@ -1,6 +1,7 @@
-"""What a cell means: one function for identifiers, one for numbers, one for times.
+"""What a cell means: an identifier, a number or a time.
 
-Text goes through the kernels of `_tokens`, whether it comes from a CSV file, from Parquet or from a
+Text cells go through the kernels of `_tokens`; typed columns are converted here. Text is the same
+whether it comes from a CSV file, from Parquet or from a
 data frame, so that a cell of the same bytes means the same everywhere. The types of Parquet and
 data frame columns are public: they are the schema, and no row can change them.
 """

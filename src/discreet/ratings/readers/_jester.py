@@ -1,4 +1,4 @@
-"""Jester's dense table: a person a line, how many jokes they rated, then a field for each joke."""
+"""Jester's dense table: one person per line: how many jokes they rated, then a field for each."""
 
 from __future__ import annotations
 

@@ -251,7 +251,8 @@ def describe_text(
         separator = separator or usual_separator(path)
         if separator is None:
             raise InputError(
-                'says nothing of what separates its fields; say it, like separator="|"', path=path
+                'its name does not say what separates its fields; give it, like separator="|"',
+                path=path,
             )
         return _dialect(separator, counted[1], quoting), None
     line = header()
@@ -283,7 +284,7 @@ def _open_movielens(path: Path, implicit: bool) -> TextTable:
         movies = path.with_name("movies.csv")
     else:
         raise InputError(
-            f"is no MovieLens ratings file: u.data, ratings.dat, or CSV with the header {_HEADER}",
+            f"is not a MovieLens ratings file: u.data, ratings.dat, or CSV with the header {_HEADER}",
             path=path,
         )
     find_catalog: Callable[[], Catalog] | None = None

@@ -23,7 +23,7 @@ from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._batch import Batch, Fault, Lines
 from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._cells import batch_of_cells
-from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of
+from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of, whole
 from discreet.ratings.readers._ids import CatalogLookup, integers_in
 from discreet.ratings.readers._text import Cells, Dialect, cells_of, read_cells
 
@@ -102,7 +102,7 @@ class _Run:
         line = 1
         for file in self.files:
             self.firsts.append(line)
-            data = b"".join(piece.data for piece in pieces(file))
+            data = whole(file)
             joined.append(data if data.endswith(b"\n") else data + b"\n")
             line += joined[-1].count(b"\n")
         yield Piece(b"".join(joined), True, sum(size_of(file) for file in self.files))

@@ -56,20 +56,19 @@ class PublicTable:
     path: Path | None = None
 
 
-def open_public(source: TableSource, lists: Lists, what: str = "features") -> PublicTable:
+def open_public(source: TableSource, lists: Lists) -> PublicTable:
     """The table, with every column that has a name.
 
     Args:
         source: A file, or a table in memory.
         lists: Published files that have no header, by name.
-        what: What is read from it, for an error.
 
     Raises:
         InputError: It cannot be read, or has two columns of one name.
     """
     if isinstance(source, str | os.PathLike):
         return _from_file(Path(source), lists)
-    frame = _from_memory(source, what)
+    frame = _from_memory(source)
     return PublicTable(frame, _counted(frame), Rows(None))
 
 
@@ -150,7 +149,7 @@ def _counted(frame: pl.DataFrame) -> pl.Series:
     return pl.Series(np.arange(1, frame.height + 1))
 
 
-def _from_memory(source: object, what: str) -> pl.DataFrame:
+def _from_memory(source: object) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         return collected(source)
     if isinstance(source, pl.DataFrame):
@@ -162,6 +161,6 @@ def _from_memory(source: object, what: str) -> pl.DataFrame:
         places = _named([str(name) for name in source.columns])
         return pl.DataFrame({n: from_pandas(source.iloc[:, at]) for n, at in places.items()})  # type: ignore[attr-defined]
     raise InputError(
-        f"{what} are read from a path, a pandas or polars data frame or an Arrow table, not from "
+        "features are read from a path, a pandas or polars data frame or an Arrow table, not from "
         f"{type(source).__name__}"
     )

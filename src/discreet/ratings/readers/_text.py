@@ -24,8 +24,9 @@ Quoting = Literal["lines", "multiline", "none"]
 """What a `"` does: surrounds a field of one line, surrounds one that may have line breaks, or
 nothing at all."""
 
-_LONGEST_RECORD = 2 * PIECE
-"""Bytes; a longer record is refused, so that a file without line breaks does not fill memory."""
+_LONGEST_RECORD = 64 << 20
+"""Bytes; a longer record is refused, so that a file without line breaks does not fill memory.
+Chosen for safety."""
 NOT_UTF8 = "is not UTF-8; convert it, for instance with: iconv -f latin1 -t utf-8"
 NO_LINE = "is empty: not even a header that names its columns"
 _BOM = b"\xef\xbb\xbf"
@@ -144,7 +145,9 @@ def cells_of(
         if used < whole and piece.is_last:
             raise InputError("a quote is opened here and never closed", path=path, line=lines + 1)
         if len(rest) > _LONGEST_RECORD:
-            long = "is longer than 64 MiB, or opens a quote that is never closed"
+            long = (
+                f"is longer than {_LONGEST_RECORD >> 20} MiB, or opens a quote that is never closed"
+            )
             raise InputError(long, path=path, line=lines + 1)
 
 
@@ -268,8 +271,8 @@ def separator_of_header(line: str, path: Path, least: int) -> str:
     if least == 1:
         return usual or "\t"
     raise InputError(
-        f"its first line does not fall into {least} fields or more: if it is a header, say what "
-        'separates them, like separator="^"; if there is none, count the columns, like '
+        f"its first line has fewer than {least} fields with any usual separator: if it is a header, say "
+        'what separates them, like separator="^"; if there is none, count the columns, like '
         'columns={"user": 0, "item": 1, "rating": 2}',
         path=path,
     )

@@ -151,7 +151,7 @@ def _quoted(
                 return at, -1, is_escaped, newlines
             newlines += 1
         elif data[at] == _QUOTE:
-            # Some programs write a backslash before a quote: where their field ends is not told.
+            # Some programs write a backslash before a quote: where their field ends is ambiguous.
             is_wrong |= data[at - 1] == _BACKSLASH
             if data[at + 1] != _QUOTE:
                 break
@@ -254,9 +254,7 @@ def valid_utf8(data: Bytes, begins: Places, ends: Places) -> npt.NDArray[np.bool
 @numba.njit(cache=True, nogil=True)
 def trimmed(data: Bytes, begin: int, end: int) -> tuple[int, int]:
     """The cell without blanks at its ends: spaces, tabs and byte order marks."""
-    changed = True
-    while changed and begin < end:
-        changed = True
+    while begin < end:
         if data[begin] == _SPACE or data[begin] == _TAB:
             begin += 1
         elif _is_mark(data, begin, end):
@@ -266,7 +264,7 @@ def trimmed(data: Bytes, begin: int, end: int) -> tuple[int, int]:
         elif end - begin >= 3 and _is_mark(data, end - 3, end):
             end -= 3
         else:
-            changed = False
+            break
     return begin, end
 
 
