@@ -45,12 +45,15 @@ def test_words() -> None:
     ]
     assert BOOKED.sentences() == [
         "It was made by discreet 0.2.0 from a part of the data (half of the people).",
-        "Bad rows were skipped.",
+        "Bad rows, if any, were left out.",
         "At most 5,000 ratings of each person were kept.",
         "The catalogue was read from the private ratings.",
         "Its privacy cost is recorded as charge 3 in the ledger of 'customers of the shop'.",
     ]
-    assert "Bad rows were refused." in replace(UNBOOKED, bad_rows="refuse").sentences()
+    assert (
+        "A source with a bad row would have been refused."
+        in replace(UNBOOKED, bad_rows="refuse").sentences()
+    )
 
 
 def test_a_guarantee_says_where_it_comes_from() -> None:

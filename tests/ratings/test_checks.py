@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.ratings import Intake, Ratings
+from discreet.measure import publish_item_counts
+from discreet.privacy import Unit
+from discreet.ratings import Intake, Ratings, Stability
 from discreet.ratings._ratings import MOST_MOST_RATINGS
 
 _CATALOG = Catalog([f"i{k}" for k in range(6)])
@@ -190,14 +192,45 @@ def test_users_outside_the_range_are_not_selected(first: int, last: int) -> None
         Ratings(**columns()).select_users(first, last)
 
 
-def test_a_choice_by_the_caller_is_an_assumption_of_what_follows() -> None:
+def test_what_is_chosen_by_position_is_stable_for_nobody() -> None:
     made = Ratings(**columns())
-    kept = made.where(made.codes > 1)
-    assert kept.intake.assumes == ("nothing private decided which ratings were kept",)
-    assert kept.where(kept.codes > 2).intake.assumes == kept.intake.assumes
-    both = kept.select_users(0, 1).intake.assumes
-    assert both == (*kept.intake.assumes, "nothing private decided which users were selected")
-    assert all(block.intake == made.intake for block in made.blocks(2))
+    parts = [made.where(made.codes > 1), made.select_users(0, 1), *made.blocks(2)]
+    for part in parts:
+        assert part.intake.stability is Stability.NONE
+        assert part.intake.part == "a selection by position"
+        promise = publish_item_counts(
+            part, protect=Unit.USER, epsilon=1, ledger="unbooked"
+        ).guarantee
+        assert not promise.is_private
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"stability": "none"},
+        {"bad_rows": "bogus"},
+        {"part": "two\nlines"},
+        {"part": ""},
+        {"assumes": ["a list"]},
+        {"assumes": ("two\nlines",)},
+    ],
+)
+def test_an_intake_is_what_a_release_can_say(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="an intake"):
+        Intake(**wrong)
+
+
+def test_parts_of_parts_have_names_that_a_release_accepts() -> None:
+    intake = Intake()
+    for _ in range(20):
+        intake = intake.parted("the training part of a random split (90 %)", Stability.RECORD)
+    assert intake.part is not None and len(intake.part) <= 300
+
+
+def test_names_that_may_be_missing_are_refused() -> None:
+    kind = np.dtypes.StringDType(na_object=None)
+    with pytest.raises(InputError, match="no missing values"):
+        Ratings(**columns() | {"users": np.array(["a", None, "b"], dtype=kind)})
 
 
 def slow_fault(starts: list[int], item: list[int], code: list[int], most: int | None) -> bool:

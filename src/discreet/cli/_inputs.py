@@ -136,7 +136,10 @@ def read(
     if ratings.skipped:
         _console.note(f"{ratings.skipped:,} bad rows were skipped")
     if not len(ratings):
-        _console.note(f"{path} has no usable ratings; the result describes an empty data set")
+        _console.note(
+            f"Warning: {path} has no usable ratings. That is private too, so it is treated as any "
+            "other data are, and a ledger is charged."
+        )
     if ratings.scale.presence and _has_ratings(path, columns, layout, separator, quoting):
         _console.note(
             f"{path} has ratings, which are not read: every row counts alike, as presence"

@@ -33,20 +33,28 @@ def report(
 ) -> None:
     """Write one page about a release: what it promises, what not, what was spent, who can do what.
 
-    The page fetches nothing and prints well; ledgers are only read.
+    The page fetches nothing and prints well; ledgers are only read. Exit code 1: the ledger did
+    not pay for this file.
     """
     # Imported where it is used: `discreet --help` stays quick.
     from discreet.privacy.ledger import Ledger
+    from discreet.release import load
     from discreet.report import make_report, read_audits
 
     _check_output(output, overwrite)
     audits = read_audits(audit or [])
-    page = make_report(
-        release, ledger=None if ledger is None else Ledger.open(ledger), audits=audits
-    )
+    book = None if ledger is None else Ledger.open(ledger)
+    page = make_report(release, ledger=book, audits=audits)
     with whole_file(output) as temporary:
         temporary.write_text(page, encoding="utf-8")
     _console.say(f"{output}: print it to PDF from any browser")
+    if book is not None:
+        found = load(release, verify=True)
+        if not book.pair(found.guarantee, found.digest()).is_paid:
+            _console.note(
+                f"Warning: {ledger} did not pay for {release}; the page says what differs."
+            )
+            raise typer.Exit(1)
 
 
 def _check_output(output: Path, overwrite: bool) -> None:

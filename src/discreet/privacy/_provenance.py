@@ -16,7 +16,10 @@ MOST_LETTERS = 300
 """Characters of a population's name or a purpose: one line of a table. Chosen."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_BAD_ROWS = {"refuse": "Bad rows were refused.", "skip": "Bad rows were skipped."}
+_BAD_ROWS = {
+    "refuse": "A source with a bad row would have been refused.",
+    "skip": "Bad rows, if any, were left out.",
+}
 _ORIGINS = {
     CatalogOrigin.GIVEN: "The catalogue was given as public.",
     CatalogOrigin.LAYOUT: "The catalogue is part of the data set's public files.",

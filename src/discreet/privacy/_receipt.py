@@ -122,14 +122,15 @@ class Receipt(_Issued):
         purse._spent = Totals()
         return purse
 
-    def open_tickets(self, event: Event, *, disjoint: int = 1) -> Tickets:
-        """Use up one charged event for the draws that it counts, some of them at a time.
+    def open_tickets(self, event: Event) -> Tickets:
+        """Use up one charged event for the draws that it counts, some of them at a time."""
+        return self._open_tickets(event, 1)
 
-        Args:
-            event: What was charged.
-            disjoint: Into how many draws each that was charged is divided, of which a unit moves
-                at most one: together they cost what one of them costs. The caller proves it
-                (`measure/sets/PROOF.md`).
+    def _open_tickets(self, event: Event, disjoint: int) -> Tickets:
+        """The same where each draw that was charged is divided into `disjoint` ones.
+
+        A unit moves at most one of these, so that together they cost what one of them costs. Only
+        `measure/sets` proves such a thing (PROOF.md there), and only it may call this.
         """
         tickets = Tickets._issue(self.redeem(event))
         tickets._each = dataclasses.replace(event, count=1)
@@ -249,7 +250,7 @@ def check_leave(leave: object) -> None:
     Raises:
         NotCharged: It is something else.
     """
-    if not isinstance(leave, _Issued) or leave not in _issued:
+    if type(leave) not in (Receipt, Purse, Tickets) or leave not in _issued:
         raise NotCharged(
             "noise is drawn only on a receipt that Ledger.charge or discreet.privacy.unbooked "
             "issued, and this is something else"

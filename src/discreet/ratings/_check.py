@@ -113,6 +113,8 @@ def check_names(users: Any, count: int) -> _Column:
     """
     if not isinstance(users, np.ndarray) or users.ndim != 1 or users.dtype.kind not in _NAME_KINDS:
         raise InputError("users must be a one-dimensional numpy array of integers or text")
+    if hasattr(users.dtype, "na_object"):
+        raise InputError("users must all have names: use a type of text that has no missing values")
     if len(users) != count:
         raise InputError("users must have one name for every user")
     # Readers number users in the order of their names, so this is all that is looked at.

@@ -16,8 +16,10 @@ from discreet.ratings._check import check_columns, check_names, locked, read_onl
 MOST_MOST_RATINGS = 2**31 - 1
 """The largest bound on a user's ratings: no catalogue has more items, as indices are int32."""
 
-_CHOSEN_USERS = "nothing private decided which users were selected"
-_CHOSEN_RATINGS = "nothing private decided which ratings were kept"
+_BY_PLACE = "a selection by position"
+"""Positions shift with every rating that comes before: so nothing is stable that they choose."""
+_MOST_LETTERS = 300
+"""Of a part's name, and of a clause: what a release's file accepts."""
 
 
 class Stability(enum.Enum):
@@ -55,6 +57,14 @@ class Intake:
         most = self.most_ratings
         if most is not None and (type(most) is not int or not 1 <= most <= MOST_MOST_RATINGS):
             raise InputError(f"most_ratings is a whole number from 1 to {MOST_MOST_RATINGS:,}")
+        if not isinstance(self.stability, Stability):
+            raise InputError("an intake's stability is one of Stability")
+        if self.bad_rows not in (None, "refuse", "skip"):
+            raise InputError("an intake's bad_rows is refuse, skip or None")
+        if self.part is not None and not _is_line(self.part):
+            raise InputError(f"an intake's part is one line of 1 to {_MOST_LETTERS} characters")
+        if not isinstance(self.assumes, tuple) or not all(map(_is_line, self.assumes)):
+            raise InputError(f"an intake assumes clauses of 1 to {_MOST_LETTERS} characters")
 
     def assuming(self, clause: str) -> Intake:
         """The same where one thing more must be true."""
@@ -65,7 +75,13 @@ class Intake:
     def parted(self, part: str, stability: Stability) -> Intake:
         """Of a part of the ratings, which a rule with this stability chose."""
         named = part if self.part is None else f"{part} of {self.part}"
+        if len(named) > _MOST_LETTERS:
+            named = f"{part} of an earlier part"
         return replace(self, part=named, stability=self.stability.and_then(stability))
+
+
+def _is_line(text: object) -> bool:
+    return isinstance(text, str) and 1 <= len(text) <= _MOST_LETTERS and text.isprintable()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -155,35 +171,44 @@ class Ratings:
         return np.repeat(np.arange(self.user_count, dtype=np.int32), np.diff(self.starts))
 
     def blocks(self, size: int = 1 << 24) -> Iterator[Ratings]:
-        """Consecutive runs of whole users, each with about `size` ratings."""
+        """Consecutive runs of whole users, each with about `size` ratings.
+
+        For work on all of them, piece by piece: one rating more moves people between blocks, so a
+        release of one block would be of no use to anybody's privacy, and says so.
+        """
+        by_place = self.intake.parted(_BY_PLACE, Stability.NONE)
         first = 0
         while first < self.user_count:
             want = np.searchsorted(self.starts, self.starts[first] + size, side="right") - 1
             last = max(first + 1, int(want))
-            yield self._users_from(first, last)
+            yield self._users_from(first, last)._derive(intake=by_place)
             first = last
 
     def select_users(self, first: int, last: int) -> Ratings:
         """The users `first` to `last - 1`, sharing memory with this object.
 
-        A release of them assumes that nothing private decided which they are.
+        A release of them says that it is not private: who is at a place depends on who else is
+        there.
 
         Raises:
             InputError: There are no such users.
         """
         if not 0 <= first <= last <= self.user_count:
             raise InputError("users are selected by a range within those that there are")
-        return self._users_from(first, last)._derive(intake=self.intake.assuming(_CHOSEN_USERS))
+        by_place = self.intake.parted(_BY_PLACE, Stability.NONE)
+        return self._users_from(first, last)._derive(intake=by_place)
 
     def where(self, keep: npt.NDArray[np.bool_]) -> Ratings:
         """The marked ratings; every user stays, possibly without ratings.
 
-        A release of them assumes that nothing private decided which they are.
+        A release of them says that it is not private: what is at a place depends on what else is
+        there. Splits choose by name and time instead.
 
         Raises:
             InputError: `keep` is not one True or False for each rating.
         """
-        return self._kept(keep)._derive(intake=self.intake.assuming(_CHOSEN_RATINGS))
+        by_place = self.intake.parted(_BY_PLACE, Stability.NONE)
+        return self._kept(keep)._derive(intake=by_place)
 
     def _users_from(self, first: int, last: int) -> Ratings:
         begin, end = int(self.starts[first]), int(self.starts[last])

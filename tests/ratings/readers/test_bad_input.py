@@ -226,6 +226,19 @@ def test_bytes_that_are_not_utf8(write, refusal, place):
     assert (len(ratings), ratings.skipped) == (1, 1)
 
 
+@pytest.mark.parametrize("before", [0, 33])
+def test_a_line_is_too_long_by_itself(write, refusal, before):
+    others = b"1,1,3,5\n" * (before << 17)
+    long = b"x" * (66 << 20) + b",1,3,5\n"
+    data = _HEADER.encode() + others + long
+    assert "is longer than 64 MiB" in str(refusal(write("r.csv", data), on_bad_rows="skip"))
+
+
+def test_a_header_is_not_cut(write, refusal):
+    text = f"user,item,rating,{'x' * 70_000}\n1,1,3,x\n"
+    assert "its header is longer than 64 KiB" in str(refusal(write("r.csv", text)))
+
+
 def test_a_header_that_is_not_utf8(write, refusal):
     assert refusal(write("r.csv", "usér,item,rating\n1,2,3\n".encode("latin-1"))).line == 1
 

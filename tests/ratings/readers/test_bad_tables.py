@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -87,6 +89,48 @@ def test_parquet_names_file_and_row(tmp_path, refusal):
 def test_columns_of_types_that_cannot_be(refusal, column, values, reason):
     columns = {"user": [1, 2], "item": [1, 2], "rating": [3, 4], "time": [5, 6]} | {column: values}
     assert reason in str(refusal(pl.DataFrame(columns)))
+
+
+def _read(table):
+    return read_ratings(table, scale=(1, 5), catalog=Catalog(["1"]), on_bad_rows="skip")
+
+
+def test_text_of_pandas_that_is_not_utf8_is_a_bad_row():
+    raw = pa.array([b"ann", b"\xff\xfe", b"bob"], pa.binary())
+    text = pa.StringArray.from_buffers(3, *raw.buffers()[1:])
+    users = pd.Series(pd.array(text, dtype=pd.ArrowDtype(pa.string())))
+    frame = pd.DataFrame({"user": users, "item": [1] * 3, "rating": [3] * 3})
+    assert (_read(frame).users.tolist(), _read(frame).skipped) == (["ann", "bob"], 1)
+    names = np.array(["ann", "\ud800", "bob"], object)
+    for kind in (pd.StringDtype("python"), object):
+        frame["user"] = pd.Series(names, dtype=kind)
+        assert (_read(frame).users.tolist(), _read(frame).skipped) == (["ann", "bob"], 1)
+    frame["user"] = pd.Categorical.from_codes([0, 1, 2], pd.Index(names, dtype=object))
+    assert (_read(frame).users.tolist(), _read(frame).skipped) == (["ann", "bob"], 1)
+
+
+def test_a_moment_that_is_missing_is_nobody():
+    users = pd.Series([pd.NaT, "a", pd.NaT, None], dtype=object)
+    frame = pd.DataFrame({"user": users, "item": [1] * 4, "rating": [3] * 4})
+    assert (_read(frame).users.tolist(), _read(frame).skipped) == (["a"], 3)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array([2 * 86_400_000 + 5, 0], pa.int64()).cast(pa.date64(), safe=False),
+        pa.array([2**62, 0], pa.timestamp("s")),
+    ],
+)
+def test_one_odd_time_is_one_row(times):
+    ratings = _read(pa.table({"user": ["a", "b"], "item": [1, 1], "rating": [3, 3], "time": times}))
+    assert "b" in ratings.users.tolist()
+
+
+@pytest.mark.parametrize("kind", [pa.decimal256(40, 0), pa.time32("s")])
+def test_types_that_cannot_be_read_are_refused(refusal, kind):
+    ids = pa.array([1, 2], pa.int32()).cast(kind)
+    assert "column" in str(refusal(pa.table({"user": ids, "item": [1, 1], "rating": [3, 3]})))
 
 
 def test_other_things_are_no_source(refusal):

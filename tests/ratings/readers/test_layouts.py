@@ -92,7 +92,7 @@ def test_another_header_is_no_movielens(write, refusal):
     write("movies.csv", "movieId,title\n10,a\n20,b\n")
     path = write("ratings.csv", "user,movieId,rating,timestamp\n" + lines(","))
     assert "the scale is not known" in str(refusal(path, scale=None))
-    assert "is not a MovieLens ratings file" in str(refusal(path, layout="movielens"))
+    assert "is not a MovieLens file of ratings" in str(refusal(path, layout="movielens"))
 
 
 def test_a_movielens_header_without_the_movies_tells_nothing(write, refusal):

@@ -123,7 +123,7 @@ def private_sets(
     total = chooser.event(unit, _LABELS[moves], 1 if moves is Moves.ONE else rows)
     asked = configuration_digest(total.label, {"chooser": chooser, "unit": unit, "lists": rows})
     receipt = charge([total], f"{rows:,} {total.label}", ledger, randomness, asked)
-    tickets = receipt.open_tickets(total, disjoint=rows if moves is Moves.ONE else 1)
+    tickets = receipt._open_tickets(total, rows if moves is Moves.ONE else 1)
     each = dataclasses.replace(total, count=1)
     chosen = _draw(chooser, scoring, rows, step, each, tickets)
     reasons = () if receipt.is_private else (SEEDED,)

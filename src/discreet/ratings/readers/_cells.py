@@ -19,7 +19,7 @@ from discreet.ratings.readers._batch import Batch, Fault, Faults, Ids, Origin, m
 from discreet.ratings.readers._text import Cells
 
 _DAY = 86_400
-_LARGEST_WHOLE = 2.0**53
+LARGEST_WHOLE = 2.0**53
 """Larger floats have lost digits, so two identifiers may have become one."""
 _LINE_FAULTS = {_tokens.WRONG_FIELDS: Fault.FIELDS, _tokens.NOT_UTF8: Fault.NOT_UTF8}
 
@@ -114,7 +114,7 @@ def _whole(column: pl.Series, faults: Faults, fraction: Fault) -> pl.Series:
     """A float column, as tables with gaps often have, as integers; what is not whole is noted."""
     numbers = column.cast(pl.Float64).fill_nan(None)
     values = numbers.fill_null(0.0).to_numpy()
-    wrong = (np.abs(values) > _LARGEST_WHOLE) | (values != np.floor(values))
+    wrong = (np.abs(values) > LARGEST_WHOLE) | (values != np.floor(values))
     mark(faults, wrong, fraction)
     return numbers.set(pl.Series(wrong), 0.0).cast(pl.Int64)
 

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from discreet.domain import InputError
 
+BEGINNING = 1 << 16
+"""Bytes that a header must fit into; chosen for safety."""
 PIECE = 1 << 25
 """How many bytes are read at a time: enough for every core, small beside the ratings."""
 
@@ -58,7 +60,7 @@ def reading(path: Path) -> Iterator[None]:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
 
 
-def beginning(path: Path, *, for_text: bool, size: int = 1 << 16) -> bytes:
+def beginning(path: Path, *, for_text: bool, size: int = BEGINNING) -> bytes:
     """The first bytes of a file, unpacked.
 
     Args:

@@ -17,11 +17,18 @@ import pyarrow.parquet as pq
 
 from discreet.domain import Catalog, InputError, Scale
 from discreet.ratings.readers._batch import Batch, Rows
-from discreet.ratings.readers._cells import batch_of_frame
+from discreet.ratings.readers._cells import LARGEST_WHOLE, batch_of_frame
 from discreet.ratings.readers._columns import ROLES, Columns, Role, find_columns
 from discreet.ratings.readers._files import reading
 
 _ROWS = 1 << 20
+"""Rows that are read at a time: tens of megabytes."""
+_TEXTS = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
+"""Types of text, and those of the bytes that they are."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 """Halves of characters, which Python's text may hold and UTF-8 may not."""
 _MOST_BITS = 2_048
@@ -151,15 +158,27 @@ def series_of(column: Any) -> pl.Series:
     """A column of Arrow's; text is looked at, since polars trusts that it is UTF-8.
 
     Where some cells of text are not, they come as bytes, so that single cells can be refused.
+
+    Raises:
+        InputError: Columns of this type cannot be read.
     """
-    if isinstance(column.type, pa.DictionaryType):
-        column = column.cast(column.type.value_type)
-    try:
-        column.validate(full=True)
-    except pa.ArrowException:
-        as_bytes = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-        column = column.cast(as_bytes.get(column.type, pa.large_binary()))
-    return pl.Series(column)
+    kind = column.type
+    if isinstance(kind, pa.DictionaryType):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if kind in _TEXTS:
+        try:
+            column.validate(full=True)
+        except pa.ArrowException:
+            column = column.cast(_TEXTS[kind])
+    elif pa.types.is_timestamp(kind) and kind.unit == "s":
+        # Polars would count them in milliseconds, which wrap around where seconds do not.
+        column = column.cast(pa.int64())
+    if not pa.types.is_decimal256(kind):
+        try:
+            return pl.Series(column)
+        except (pa.ArrowException, pl.exceptions.PolarsError):
+            pass
+    raise InputError(f"a column of type {kind} cannot be read")
 
 
 def _next_part(parts: Iterator[Any], path: Path) -> Any:
@@ -228,15 +247,25 @@ def from_pandas(column: Any) -> pl.Series:
     """A pandas column. Where its type is `object`, each cell says for itself what it is.
 
     So no cell's type depends on other cells: text stays text, numbers are the text that they print
-    as (a whole float without its `.0`), and what is neither, or cannot be UTF-8, is empty.
+    as (a whole float up to 2^53 without its `.0`), and what is neither, or cannot be UTF-8, is
+    empty. Categories are read likewise.
+
+    Raises:
+        InputError: The column's type can never hold what is looked for.
     """
     if str(column.dtype) == "category":
-        known = from_pandas(column.cat.categories.to_series())
+        known = pl.Series([_cell_text(cell) for cell in column.cat.categories], dtype=pl.String)
         codes = pl.Series(column.cat.codes.to_numpy().astype(np.int64))
         return known.gather(codes.set(codes < 0, None)).alias("")
-    if column.dtype != object:
+    if hasattr(column.array, "__arrow_array__") and hasattr(column.array, "_pa_array"):
+        return series_of(column.array.__arrow_array__())
+    if column.dtype == object or getattr(column.dtype, "storage", None) == "python":
+        return pl.Series([_cell_text(cell) for cell in column], dtype=pl.String)
+    try:
         return pl.Series(pl.from_pandas(column))
-    return pl.Series([_cell_text(cell) for cell in column], dtype=pl.String)
+    except (pa.ArrowException, pl.exceptions.PolarsError, TypeError, ValueError):
+        pass
+    raise InputError(f"a column of type {column.dtype} cannot be read")
 
 
 def _cell_text(cell: object) -> str | None:
@@ -247,8 +276,12 @@ def _cell_text(cell: object) -> str | None:
     if isinstance(cell, int | np.integer):
         return str(int(cell)) if int(cell).bit_length() <= _MOST_BITS else None
     if isinstance(cell, float | np.floating) and math.isfinite(cell):
-        return str(int(cell)) if cell == int(cell) else repr(float(cell))
-    return str(cell) if isinstance(cell, datetime.date) else None
+        number = float(cell)
+        is_whole = number == int(number) and abs(number) <= LARGEST_WHOLE
+        return str(int(number)) if is_whole else repr(number)
+    # A moment that is missing (NaT) is not even equal to itself.
+    is_moment = isinstance(cell, datetime.date) and bool(cell == cell)
+    return str(cell) if is_moment else None
 
 
 def _places(

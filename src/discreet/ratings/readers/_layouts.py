@@ -284,7 +284,7 @@ def _open_movielens(path: Path, implicit: bool) -> TextTable:
         movies = path.with_name("movies.csv")
     else:
         raise InputError(
-            f"is not a MovieLens ratings file: u.data, ratings.dat, or CSV with the header {_HEADER}",
+            f"is not a MovieLens file of ratings: u.data, ratings.dat, or CSV with {_HEADER}",
             path=path,
         )
     find_catalog: Callable[[], Catalog] | None = None

@@ -18,15 +18,15 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._files import PIECE, Piece, beginning, pieces
+from discreet.ratings.readers._files import BEGINNING, PIECE, Piece, beginning, pieces
 
 Quoting = Literal["lines", "multiline", "none"]
 """What a `"` does: surrounds a field of one line, surrounds one that may have line breaks, or
 nothing at all."""
 
-_LONGEST_RECORD = 64 << 20
-"""Bytes; a longer record is refused, so that a file without line breaks does not fill memory.
-Chosen for safety."""
+_TOO_LONG = (
+    f"is longer than {_tokens.LONGEST_RECORD >> 20} MiB, or opens a quote that is never closed"
+)
 NOT_UTF8 = "is not UTF-8; convert it, for instance with: iconv -f latin1 -t utf-8"
 NO_LINE = "is empty: not even a header that names its columns"
 _BOM = b"\xef\xbb\xbf"
@@ -136,19 +136,25 @@ def cells_of(
         data += b"\n" * is_cut
         whole = data.rfind(b"\n") + 1
         found, used, seen = _split(data[:whole], dialect, wanted, piece.done)
-        wrong = found.faults == _tokens.WRONG_QUOTES
-        if wrong.any():
-            first = int(found.lines[np.argmax(wrong)]) + lines
-            raise InputError(_WRONG_QUOTES[dialect.quoting], path=path, line=first)
+        for fault, reason in _refusals(dialect).items():
+            wrong = found.faults == fault
+            if wrong.any():
+                first = int(found.lines[np.argmax(wrong)]) + lines
+                raise InputError(reason, path=path, line=first)
         yield replace(found, lines=found.lines + lines, is_cut=is_cut)
         rest, lines = data[used:], lines + seen
         if used < whole and piece.is_last:
             raise InputError("a quote is opened here and never closed", path=path, line=lines + 1)
-        if len(rest) > _LONGEST_RECORD:
-            long = (
-                f"is longer than {_LONGEST_RECORD >> 20} MiB, or opens a quote that is never closed"
-            )
-            raise InputError(long, path=path, line=lines + 1)
+        if len(rest) > _tokens.LONGEST_RECORD:
+            raise InputError(_TOO_LONG, path=path, line=lines + 1)
+
+
+def _refusals(dialect: Dialect) -> dict[int, str]:
+    """Faults of a record for which the whole file is refused, and what is said of them."""
+    return {
+        _tokens.WRONG_QUOTES: _WRONG_QUOTES.get(dialect.quoting, ""),
+        _tokens.TOO_LONG: _TOO_LONG,
+    }
 
 
 def _split(
@@ -205,6 +211,8 @@ def header_line(path: Path) -> str:
     """
     data = beginning(path, for_text=True)
     begin, end = _header_bytes(data)
+    if len(data) == BEGINNING and not data.endswith(b"\n", begin, end):
+        raise InputError(f"its header is longer than {BEGINNING >> 10} KiB", path=path)
     return decoded_header(data[begin:end], path)
 
 
@@ -271,8 +279,8 @@ def separator_of_header(line: str, path: Path, least: int) -> str:
     if least == 1:
         return usual or "\t"
     raise InputError(
-        f"its first line has fewer than {least} fields with any usual separator: if it is a header, say "
-        'what separates them, like separator="^"; if there is none, count the columns, like '
-        'columns={"user": 0, "item": 1, "rating": 2}',
+        f"its first line has fewer than {least} fields with any usual separator: if it is a "
+        'header, say what separates them, like separator="^"; if there is none, count the columns, '
+        'like columns={"user": 0, "item": 1, "rating": 2}',
         path=path,
     )

@@ -11,8 +11,11 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-GOOD, WRONG_FIELDS, WRONG_QUOTES, NOT_UTF8 = 0, 1, 2, 3
+GOOD, WRONG_FIELDS, WRONG_QUOTES, NOT_UTF8, TOO_LONG = 0, 1, 2, 3, 4
 """What is wrong with a line as a whole."""
+LONGEST_RECORD = 64 << 20
+"""Bytes; a longer record is refused, so that a file without line breaks does not fill memory.
+Chosen for safety."""
 EMPTY, INTEGER, TEXT = 0, 1, 2
 """What a cell is as an identifier: an integer exactly as Python prints it, or any other text."""
 EXACT, LONG, NO_NUMBER = 1, 2, 3
@@ -125,6 +128,8 @@ def split_records(
         line += 1
         if at - begin == 1 or (at - begin == 2 and data[begin] == _RETURN):
             continue
+        if at - begin > LONGEST_RECORD:
+            fault = TOO_LONG
         if fault == GOOD and field != slots.size:
             fault = WRONG_FIELDS
         if beyond and fault == GOOD and not _is_utf8(data, begin, at):
