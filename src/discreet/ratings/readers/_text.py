@@ -126,11 +126,8 @@ def cells_of(
     lines: int = 0,
 ) -> Iterator[Cells]:
     """The records in a file's pieces, from byte `skip` on, before which there are `lines` lines."""
-    rest, is_first = b"", True
+    rest = b""
     for piece in read:
-        if is_first and skip == 0 and piece.data.startswith(_BOM):
-            skip = len(_BOM)  # or a file of a mark alone would have a row
-        is_first = False
         data, skip = rest + piece.data[skip:], max(0, skip - len(piece.data))
         is_cut = piece.is_last and bool(data) and not data.endswith(b"\n")
         data += b"\n" * is_cut

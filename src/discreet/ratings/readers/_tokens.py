@@ -59,7 +59,7 @@ def split_records(
     """Find the records of a text table and the places of the fields that are wanted.
 
     A record is a line; with `over_lines` it goes on while a quote is open. Lines without a byte
-    (or with a carriage return alone) are nothing. A field may be quoted whole, quotes in it
+    (or with a byte order mark or a carriage return alone) are nothing. A field may be quoted whole, quotes in it
     doubled, with spaces around it.
 
     Args:
@@ -126,7 +126,8 @@ def split_records(
             ended = data[at] == _NEWLINE
             at += 1 if ended or not doubled_separator else 2
         line += 1
-        if at - begin == 1 or (at - begin == 2 and data[begin] == _RETURN):
+        size = at - begin - (3 if _is_mark(data, begin, at) else 0)
+        if size == 1 or (size == 2 and data[at - 2] == _RETURN):
             continue
         if at - begin > LONGEST_RECORD:
             fault = TOO_LONG
