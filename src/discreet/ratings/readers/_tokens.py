@@ -59,8 +59,8 @@ def split_records(
     """Find the records of a text table and the places of the fields that are wanted.
 
     A record is a line; with `over_lines` it goes on while a quote is open. Lines without a byte
-    (or with a byte order mark or a carriage return alone) are nothing. A field may be quoted whole, quotes in it
-    doubled, with spaces around it.
+    (or with a byte order mark or a carriage return alone) are nothing. A field may be quoted
+    whole, quotes in it doubled, with spaces around it.
 
     Args:
         data: Whole lines: the last byte is a newline.
