@@ -41,7 +41,7 @@ Predict = Callable[..., npt.NDArray[np.float64]]
 
 @pytest.fixture(scope="module")
 def split() -> Split:
-    ratings = make_ratings(find_shape("ml-100k").scaled(ratings=5000), seed=1)
+    ratings = make_ratings(find_shape("ml-100k").scaled(ratings=8000), seed=1)
     return split_random(ratings, 0.1, seed=1)
 
 

@@ -42,7 +42,7 @@ def bounded(made: Ratings) -> Ratings:
 
 def guarantees(ratings: Ratings, unit: Unit) -> list[Guarantee]:
     """Of everything that is published of ratings."""
-    told: dict[str, Any] = {"protect": unit, "epsilon": 0.5}
+    told: dict[str, Any] = {"protect": unit, "epsilon": 0.5, "ledger": "unbooked"}
     guess = np.full(len(ratings), 3.0)
     return [
         *(fit(ratings, method=method, **told).guarantee for method in Method),

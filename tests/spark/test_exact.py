@@ -189,7 +189,7 @@ def test_the_same_ratings_are_kept_where_users_are_bounded(
         assert bounded.survey().ratings == len(local) < len(stars)
         assert bounded.intake.most_ratings == 7
         assert_same_integers(local, bounded, method=method, protect="rating")
-        release = fit(bounded, method=method, protect="rating", epsilon=0.5)
+        release = fit(bounded, method=method, protect="rating", epsilon=0.5, ledger="unbooked")
     assert {event.ratings_per_user for event in release.guarantee.events} == {7}
     assert release.guarantee.per(Unit.USER) is not None
 

@@ -71,7 +71,10 @@ def make_ratings(shape: Shape | str, *, seed: int = 0, progress: Progress | None
     columns = _Columns.empty(shape)
     _fill(people, values, columns, progress)
     catalog = make_catalog(shape, rng)
-    return Ratings(shape.scale, catalog, people.starts, columns.items, columns.codes, columns.times)
+    names = np.arange(shape.users)
+    return Ratings(
+        shape.scale, catalog, people.starts, columns.items, columns.codes, columns.times, names
+    )
 
 
 def _starts(activity: npt.NDArray[np.int64], rng: np.random.Generator) -> npt.NDArray[np.int64]:
