@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import numba
@@ -42,7 +42,7 @@ class Split:
     """What a model is fitted on."""
     test: Ratings
     """What it is judged on."""
-    unknown: int = 0
+    unknown: int = field(default=0, repr=False)
     """How many of the pairs given to `split_pairs` are no rating of the data."""
 
 

@@ -28,7 +28,7 @@ _AT_ONCE = 1 << 26
 """Bytes of sums that one task adds, and that come to the driver in one piece."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Survey:
     """What reading found; about private records, for the curator's eyes alone.
 
@@ -43,6 +43,9 @@ class Survey:
     ratings: int
     duplicates: int
     skipped: int
+
+    def __repr__(self) -> str:
+        return "Survey(private)"
 
 
 class SparkRatings(InParts):
