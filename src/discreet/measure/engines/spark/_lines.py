@@ -267,8 +267,13 @@ def _cut(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def _split(lines: pa.RecordBatch, dialect: Dialect, wanted: Any) -> Cells:
     """The cells of lines; a record's `lines` is the number of its row, counted from 1."""
-    data = b"".join(line + b"\n" for line in lines["line"].to_pylist())
-    return split_lines(data, dialect, wanted)
+    if not len(lines):
+        return split_lines(b"", dialect, wanted)
+    ended = pc.binary_join_element_wise(lines["line"], b"", b"\n").cast(pa.large_binary())
+    _, offsets, data = ended.buffers()
+    bounds = np.frombuffer(offsets, np.int64)[ended.offset : ended.offset + len(ended) + 1]
+    text = data.slice(bounds[0], bounds[-1] - bounds[0]).to_pybytes()
+    return split_lines(text, dialect, wanted)
 
 
 def _words(cells: Cells, slot: int, is_good: Any) -> pa.Array:
