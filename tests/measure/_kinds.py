@@ -29,5 +29,8 @@ def two_kinds(scale: Scale = PRESENCE) -> Split:
         liked += np.where(half[chosen] == kind[:, None], 0.5, -0.5)
         values = np.clip(np.rint(liked + rng.normal(0, 0.7, chosen.shape)), scale.lo, scale.hi)
     items = chosen.ravel().astype(np.int32)
-    made = Ratings(scale, catalog_of(ITEMS), starts, items, scale.encode(values.ravel()))
+    names = np.arange(len(starts) - 1)
+    made = Ratings(
+        scale, catalog_of(ITEMS), starts, items, scale.encode(values.ravel()), users=names
+    )
     return split_random(made, 0.2, 1)

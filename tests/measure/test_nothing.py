@@ -90,7 +90,9 @@ def test_no_budget_and_no_catalogue_is_too_small_for_nothing(
     epsilon: float, method: Method, items: int
 ) -> None:
     for unit in Unit:
-        release = fit(silent(Scale(1, 5), 0, items), method=method, protect=unit, epsilon=epsilon)
+        nothing = silent(Scale(1, 5), 0, items)
+        options = {"method": method, "protect": unit, "ledger": "unbooked"}
+        release = fit(nothing, epsilon=epsilon, **options)
         assert all(np.isfinite(array).all() for array in release.arrays.values())
 
 
@@ -98,7 +100,7 @@ def test_no_budget_and_no_catalogue_is_too_small_for_nothing(
 @pytest.mark.parametrize("scale", SCALES)
 def test_features_may_say_nothing_of_nothing(scale: str, unit: Unit) -> None:
     table = np.column_stack([np.arange(30) % 2, np.ones(30)])
-    release = fit(silent(SCALES[scale], 0), protect=unit, features=table)
+    release = fit(silent(SCALES[scale], 0), protect=unit, features=table, ledger="unbooked")
     assert all(np.isfinite(array).all() for array in release.arrays.values())
 
 
@@ -106,7 +108,7 @@ def test_features_may_say_nothing_of_nothing(scale: str, unit: Unit) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_single_figures_of_nothing(unit: Unit, delta: float) -> None:
     nothing, none = silent(Scale(1, 5), 0), np.empty(0)
-    told: dict[str, Any] = {"protect": unit, "epsilon": 1.0}
+    told: dict[str, Any] = {"protect": unit, "epsilon": 1.0, "ledger": "unbooked"}
     counts = publish_item_counts(nothing, delta=delta, **told)
     same = publish_item_counts(something(Scale(1, 5)), delta=delta, **told)
     assert counts.guarantee == same.guarantee and counts.spread == same.spread

@@ -30,7 +30,8 @@ def ratings() -> Ratings:
     """The first ten people have ten ratings or so; all others at least twenty."""
     made = make_ratings(find_shape("ml-100k").scaled(ratings=20_000), seed=3)
     place = np.arange(len(made)) - made.starts[made.user_of_rating()]
-    return made.where((made.user_of_rating() >= 10) | (place < 10))
+    fewer = made.where((made.user_of_rating() >= 10) | (place < 10))
+    return dataclasses.replace(fewer, intake=made.intake)
 
 
 @pytest.fixture
