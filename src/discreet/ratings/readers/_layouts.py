@@ -25,7 +25,7 @@ from discreet.ratings.readers._batch import Batch, Lines, Source
 from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._columns import Columns, Role, find_columns, given_positions
-from discreet.ratings.readers._files import is_parquet, reading, size_of, whole
+from discreet.ratings.readers._files import ahead, is_parquet, reading, size_of, whole
 from discreet.ratings.readers._frames import ParquetTable
 from discreet.ratings.readers._jester import Jester
 from discreet.ratings.readers._netflix import Netflix
@@ -110,7 +110,7 @@ class TextTable:
         if not self.header:
             fields += '; if every line has others too, say how many: columns={"fields": ...}'
         wanted = list(self.places.values())
-        for cells in read_cells(self.path, self.dialect, wanted, header=self.header):
+        for cells in ahead(read_cells(self.path, self.dialect, wanted, header=self.header)):
             bad = np.flatnonzero(cells.faults)
             cut = cells.is_cut and len(bad) == 1 and bad[0] == len(cells) - 1
             said = f"{fields}; the file seems to be cut short" if cut else fields

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Union, get_args
 
@@ -15,10 +13,11 @@ import pyarrow as pa
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.ratings._bound import bound_contributions
 from discreet.ratings._ratings import Intake, Ratings
-from discreet.ratings.readers._batch import Batch, Progress, Source
+from discreet.ratings.readers._batch import Progress, Source
 from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._collect import BadRows, Collector
 from discreet.ratings.readers._columns import Columns
+from discreet.ratings.readers._files import ahead
 from discreet.ratings.readers._frames import open_frame
 from discreet.ratings.readers._layouts import Layout, open_path
 from discreet.ratings.readers._text import Quoting
@@ -111,7 +110,7 @@ def read_ratings(
     )
     try:
         size = found.size if progress else 0
-        for batch in _ahead(found.batches()):
+        for batch in ahead(found.batches()):
             collector.add(batch)
             if progress:
                 progress(min(batch.done, size), size)
@@ -124,15 +123,6 @@ def read_ratings(
             raise
         located = InputError(error.reason, path=found.path)
     raise located
-
-
-def _ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """The same batches, the next of them read while the last one is worked on."""
-    with ThreadPoolExecutor(1) as reader:
-        following = reader.submit(next, batches, None)
-        while (batch := following.result()) is not None:
-            following = reader.submit(next, batches, None)
-            yield batch
 
 
 def _open(

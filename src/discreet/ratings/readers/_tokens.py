@@ -88,7 +88,9 @@ def split_records(
         begin, first, field, fault = at, line, 0, GOOD
         ended = beyond = False
         while not ended:
-            start = _past_blanks(data, at, separator) if quotes else at
+            start = at
+            if quotes and (data[at] <= _QUOTE or data[at] == _BOM[0]):
+                start = _past_blanks(data, at, separator)
             is_escaped = False
             if quotes and data[start] == _QUOTE:
                 start, beyond = start + 1, True
