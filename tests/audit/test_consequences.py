@@ -18,7 +18,7 @@ from discreet.audit import (
     consequences,
     guess,
 )
-from discreet.audit._bands import excess_band, success_band
+from discreet.audit._intervals import excess_band, success_band
 from discreet.audit._bench import Bench
 from discreet.audit._local import LocalMechanism, send_reports, true_reports
 from discreet.audit._methods import AnswersMethod, method_of

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from discreet.audit import Over, RiskUtility, best_value, risk_utility
-from discreet.audit._bands import mean_band, success_band
+from discreet.audit._intervals import mean_band, success_band
 from discreet.audit._scenes import cosine_scenes, slope_one_scenes
 from discreet.domain import Catalog, InputError, Scale
 from discreet.measure.outputs import OutputFunction, OutputMethod, Sensitivity, ShownTo

@@ -1,5 +1,13 @@
 """Attacks on what the other rooms give out, carried out for real. For the curator's eyes only."""
 
+from discreet.audit._adversary import (
+    Guesses,
+    Victims,
+    attack_release,
+    choose_victims,
+    guess,
+)
+from discreet.audit._compared import METHODS, noised_answers
 from discreet.audit._consequences import (
     EPSILONS,
     Choice,
@@ -8,10 +16,7 @@ from discreet.audit._consequences import (
     consequences,
 )
 from discreet.audit._linear_ideal import RiskUtility, best_value, risk_utility
-from discreet.audit._methods import METHODS
-from discreet.audit._release_attack import attack_release
 from discreet.audit._scenes import Over
-from discreet.audit._victims import Guesses, Victims, choose_victims, guess
 
 __all__ = [
     "EPSILONS",
@@ -28,5 +33,6 @@ __all__ = [
     "choose_victims",
     "consequences",
     "guess",
+    "noised_answers",
     "risk_utility",
 ]

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._bands import Band, mean_band, success_band
+from discreet.audit._intervals import Band, mean_band, success_band
 from discreet.audit._scenes import Over, Scenes, cosine_scenes, slope_one_scenes
 from discreet.domain import InputError
 from discreet.measure.outputs import OutputFunction, OutputMethod, Sensitivity, ShownTo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from discreet.cli import _console
@@ -11,6 +11,7 @@ from discreet.cli._progress import stages
 from discreet.domain import InputError
 
 if TYPE_CHECKING:
+    from discreet.audit._registry import Entry
     from discreet.audit.stability import Reader, ReaderFinding
 
 _NOTE = """
@@ -19,7 +20,7 @@ records differ too, or of which only one is accepted. Finding none proves nothin
 ratings/PROOF.md."""
 
 
-def among(planted: bool) -> Mapping[str, Callable[[], Reader]]:
+def among(planted: bool) -> Mapping[str, Entry[Reader]]:
     """The readers, or the planted bugs."""
     from discreet.audit.stability import PLANTED_READERS, READERS
 
@@ -53,7 +54,7 @@ def audit(
     with stages() as progress:
         for done, name in enumerate(named):
             progress("readers", done, len(named))
-            findings.append(search(name, makers[name](), files=files, seed=seed))
+            findings.append(search(name, makers[name].make(), files=files, seed=seed))
     return findings
 
 

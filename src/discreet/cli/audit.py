@@ -21,7 +21,7 @@ from discreet.cli._progress import stages
 from discreet.domain import InputError
 
 if TYPE_CHECKING:
-    from discreet.audit.lower_bound import Finding, Makers
+    from discreet.audit.lower_bound import Finding, Subjects
     from discreet.audit.stability import ReaderFinding
 
 # The rooms that do the work are imported where they are used: `discreet --help` stays quick.
@@ -125,9 +125,8 @@ def _audit_release(release: Path | None, canaries: Path | None, confidence: floa
     return audit_release(load(release, verify=True), key, confidence=confidence)
 
 
-def _subjects(planted: bool) -> Makers:
-    from discreet.audit.lower_bound import SUBJECTS
-    from discreet.audit.lower_bound.planted import PLANTED
+def _subjects(planted: bool) -> Subjects:
+    from discreet.audit.lower_bound import PLANTED, SUBJECTS
 
     return PLANTED if planted else SUBJECTS
 
@@ -156,7 +155,7 @@ def _check_names(names: list[str], planted: bool) -> None:
         raise InputError(f"there is no {kind} '{name}'; {where}")
 
 
-def _audit_subjects(names: list[str], among: Makers, told: dict[str, Any]) -> list[Finding]:
+def _audit_subjects(names: list[str], among: Subjects, told: dict[str, Any]) -> list[Finding]:
     from discreet.audit.lower_bound import audit_all
 
     named = _audit_readers.found(names, among)
@@ -167,7 +166,7 @@ def _audit_subjects(names: list[str], among: Makers, told: dict[str, Any]) -> li
 
 
 def _show_subjects(names: list[str], among: Mapping[str, Any], json: bool) -> None:
-    subjects = {name: among[name]().about for name in _audit_readers.found(names, among)}
+    subjects = {name: among[name].about for name in _audit_readers.found(names, among)}
     if json:
         _console.write_json([{"name": name, "about": about} for name, about in subjects.items()])
         return

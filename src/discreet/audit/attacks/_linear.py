@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from discreet.audit._linear_ideal import RiskUtility, risk_utility
-from discreet.audit.attacks._result import AttackResult, Outcome, most_with_prior
+from discreet.audit.attacks._attack import AttackResult, Outcome, most_with_prior
 from discreet.privacy import SeededRandomness
 from discreet.ratings import Ratings
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from discreet.audit._bands import at_least, at_most
+from discreet.audit._intervals import at_least, at_most
 from discreet.audit.lower_bound import Claim, Guessed, audit_guesses, chance, refuted_size
 from discreet.audit.lower_bound._one_run import chance_under
 from discreet.domain import InputError

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import binom
 
-from discreet.audit._bands import at_least, at_most
+from discreet.audit._intervals import at_least, at_most
 from discreet.audit.lower_bound import (
     SUBJECTS,
     Claim,
