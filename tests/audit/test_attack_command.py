@@ -11,7 +11,7 @@ import pytest
 from cli._calling import call
 from discreet.audit import attacks
 from discreet.audit.attacks import ATTACKS, AttackResult
-from discreet.audit.attacks._result import judge
+from discreet.audit.attacks._attack import judge
 from discreet.audit.attacks.errata import all_errata
 from discreet.ratings import find_shape, make_ratings, write_ratings
 
@@ -25,7 +25,7 @@ def test_the_list_names_every_attack() -> None:
     assert all(each["about"] and each["source"] for each in told)
     some = call("attack", "errata", "linkage", "--list").out.splitlines()
     assert [line.split()[0] for line in some] == ["linkage", "errata"]
-    assert "'nothing' is no attack" in call("attack", "nothing", "--list").complaint()
+    assert "there is no attack 'nothing'" in call("attack", "nothing", "--list").complaint()
 
 
 def test_a_bound_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
