@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from discreet.audit._intervals import at_least, at_most
 from discreet.domain import InputError
 from discreet.privacy import Event, Randomness, SeededRandomness, SystemRandomness
-from discreet.privacy.accounting import FilterAccountant, gaussian_epsilon
+from discreet.privacy.accounting import compose, gaussian_epsilon
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ class Claim:
     @classmethod
     def of(cls, events: Iterable[Event], delta: float = DELTA) -> Claim:
         """What these events claim together: pure, Gaussian, or both as one point at `delta`."""
-        totals = FilterAccountant().totals(list(events))
+        totals = compose(events)
         if not totals.mu_squared:
             return cls(totals.pure)
         if not totals.pure:

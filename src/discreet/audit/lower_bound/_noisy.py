@@ -35,7 +35,7 @@ def add_noise(
     """Integers through the real mechanism of this noise, charged for."""
     mechanism = mechanism_of(noise, scale)
     event = mechanism.event(sensitivity, Unit.RATING, "audit")
-    return mechanism.release(values, event, unbooked([event], randomness))  # type: ignore[arg-type]
+    return mechanism.release(values, event, unbooked([event], randomness))
 
 
 @dataclass(frozen=True, eq=False)
