@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from audit.battery import (
+    CAUGHT,
     RUNS,
     SURE,
     Observed,
@@ -184,7 +185,7 @@ def test_with_all_candidates_the_same_selection_is_not_flagged(kind: Selection) 
 @pytest.mark.parametrize("kind", SELECTIONS)
 def test_lists_that_cost_twice_what_they_say_are_caught(kind: Selection, moves: Moves) -> None:
     thin = lists_for_people("thin", "", kind, moves, drawn=0.5)
-    assert audit(thin, confidence=SURE, seed=1).is_violated
+    assert audit(thin, confidence=CAUGHT, seed=1).is_violated
 
 
 def test_bits_that_one_coin_turns_round_are_caught_in_whole_messages() -> None:
@@ -202,7 +203,7 @@ def test_bits_that_one_coin_turns_round_are_caught_in_whole_messages() -> None:
         assert (alike[0] ^ alike[1]).bit_count() == 2
         return np.asarray(true ^ turned[:, None])
 
-    found = audit(whole_hash("one-coin", "", one_coin), confidence=SURE, seed=1)
+    found = audit(whole_hash("one-coin", "", one_coin), confidence=CAUGHT, seed=1)
     assert found.is_violated and found.runs == 500, "a message is a run"
 
 
@@ -318,4 +319,4 @@ def test_the_example_is_what_is_printed() -> None:
 
 
 def test_slow_subjects_are_among_those_that_exist() -> None:
-    assert all(any(name.startswith(start) for name in SUBJECTS | PLANTED) for start in RUNS)
+    assert {runs_of(name) for name in SUBJECTS | PLANTED} == {None, *RUNS.values()}

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from discreet.audit._intervals import at_least, at_most
+from discreet.audit._neighbours import one_thread
 from discreet.domain import InputError
 from discreet.privacy import Event, Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy.accounting import compose, gaussian_epsilon
@@ -22,8 +23,8 @@ Ints = npt.NDArray[np.int64]
 # The delta at which a Gaussian claim is stated as an epsilon, unless another is given: the default
 # delta of a fit.
 DELTA = 1e-6
-# Runs of each world by default. Chosen so that an epsilon of 2 is found to within a few percent:
-# the rates near e^-2 then have a relative error of about 2 % at the confidence of a whole table.
+# Runs of each world by default: enough to find 95 % of an epsilon of 2 where the worst case is
+# known (docs/audit.md), at the confidence of a whole table.
 RUNS = 40_000
 # Parts of the runs that train. A threshold alone needs a quarter; a learnt score needs a quarter
 # for the score and another for its threshold. Chosen by hand.
@@ -322,7 +323,8 @@ def observe(
     runs = subject.runs if runs is None else runs
     check(runs)
     source = SystemRandomness() if seed is None else SeededRandomness(f"{seed} {subject.name}")
-    return subject.observe(runs, source)
+    with one_thread():
+        return subject.observe(runs, source)
 
 
 def audit(

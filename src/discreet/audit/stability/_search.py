@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import numba
-
+from discreet.audit._neighbours import one_thread
 from discreet.domain import InputError
 
 # Rows: victims in populations whose names look alike, and attackers' rows that look odd.
@@ -274,12 +273,8 @@ def search(name: str, reader: Reader, *, files: int = FILES, seed: int = 0) -> R
             counted and others are tried.
         seed: Makes it repeatable.
     """
-    threads = numba.get_num_threads()
-    numba.set_num_threads(1)  # so small sources take longer to share out than to read
-    try:
+    with one_thread():
         return _search(ReaderFinding(name), reader, files, random.Random(f"{seed} {name}"))
-    finally:
-        numba.set_num_threads(threads)
 
 
 def _search(found: ReaderFinding, reader: Reader, files: int, rng: random.Random) -> ReaderFinding:
