@@ -19,7 +19,8 @@ from benchmarks.accuracy.rivals import (
 
 from discreet.domain import InputError
 from discreet.evaluate import Judge, global_mean, item_mean, rmse, user_mean
-from discreet.measure import fit, fit_paper
+from discreet.measure import fit_paper
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Split
 

@@ -11,15 +11,8 @@ import pytest
 
 from discreet.domain import Scale
 from discreet.domain.errors import BudgetExceeded
-from discreet.measure import (
-    ItemCounts,
-    Method,
-    Noise,
-    choose_best,
-    fit,
-    publish_item_counts,
-    publish_rmse,
-)
+from discreet.measure import ItemCounts, Noise, choose_best, publish_item_counts, publish_rmse
+from discreet.methods import MethodName, fit
 from discreet.privacy import Guarantee, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Shape, bound_contributions, make_ratings
@@ -45,7 +38,7 @@ def guarantees(ratings: Ratings, unit: Unit) -> list[Guarantee]:
     told: dict[str, Any] = {"protect": unit, "epsilon": 0.5, "ledger": "unbooked"}
     guess = np.full(len(ratings), 3.0)
     return [
-        *(fit(ratings, method=method, **told).guarantee for method in Method),
+        *(fit(ratings, method=method, **told).guarantee for method in MethodName),
         *(fit(ratings, noise=noise, **told).guarantee for noise in Noise),
         publish_item_counts(ratings, **told).guarantee,
         publish_item_counts(ratings, delta=1e-6, **told).guarantee,

@@ -12,7 +12,8 @@ import pytest
 
 from discreet.domain import PRESENCE, InputError
 from discreet.domain.errors import NotCharged
-from discreet.measure import Noise, fit
+from discreet.measure import Noise
+from discreet.methods import fit
 from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._settings import Cleaning, CovarianceSettings

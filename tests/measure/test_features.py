@@ -10,7 +10,7 @@ import pytest
 
 from discreet.domain import PRESENCE, InputError, Scale
 from discreet.evaluate import people_of
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.measure._effects import Effects
 from discreet.measure._features import MOST_FEATURES, feature_directions
 from discreet.measure._posterior import Noisy

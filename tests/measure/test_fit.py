@@ -10,7 +10,8 @@ import pytest
 
 from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.errors import BudgetExceeded
-from discreet.measure import Cleaning, Noise, choose_best, fit, fit_paper, publish_rmse
+from discreet.measure import Noise, choose_best, fit_paper, publish_rmse
+from discreet.methods import Cleaning, fit
 from discreet.measure.probe_error import ProbeError
 from discreet.predict import People, Release
 from discreet.privacy import SeededRandomness, Unit

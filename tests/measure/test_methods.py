@@ -9,7 +9,8 @@ import pytest
 
 from discreet.domain import InputError, Scale
 from discreet.evaluate import Judge, people_of, popularity, user_mean
-from discreet.measure import Method, Noise, RefinedSettings, fit
+from discreet.measure import Noise
+from discreet.methods import MethodName, RefinedMethod, fit
 from discreet.predict import Release
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
@@ -42,13 +43,13 @@ def test_refined_is_what_is_meant_if_nothing_is_told(split: Split) -> None:
     assert release.method == "refined"
     assert release.predictor().name == "posterior"
     assert release.guarantee.unit is Unit.USER
-    same = fitted(split, epsilon=5.0, method=Method.REFINED, settings=RefinedSettings())
+    same = fitted(split, epsilon=5.0, method=MethodName.REFINED, settings=RefinedMethod())
     assert np.array_equal(release.arrays["factors"], same.arrays["factors"])
 
 
 def test_settings_of_one_method_are_not_the_other_s(split: Split) -> None:
     with pytest.raises(InputError, match="not settings"):
-        fitted(split, method="covariance", settings=RefinedSettings())
+        fitted(split, method="covariance", settings=RefinedMethod())
 
 
 @pytest.mark.parametrize("protect", Unit)

@@ -14,7 +14,7 @@ import pytest
 
 from discreet.domain import Scale
 from discreet.evaluate import people_of, user_mean
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness
 from discreet.ratings import Ratings, split_random
 from measure._neighbours import catalog_of

@@ -11,15 +11,8 @@ import pytest
 
 import discreet.predict
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import (
-    Method,
-    Noise,
-    choose_best,
-    fit,
-    fit_paper,
-    publish_item_counts,
-    publish_rmse,
-)
+from discreet.measure import Noise, choose_best, fit_paper, publish_item_counts, publish_rmse
+from discreet.methods import MethodName, fit
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, bound_contributions, figures, split_netflix, split_random
@@ -35,8 +28,8 @@ SCALES = {
 }
 KINDS = [
     (scale, method, unit, noise)
-    for scale, method, unit, noise in product(SCALES, Method, Unit, Noise)
-    if scale != "presence" or method in (Method.REFINED, Method.COSINE)
+    for scale, method, unit, noise in product(SCALES, MethodName, Unit, Noise)
+    if scale != "presence" or method in (MethodName.REFINED, MethodName.COSINE)
 ]
 
 
@@ -59,7 +52,7 @@ def something(scale: Scale, users: int = 40, items: int = 30) -> Ratings:
 
 @pytest.mark.parametrize(("scale", "method", "unit", "noise"), KINDS)
 def test_a_fit_of_nothing_is_charged_and_promises_as_a_fit_of_something(
-    scale: str, method: Method, unit: Unit, noise: Noise, tmp_path: Path
+    scale: str, method: MethodName, unit: Unit, noise: Noise, tmp_path: Path
 ) -> None:
     delta = 1e-6 if noise is Noise.GAUSSIAN else 0.0
     limits = [Limit(unit, 100.0, 1e-3)]
@@ -84,10 +77,10 @@ _ALWAYS = ("item_effects", "item_effect_variances", "item_counts")
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 30.0, np.inf])
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("method", MethodName)
 @pytest.mark.parametrize("items", [2, 30])
 def test_no_budget_and_no_catalogue_is_too_small_for_nothing(
-    epsilon: float, method: Method, items: int
+    epsilon: float, method: MethodName, items: int
 ) -> None:
     for unit in Unit:
         nothing = silent(Scale(1, 5), 0, items)

@@ -9,7 +9,8 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.evaluate import Judge, people_of, popularity
-from discreet.measure import Noise, fit
+from discreet.measure import Noise
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Split
 from discreet.release import Release, packed_size

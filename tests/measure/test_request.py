@@ -14,17 +14,8 @@ import pytest
 import discreet
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.measure import (
-    OutputFunction,
-    OutputPlan,
-    choose_best,
-    fit,
-    fit_paper,
-    private_sets,
-    publish_item_counts,
-    publish_rmse,
-    record_fit,
-)
+from discreet.measure import OutputFunction, OutputPlan, choose_best, fit_paper, private_sets, publish_item_counts, publish_rmse
+from discreet.methods import fit, record_fit
 from discreet.measure._request import Request, configuration_digest
 from discreet.privacy import Guarantee, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit

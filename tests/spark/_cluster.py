@@ -18,8 +18,9 @@ import pytest
 
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
-from discreet.measure import ItemCounts, Noise, record_fit
-from discreet.measure._everybody import Inside
+from discreet.measure import ItemCounts, Noise
+from discreet.methods import record_fit
+from discreet.measure._source import Inside
 from discreet.measure.engines.spark._tasks import add_tiles
 from discreet.measure.pairs import CosinePairs
 from discreet.privacy import SeededRandomness, Unit

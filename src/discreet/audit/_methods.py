@@ -15,16 +15,16 @@ from discreet.audit._local import LocalMechanism, predict_at_home, send_reports,
 from discreet.audit._release_attack import attack_release
 from discreet.audit._victims import Victims
 from discreet.domain import InputError
-from discreet.measure import Method, fit, record_fit
+from discreet.methods import MethodName, fit, record_fit
 from discreet.measure.outputs import OutputFunction
 from discreet.privacy import Randomness, Unit
 
 _Floats = npt.NDArray[np.float64]
 
 ANSWERS = "slope-one-answers"
-METHODS: tuple[str, ...] = (*Method, *LocalMechanism, ANSWERS)
+METHODS: tuple[str, ...] = (*MethodName, *LocalMechanism, ANSWERS)
 """Releases by the name of their method; reports randomised at home; noise on every answer."""
-_PRESENCE_METHODS = (Method.REFINED, Method.COSINE)
+_PRESENCE_METHODS = (MethodName.REFINED, MethodName.COSINE)
 
 
 class ComparedMethod(abc.ABC):

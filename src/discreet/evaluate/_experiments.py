@@ -107,7 +107,7 @@ _BASELINES: dict[str, Callable[[Ratings], Scorer]] = {
 
 
 def _fit_ours(plan: _Plan, epsilon: float, draw: int) -> Release:
-    from discreet.measure import fit
+    from discreet.methods import fit
 
     return fit(
         plan.split.train,

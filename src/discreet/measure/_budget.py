@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
+from discreet.domain import InputError, Noisy
 from discreet.measure._noise import Noise
-from discreet.measure._posterior import Noisy
+from discreet.measure._source import RatingsSource, measure_all
+from discreet.measure._statistic import Ints, Part, Progress, Statistic
 from discreet.privacy import Event, GaussianEvent, PureEvent, Purse, Receipt, Unit
-from discreet.privacy.accounting import gaussian_mu
+from discreet.privacy.accounting import gaussian_mu, mu_of_theta
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.ratings import Intake
 
-_UP = 1 + 2.0**-33  # shares add up to 1 in floats; their sum must not pass the total
-
+# Noise is made this much larger: shares add up to 1 in floats, and must not pass the total.
+_UP = 1 + 2.0**-33
+# Budgets below are noise alone, whatever the data. Chosen for safety.
 _LEAST_MU, _LEAST_EPSILON = 1e-4, 1e-3
+# In grid units: where noise has a larger standard deviation, the grid is made coarser, so that 64
+# bits hold it (2^17 standard deviations to spare).
 _FINE = 2.0**46
-"""In grid units: where noise is larger, the grid is made coarser."""
-
-_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,20 @@ class Budget:
                 )
             return cls(unit, noise, epsilon, 0.0)
         amount = math.inf if math.isinf(epsilon) else gaussian_mu(epsilon, delta)
+        return cls(unit, noise, amount, delta)
+
+    @classmethod
+    def of_theta(cls, unit: Unit, noise: Noise, theta: float, delta: float) -> Budget:
+        """The budget that McSherry and Mironov call theta.
+
+        Raises:
+            InputError: The delta does not go with the noise, or the budget is too small.
+        """
+        if noise is Noise.GAUSSIAN and not 0 < delta < 1:
+            raise InputError(f"Gaussian noise has a delta above 0 and below 1, not {delta:g}")
+        if noise is Noise.LAPLACE and delta:
+            raise InputError("Laplace noise has delta 0; a delta above 0 is for Gaussian noise")
+        amount = mu_of_theta(theta) if noise is Noise.GAUSSIAN else theta
         return cls(unit, noise, amount, delta)
 
     def __post_init__(self) -> None:
@@ -152,9 +168,58 @@ class Spender:
             return 1 / (self.budget.amount * math.sqrt(share))
         return math.sqrt(2) / (self.budget.amount * share)
 
-    def release(
-        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
-    ) -> tuple[npt.NDArray[np.int64], float]:
+    def measure(
+        self,
+        source: RatingsSource,
+        statistics: Statistic | Sequence[Statistic],
+        shares: Mapping[str, float],
+        progress: Progress | None = None,
+    ) -> dict[str, Noisy]:
+        """Measure statistics and release every part of them, with noise for its share.
+
+        Args:
+            source: Private.
+            statistics: One, or several that are measured in one pass over the ratings.
+            shares: Of the whole budget, by the parts' labels; they are drawn in this order.
+            progress: For a statistic over pairs.
+        """
+        several = (statistics,) if isinstance(statistics, Statistic) else tuple(statistics)
+        parts: dict[str, tuple[Part, Any]] = {}
+        exacts = measure_all(source, *several, progress=progress)
+        for statistic, exact in zip(several, exacts, strict=True):
+            for part, integers in zip(statistic.parts, exact, strict=True):
+                parts[part.label] = part, integers
+        assert parts.keys() == shares.keys(), "every part has a share"
+        return {label: self.release(*parts[label], share) for label, share in shares.items()}
+
+    def release(self, part: Part, exact: Ints | int, share: float) -> Noisy:
+        """One part with noise, in its own unit.
+
+        Args:
+            part: What is known of it.
+            exact: Its integers, private; an array is used up. A single number is taken modulo
+                2^64 like all others: no size of it is refused.
+            share: Of the whole budget.
+        """
+        if isinstance(exact, int):
+            whole = np.array([(exact + 2**63) % 2**64 - 2**63], dtype=np.int64)
+            noisy, spread = self.perturb(whole, part.sensitivity, share, part.label)
+            return Noisy(float(noisy[0] / part.grid), spread / part.grid)
+        if not part.is_triangle:
+            noisy, spread = self.perturb(exact, part.sensitivity, share, part.label)
+            return Noisy(noisy / part.grid, spread / part.grid)
+        # The diagonal is no part of the statistic: neither its integers nor their noise come out.
+        diagonal = _diagonal(exact)
+        exact[diagonal] = 0
+        noisy, spread = self.perturb(exact, part.sensitivity, share, part.label)
+        released = noisy.astype(np.float32)  # half the memory of what may be gigabytes
+        released /= np.float32(part.grid)
+        released[diagonal] = 0.0
+        return Noisy(released, spread / part.grid)
+
+    def perturb(
+        self, exact: Ints, sensitivity: float, share: float, label: str
+    ) -> tuple[Ints, float]:
         """The integers with noise (the array itself is used up) and the noise's standard deviation.
 
         Args:
@@ -197,17 +262,10 @@ class Spender:
         noisy = laplace.release(exact, pure, self._purse, in_place=True)
         return noisy, math.sqrt(2) * laplace.scale
 
-    def release_floats(
-        self, exact: npt.NDArray[Any], sensitivity: float, grid: float, share: float, label: str
-    ) -> tuple[_Floats, float]:
-        """The same, converted from grid units."""
-        noisy, spread = self.release(exact, sensitivity, share, label)
-        return noisy / grid, spread / grid
 
-    def release_number(
-        self, exact: int, sensitivity: float, grid: float, share: float, label: str
-    ) -> Noisy:
-        """One number, modulo 2^64 like all others: no size of it is refused."""
-        values = np.array([(exact + 2**63) % 2**64 - 2**63], dtype=np.int64)
-        noisy, spread = self.release_floats(values, sensitivity, grid, share, label)
-        return Noisy(float(noisy[0]), spread)
+def _diagonal(triangle: Ints) -> Ints:
+    """Where the diagonal lies in a packed upper triangle: row i begins at i n - i (i - 1)/2."""
+    side = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
+    assert side * (side + 1) // 2 == len(triangle), "a packed triangle with its diagonal"
+    rows = np.arange(side, dtype=np.int64)
+    return rows * side - rows * (rows - 1) // 2

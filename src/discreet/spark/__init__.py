@@ -15,7 +15,7 @@ import os
 from typing import Any
 
 from discreet.domain import Catalog
-from discreet.measure import fit as _fit
+from discreet.methods import fit as _fit
 from discreet.measure.engines.spark import (
     SparkRatings,
     Survey,

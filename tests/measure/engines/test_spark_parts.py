@@ -14,8 +14,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.measure import Noise, fit, record_fit
-from discreet.measure._everybody import Inside, count_users, total, totals, triangles
+from discreet.measure import Noise
+from discreet.methods import fit, record_fit
+from discreet.measure._source import Inside, count_users, total, totals, triangles
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._arrow import Work
 from discreet.measure.engines.spark._in_parts import InParts

@@ -15,7 +15,7 @@ from discreet.evaluate.reproduce._found import Claim, Found
 from discreet.evaluate.reproduce._study import NETFLIX, Study, of_people
 from discreet.evaluate.reproduce._theta import NO_NOISE, OURS, paper_release
 from discreet.evaluate.reproduce._trial import Trial
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness
 from discreet.ratings import Ratings, split_netflix
 

@@ -14,7 +14,8 @@ from discreet.evaluate.reproduce import _curves
 from discreet.evaluate.reproduce._found import Claim, Found
 from discreet.evaluate.reproduce._study import NETFLIX, Study
 from discreet.evaluate.reproduce._trial import Trial
-from discreet.measure import fit, fit_paper
+from discreet.measure import fit_paper
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness
 from discreet.privacy.accounting import gaussian_epsilon, mu_of_theta
 from discreet.ratings import Ratings, split_netflix, split_random

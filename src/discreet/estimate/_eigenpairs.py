@@ -8,11 +8,15 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
+# Up to this side a full decomposition in double precision is faster. Measured.
 _SMALL = 600
+# Random vectors that a Krylov space starts from: enough for what may share an eigenvalue.
 _BLOCK = 16
-_MOST_STEPS = 28
-_MOST_DIMENSIONS = 480
+# Multiplications at most, and dimensions at most: bounds on time and memory.
+_MOST_STEPS, _MOST_DIMENSIONS = 28, 480
+# Steps between two looks at how precise the pairs are.
 _CHECKED = 4
+# Steps after which a matrix that shows nothing above the level is believed to have nothing.
 _PATIENCE = 16
 
 
@@ -34,7 +38,7 @@ def largest_eigenpairs(
     Args:
         matrix: Symmetric; large ones are fastest as float32. Its diagonal is not looked at.
         diagonal: What stands in its place.
-        count: At most so many pairs.
+        count: The most pairs.
         above: Pairs with eigenvalues up to this level are left out.
         start: Vectors near the wanted ones, if some are known.
         precision: How large A v - lambda v may be, beside lambda.

@@ -6,10 +6,11 @@ Everything here is computed from released numbers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
+from discreet.domain import Noisy
 
 _Floats = npt.NDArray[np.float64]
 
@@ -61,14 +62,6 @@ def learn_effects(
     upper = min(max(excess + doubt, tau2, 0.3 * largest), largest)
     mean = expected + tau2 / (tau2 + noise) * (observed - expected)
     return mean, upper * noise / (upper + noise)
-
-
-@dataclass(frozen=True)
-class Noisy:
-    """One released number and the standard deviation of its noise."""
-
-    value: float
-    spread: float
 
 
 def shrink_counts(counts: _Floats, spread: float) -> tuple[_Floats, float]:
