@@ -15,8 +15,8 @@ from discreet.audit._local import LocalMechanism, predict_at_home, send_reports,
 from discreet.audit._release_attack import attack_release
 from discreet.audit._victims import Victims
 from discreet.domain import InputError
-from discreet.methods import MethodName, fit, record_fit
 from discreet.measure.outputs import OutputFunction
+from discreet.methods import MethodName, fit, record_fit
 from discreet.privacy import Randomness, Unit
 
 _Floats = npt.NDArray[np.float64]

@@ -153,7 +153,9 @@ class TasteDirections:
         return factors
 
 
-def beyond_popularity(matrix: _Floats, counts: _Floats) -> _Floats:
+def beyond_popularity(
+    matrix: npt.NDArray[np.floating], counts: _Floats
+) -> npt.NDArray[np.floating]:
     """Pair counts less what the items' popularity alone explains; changes the matrix."""
     expected = np.outer(counts, counts)
     np.fill_diagonal(expected, 0.0)

@@ -141,7 +141,7 @@ def head_entries(
     place[head] = np.arange(len(head), dtype=np.int32)
     items = np.empty(len(ratings), dtype=np.int32)
     values = np.empty(len(ratings), dtype=np.int16)
-    own = np.empty(ratings.user_count, dtype=weights)
+    own: npt.NDArray[Any] = np.empty(ratings.user_count, dtype=weights)
 
     def work(block: Ratings, first: int) -> None:
         begin = int(ratings.starts[first])

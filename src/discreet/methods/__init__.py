@@ -1,4 +1,4 @@
-"""Methods: which statistics are measured, for which shares of the budget, and what follows from them.
+"""Methods: which statistics are measured, for which shares of the budget, and what follows.
 
 Names load on first use: the command line offers the choices without loading what they stand for.
 """

@@ -10,6 +10,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -99,49 +100,62 @@ class Stages(abc.ABC):
     Args:
         method: The settings.
         task: With the ratings and the budget.
+
+    Attributes:
+        per_user: Whether users are protected with all their ratings.
+        effects: What was released of the items, once they have been measured.
+        strength: How well items can be learnt (`Effects.strength`).
+        share: Of the budget, for tastes; 0 where they cannot be learnt.
     """
 
     per_user: bool
+    effects: Effects
+    strength: float
+    share: float
 
     def __init__(self, method: Method, task: Task) -> None:
         self.method, self.task = method, task
 
-    @abc.abstractmethod
-    def items(self, kept: float) -> tuple[Effects, float, float]:
-        """Effects or counts of the items; how much can be learnt; the tastes' share of the budget.
+    def measure_items(self, kept: float = 0.0) -> None:
+        """Measure the items one by one: sets `effects`, `strength` and `share`.
 
         Args:
-            kept: The share that is left for what follows besides tastes.
+            kept: The share of the budget that is left for what follows besides tastes.
         """
-
-    def with_levels(self, effects: Effects) -> Effects:
-        """With the levels that a release holds, where `items` has not set them yet."""
-        return effects
+        self.effects, self.strength, self.share = self._items(kept)
 
     @abc.abstractmethod
-    def covariance(self, effects: Effects, head: _Head, *, with_weights: bool) -> Covariance:
+    def _items(self, kept: float) -> tuple[Effects, float, float]:
+        """Effects or counts; how much can be learnt; the tastes' share of the budget."""
+
+    @property
+    def released(self) -> Effects:
+        """The effects that a release holds."""
+        return self.effects
+
+    @abc.abstractmethod
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
         """The statistic over pairs of popular items."""
 
     @abc.abstractmethod
-    def sampling(self, effects: Effects, counts: _Floats) -> float:
+    def sampling(self, counts: _Floats) -> float:
         """How much an entry of the covariance varies by who happened to rate."""
 
     @abc.abstractmethod
-    def _agreement(self, effects: Effects, rows: _Floats) -> Agreement:
+    def _agreement(self, rows: _Floats) -> Agreement:
         """The statistic of how far ratings agree along public rows."""
 
     @abc.abstractmethod
-    def refine(
-        self, effects: Effects, factors: _Floats, share: float, reach: float | None = None
-    ) -> TasteSums:
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         """Sums of ratings times tastes along these factors, for all items.
 
         `reach` is where a person's tastes are cut off; None for what suits the unit.
         """
 
-    def believe(self, effects: Effects, directions: _Floats) -> float:
+    def believe(self, directions: _Floats) -> float:
         """How far ratings agree along public directions, from 0 to 1; costs FEATURE_SHARE."""
-        statistic = self._agreement(effects, short_rows(directions, effects.positive_counts))
+        effects = self.effects
+        statistic = self._agreement(short_rows(directions, effects.positive_counts))
         (agreement,) = self.task.measure(statistic, {"agreement along features": FEATURE_SHARE})
         chance = _USER_CHANCE if self.per_user else _RATING_CHANCE
         return belief_in_features(agreement, chance * math.sqrt(max(effects.people.value, 1.0)))
@@ -156,12 +170,12 @@ class Stages(abc.ABC):
         budget = self.task.spender.budget
         return budget.amount if budget.noise is Noise.GAUSSIAN else budget.amount / 4
 
-    def _attention(self, effects: Effects, share: float) -> _Floats:
+    def _attention(self, share: float) -> _Floats:
         """How much of a person's say each item is worth in a refinement's rows."""
-        return attention_of(effects, self.task.spender.spread_of(_ROWS * share))
+        return attention_of(self.effects, self.task.spender.spread_of(_ROWS * share))
 
     def _refine_records(
-        self, statistic: RecordRefinement, effects: Effects, share: float, variance: float
+        self, statistic: RecordRefinement, share: float, variance: float
     ) -> TasteSums:
         if self.method.noise is not Noise.GAUSSIAN:
             raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
@@ -178,13 +192,11 @@ class Stages(abc.ABC):
             moments,
             weight,
             directions=statistic.directions,
-            counts=effects.positive_counts,
+            counts=self.effects.positive_counts,
             variance=variance,
         )
 
-    def _refine_users(
-        self, statistic: UserRefinement, effects: Effects, share: float, usual: float
-    ) -> TasteSums:
+    def _refine_users(self, statistic: UserRefinement, share: float, usual: float) -> TasteSums:
         shares = {
             "taste sums": _ROWS * share,
             "taste moments": _MOMENTS * share,
@@ -195,7 +207,7 @@ class Stages(abc.ABC):
         attention = statistic.residuals.attention
         assert attention is not None
         return TasteSums.of_users(
-            rows, moments, weight, scales, effects=effects, attention=attention, usual=usual
+            rows, moments, weight, scales, effects=self.effects, attention=attention, usual=usual
         )
 
     def _user_reach(self, factors: _Floats, reach: float | None) -> float:
@@ -204,7 +216,7 @@ class Stages(abc.ABC):
 
 def stages_of(method: Method, task: Task) -> Stages:
     """The stages for a task's kind of ratings and a method's unit."""
-    kinds = _PRESENCE if task.scale.presence else _STARS
+    kinds: Mapping[Unit, type[Stages]] = _PRESENCE if task.scale.presence else _STARS
     return kinds[method.protect](method, task)
 
 
@@ -219,7 +231,7 @@ class _Stars(Stages):
     scalars = 0.0
     """The part of the budget for numbers besides the items'."""
 
-    def items(self, kept: float) -> tuple[Effects, float, float]:
+    def _items(self, kept: float) -> tuple[Effects, float, float]:
         method, first = self.method, self.method.effect_share
         effects = self._first_round(first)
         strength = effects.strength(self._mu)
@@ -247,12 +259,12 @@ class _Stars(Stages):
         (residual,) = self.task.measure(statistic, {"mean residual": share})
         return update_level(effects, self.task.scale, residual)
 
-    def _agreement(self, effects: Effects, rows: _Floats) -> Agreement:
+    def _agreement(self, rows: _Floats) -> Agreement:
         return RatingAgreement(
             self.method.protect,
             rows,
             centring=self.method.centring(self.task.scale),
-            levels=levels_of(effects),
+            levels=levels_of(self.effects),
         )
 
 
@@ -281,33 +293,31 @@ class _StarsPerRating(_Stars):
     def _shows_tastes(self, effects: Effects) -> bool:
         return bool(effects.people.value >= _FEWEST_RATINGS)
 
-    def covariance(self, effects: Effects, head: _Head, *, with_weights: bool) -> Covariance:
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
         method = self.method
         return RatingCovariance(
             method.noise,
             head,
             method.centring(self.task.scale),
-            levels_of(effects),
+            levels_of(self.effects),
             method.offset,
             with_weights=with_weights,
         )
 
-    def sampling(self, effects: Effects, counts: _Floats) -> float:
+    def sampling(self, counts: _Floats) -> float:
         clamp = self.method.centring(self.task.scale).clamp
         return sampling_per_rating(self.task.scale, clamp, counts)
 
-    def refine(
-        self, effects: Effects, factors: _Floats, share: float, reach: float | None = None
-    ) -> TasteSums:
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         centring = self.method.centring(self.task.scale)
         statistic = RatingRefinement(
-            short_rows(factors, effects.positive_counts),
+            short_rows(factors, self.effects.positive_counts),
             _RECORD_REACH if reach is None else reach,
             centring=centring,
-            levels=levels_of(effects),
+            levels=levels_of(self.effects),
         )
         _, variance = clipped_moments(centring.clamp, self.task.scale)
-        return self._refine_records(statistic, effects, share, variance)
+        return self._refine_records(statistic, share, variance)
 
 
 class _StarsPerUser(_Stars):
@@ -354,31 +364,29 @@ class _StarsPerUser(_Stars):
         """With three or four ratings each, nobody's tastes can be told at home."""
         return bool(effects.people.value >= _FEWEST_USERS and effects.choosiness > 0)
 
-    def covariance(self, effects: Effects, head: _Head, *, with_weights: bool) -> Covariance:
-        residuals = self._residuals(effects)
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
+        residuals = self._residuals(self.effects)
         return UserCovariance(self.method.noise, head, residuals, with_weights=with_weights)
 
-    def sampling(self, effects: Effects, counts: _Floats) -> float:
-        return sampling_per_unit(effects.people.value, counts)
+    def sampling(self, counts: _Floats) -> float:
+        return sampling_per_unit(self.effects.people.value, counts)
 
-    def refine(
-        self, effects: Effects, factors: _Floats, share: float, reach: float | None = None
-    ) -> TasteSums:
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         scale, width = self.task.scale, stretch(self.task.scale)
         level = np.full((len(factors), 1), math.sqrt(USER_VARIANCE * width))
         statistic = UserRefinement(
-            self._residuals(effects, self._attention(effects, share)),
+            self._residuals(self.effects, self._attention(share)),
             np.hstack([level, factors]),
-            1 / (RATING_VARIANCE * width + effects.variances),
+            1 / (RATING_VARIANCE * width + self.effects.variances),
             self._user_reach(factors, reach),
         )
-        return self._refine_users(statistic, effects, share, usual_scale(scale))
+        return self._refine_users(statistic, share, usual_scale(scale))
 
 
 class _Presence(Stages):
     """Clicks, purchases, loans: counts in place of effects, measured twice."""
 
-    def items(self, kept: float) -> tuple[Effects, float, float]:
+    def _items(self, kept: float) -> tuple[Effects, float, float]:
         first = self.method.effect_share
         statistic = ItemCounts(self.method.protect, self.method.noise)
         label = statistic.parts[0].label
@@ -392,58 +400,55 @@ class _Presence(Stages):
         (again,) = self.task.measure(statistic, {label: 1 - first - kept - share})
         return combine_counts(counted, again), strength, share
 
-    def with_levels(self, effects: Effects) -> Effects:
-        """The logarithm of the part of the people who have each item."""
-        vote = effects.usual_vote if self.per_user else 1.0
-        return dataclasses.replace(effects, effects=log_shares(effects, vote))
+    @property
+    def released(self) -> Effects:
+        """In place of effects, the logarithm of the part of the people who have each item."""
+        vote = self.effects.usual_vote if self.per_user else 1.0
+        return dataclasses.replace(self.effects, effects=log_shares(self.effects, vote))
 
-    def believe(self, effects: Effects, directions: _Floats) -> float:
-        return super().believe(effects, centred_rows(directions, effects))
+    def believe(self, directions: _Floats) -> float:
+        return super().believe(centred_rows(directions, self.effects))
 
-    def _agreement(self, effects: Effects, rows: _Floats) -> Agreement:
+    def _agreement(self, rows: _Floats) -> Agreement:
         return PresenceAgreement(self.method.protect, rows)
 
 
 class _PresencePerRating(_Presence):
     per_user = False
 
-    def covariance(self, effects: Effects, head: _Head, *, with_weights: bool) -> Covariance:
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
         return PresenceCovariance(
             self.method.noise, head, self.method.offset, with_weights=with_weights
         )
 
-    def sampling(self, effects: Effects, counts: _Floats) -> float:
+    def sampling(self, counts: _Floats) -> float:
         return sampling_per_unit(float(counts.sum()), counts)
 
-    def refine(
-        self, effects: Effects, factors: _Floats, share: float, reach: float | None = None
-    ) -> TasteSums:
-        rows = short_rows(factors, effects.positive_counts)
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
+        rows = short_rows(factors, self.effects.positive_counts)
         statistic = PresenceRefinement(rows, _RECORD_REACH if reach is None else reach)
-        return self._refine_records(statistic, effects, share, variance=1.0)
+        return self._refine_records(statistic, share, variance=1.0)
 
 
 class _PresencePerUser(_Presence):
     per_user = True
 
-    def covariance(self, effects: Effects, head: _Head, *, with_weights: bool) -> Covariance:
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
         ones = self._ones(self.task.items)
         return UserCovariance(self.method.noise, head, ones, with_weights=with_weights)
 
-    def sampling(self, effects: Effects, counts: _Floats) -> float:
-        return sampling_per_unit(effects.people.value, counts)
+    def sampling(self, counts: _Floats) -> float:
+        return sampling_per_unit(self.effects.people.value, counts)
 
-    def refine(
-        self, effects: Effects, factors: _Floats, share: float, reach: float | None = None
-    ) -> TasteSums:
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         items = len(factors)
         statistic = UserRefinement(
-            self._ones(items, self._attention(effects, share)),
+            self._ones(items, self._attention(share)),
             np.hstack([np.zeros((items, 1)), factors]),
             np.full(items, 1 / RECORD_VARIANCE),
             self._user_reach(factors, reach),
         )
-        return self._refine_users(statistic, effects, share, usual=1.0)
+        return self._refine_users(statistic, share, usual=1.0)
 
     def _ones(self, items: int, attention: _Floats | None = None) -> UserVotes:
         """Presence as residuals: 1 - 0 - 0, and nobody's level taken off."""

@@ -1,4 +1,4 @@
-"""After McSherry and Mironov: item effects, and a noisy covariance of the popular items, cleaned."""
+"""After McSherry and Mironov: item effects, and a noisy covariance of popular items, cleaned."""
 
 from __future__ import annotations
 
@@ -62,18 +62,19 @@ class CovarianceMethod(Method):
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        effects, strength, share = stages.items(kept=0.0)
+        stages.measure_items()
+        effects, share = stages.effects, stages.share
         factors, arrays = np.zeros((task.items, 0)), dict[str, npt.NDArray[Any]]()
         found: dict[str, Any] = {"head_items": 0}
         if share > 0:
-            size = self.head_size(strength, task.items)
+            size = self.head_size(stages.strength, task.items)
             head, counts = most_popular(effects, size), effects.known_counts
             with_weights = self.dense or self.clean is not Cleaning.AUTO
             part = share * self.weight_share if with_weights else 0.0
             shares = {"item covariance": share - part}
             if with_weights:
                 shares["co-rating weights"] = part
-            statistic = stages.covariance(effects, head, with_weights=with_weights)
+            statistic = stages.covariance(head, with_weights=with_weights)
             cov, *weights = task.measure(statistic, shares, stage="covariance")
             found = {"head_items": size, "covariance_noise": cov.spread}
             wgt = None
@@ -81,7 +82,7 @@ class CovarianceMethod(Method):
                 wgt, found["weights_noise"] = weights[0].value, weights[0].spread
                 if self.dense:
                     arrays = {"head": head, **self._dense(task, stages, cov.value, wgt)}
-            spread = max(cov.spread, stages.sampling(effects, counts[head]))
+            spread = max(cov.spread, stages.sampling(counts[head]))
             within = self._factors(cov.value, wgt, counts[head], spread, task.scale.range)
             factors = np.zeros((task.items, within.shape[1]))
             factors[head] = within

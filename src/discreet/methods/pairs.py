@@ -50,13 +50,13 @@ class PairMethod(Method):
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        effects, strength, share = stages.items(kept=0.0)
+        stages.measure_items()
         arrays, found = dict[str, npt.NDArray[Any]](), dict[str, Any](head_items=0)
-        if share > 0:
-            head = most_popular(effects, self.head_size(strength, task.items))
-            arrays, found = self._pairs(task, head, share)
+        if stages.share > 0:
+            head = most_popular(stages.effects, self.head_size(stages.strength, task.items))
+            arrays, found = self._pairs(task, head, stages.share)
             arrays, found = {"head": head, **arrays}, {"head_items": len(head), **found}
-        return Learnt(stages.with_levels(effects), arrays, found)
+        return Learnt(stages.released, arrays, found)
 
     @abc.abstractmethod
     def _pairs(self, task: Task, head: npt.NDArray[np.int32], share: float) -> Pairs:

@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.estimate import (
-    Effects,
     TasteDirections,
     beyond_popularity,
     centred_rows,
@@ -91,49 +90,45 @@ class RefinedMethod(Method):
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        kept = 0.0 if task.features is None else FEATURE_SHARE
-        effects, strength, share = stages.items(kept)
+        stages.measure_items(kept=0.0 if task.features is None else FEATURE_SHARE)
         learn = self._learn_presence if task.scale.presence else self._learn_ratings
-        return learn(task, stages, effects, strength, share)
+        return learn(task, stages)
 
-    def _learn_ratings(
-        self, task: Task, stages: Stages, effects: Effects, strength: float, share: float
-    ) -> Learnt:
+    def _learn_ratings(self, task: Task, stages: Stages) -> Learnt:
         """Factors for all items, and how uncertain each row is."""
-        width = task.scale.range
+        effects, share, width = stages.effects, stages.share, task.scale.range
         factors = np.zeros((task.items, 0))
         if self.directions:
             factors = free_directions(effects, width) * (1.0 if share > 0 else _UNCHECKED)
-        public, found = self._public(task, stages, effects, width)
+        public, found = self._public(task, stages, width)
         factors = np.hstack([factors, public])
         variances = np.zeros(task.items)
         if share > 0:
-            part = self._share_of_refinement(factors, strength, share)
-            pointing = self._point_the_way(task, stages, effects, strength, share - part)
+            part = self._share_of_refinement(factors, stages)
+            pointing = self._point_the_way(task, stages, share - part)
             found |= pointing.parameters
             factors = np.hstack([factors, pointing.factors(self.rank, width)])
             if part and factors.shape[1]:
-                factors, variances = self._refine(task, stages, effects, factors, part)
+                factors, variances = self._refine(task, stages, factors, part)
         return Learnt(effects, factor_arrays(factors, variances), found)
 
-    def _learn_presence(
-        self, task: Task, stages: Stages, effects: Effects, strength: float, share: float
-    ) -> Learnt:
+    def _learn_presence(self, task: Task, stages: Stages) -> Learnt:
         """The mean taste m of every item, and how uncertain it is; m moves the levels too."""
-        public, found = self._public(task, stages, effects, _WIDTH)
+        effects, share = stages.effects, stages.share
+        public, found = self._public(task, stages, _WIDTH)
         free, variances = public, np.zeros(task.items)
         if share > 0 and self.directions:
             free = np.hstack([free_directions(effects, _WIDTH), public])
-        part = self._share_of_refinement(free, strength, share)
+        part = self._share_of_refinement(free, stages)
         pointed = np.zeros((task.items, 0))
         if share > 0:
-            pointing = self._point_the_way(task, stages, effects, strength, share - part)
+            pointing = self._point_the_way(task, stages, share - part)
             found |= pointing.parameters
             pointed = pointing.factors(self.rank)
         if part:
             rows = centred_rows(np.hstack([free, pointed]), effects)
             if rows.shape[1]:
-                sums = stages.refine(effects, rows, part, self.reach)
+                sums = stages.refine(rows, part, self.reach)
                 rows, variances = sums.learn(rows, scale=_PRESENCE_ROWS, centred=True)
                 rows = centred_rows(rows, effects)
         else:
@@ -141,52 +136,49 @@ class RefinedMethod(Method):
             rows = centred_rows(np.hstack([public, pointed]), effects) * _LONGER
         arrays = factor_arrays(rows, variances)
         stored = arrays["factors"].astype(np.float64)
-        effects = stages.with_levels(effects)
-        level = effects.effects - 0.5 * np.einsum("ij,ij->i", stored, stored)
-        return Learnt(dataclasses.replace(effects, effects=level), arrays, found)
+        released = stages.released
+        level = released.effects - 0.5 * np.einsum("ij,ij->i", stored, stored)
+        return Learnt(dataclasses.replace(released, effects=level), arrays, found)
 
-    def _public(
-        self, task: Task, stages: Stages, effects: Effects, width: float
-    ) -> tuple[_Floats, dict[str, Any]]:
+    def _public(self, task: Task, stages: Stages, width: float) -> tuple[_Floats, dict[str, Any]]:
         """Directions from public features, as far as ratings agree along them; none if not."""
         found: dict[str, Any] = {"head_items": 0}
         if task.features is None:
             return np.zeros((task.items, 0)), found
-        directions = feature_directions(effects, task.features, width)
-        belief = stages.believe(effects, directions)
+        directions = feature_directions(stages.effects, task.features, width)
+        belief = stages.believe(directions)
         public = belief * directions[:, : directions.shape[1] if belief else 0]
         return public, found | {"feature_columns": public.shape[1], "features_believed": belief}
 
-    def _share_of_refinement(self, free: _Floats, strength: float, share: float) -> float:
+    def _share_of_refinement(self, free: _Floats, stages: Stages) -> float:
         """Among more directions than can be learnt, a refinement would be mostly noise."""
         # One rating moves a refinement too far in L1 for it to be worth Laplace noise.
         possible = self.protect is Unit.USER or self.noise is Noise.GAUSSIAN
-        if not possible or free.shape[1] > strength / 2:
+        if not possible or free.shape[1] > stages.strength / 2:
             return 0.0
-        return self.refine_share * share
+        return self.refine_share * stages.share
 
-    def _point_the_way(
-        self, task: Task, stages: Stages, effects: Effects, strength: float, share: float
-    ) -> TasteDirections:
+    def _point_the_way(self, task: Task, stages: Stages, share: float) -> TasteDirections:
         """The directions that the covariance of the most popular items shows."""
-        head = most_popular(effects, self.head_size(strength, task.items))
-        statistic = stages.covariance(effects, head, with_weights=False)
+        effects = stages.effects
+        head = most_popular(effects, self.head_size(stages.strength, task.items))
+        statistic = stages.covariance(head, with_weights=False)
         (triangle,) = task.measure(statistic, {"item covariance": share}, stage="covariance")
         counts = effects.known_counts
         if task.scale.presence:
             matrix = beyond_popularity(unpack(triangle.value, np.float64), counts[head])
         else:
             matrix = unpack(triangle.value, np.float32)
-        sampling = stages.sampling(effects, counts[head])
+        sampling = stages.sampling(counts[head])
         return TasteDirections(head, matrix, counts, triangle.spread, sampling)
 
     def _refine(
-        self, task: Task, stages: Stages, effects: Effects, factors: _Floats, share: float
+        self, task: Task, stages: Stages, factors: _Floats, share: float
     ) -> tuple[_Floats, _Floats]:
         """New factors and the trace of their variance."""
         if task.progress is not None:
             task.progress("refinement", 0, 1)
-        sums = stages.refine(effects, factors, share, self.reach)
+        sums = stages.refine(factors, share, self.reach)
         swell = _SWELL
         if not stages.per_user:
             # Clamping flattened the ratings by its slope.

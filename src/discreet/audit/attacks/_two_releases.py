@@ -56,7 +56,7 @@ class _Scene:
         self._new, self._known = items[:, 0], items[:, 1:]
         head = np.arange(len(after.catalog), dtype=np.int32)
         self._statistic = DifferencePairs(Unit.RATING, Noise.GAUSSIAN, head, after.scale)
-        self._exact = [self._statistic.measure(each).weights for each in (before, after)]
+        self._exact = [self._statistic.measure(each)[1] for each in (before, after)]
         self._counts = popularity(before)
         self._usual = float(np.median(np.diff(before.starts)))
 

@@ -112,10 +112,8 @@ def _covariance(
         neighbours = Neighbours.by_rating(items, rated, (old, value), scale)
 
     def measure(ratings: Ratings) -> _Ints:
-        moments = statistic.measure(ratings, weights=weights)
-        packed = moments.wgt if weights else moments.cov
-        assert packed is not None
-        return part_of(packed, items, part)
+        cov, wgt = statistic.measure(ratings)
+        return part_of(wgt if weights else cov, items, part)
 
     told = statistic.vote_sensitivities if weights else statistic.sensitivities
     about = f"the {part} of {'who rated both' if weights else 'how tastes go together'}"

@@ -28,8 +28,8 @@ from discreet.evaluate._judge import people_of
 from discreet.evaluate.reproduce import _curves
 from discreet.evaluate.reproduce._found import Claim, Found
 from discreet.evaluate.reproduce._study import Study
-from discreet.methods import fit
 from discreet.measure.sets import private_sets
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness
 
 K, LEFT, RIGHT = 10, 2, 3

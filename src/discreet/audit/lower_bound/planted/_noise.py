@@ -44,7 +44,11 @@ def noise_bugs() -> Iterator[tuple[str, Callable[[], Subject]]]:
     for noise in Noise:
         yield f"half-noise/{noise}", partial(_half_noise, noise)
         name, factor = f"thin-noise/pipeline/{noise}", FACTORS[noise]
-        told = (name, about_fit("a fit up to item effects", Unit.USER, factor), MethodName.COVARIANCE)
+        told = (
+            name,
+            about_fit("a fit up to item effects", Unit.USER, factor),
+            MethodName.COVARIANCE,
+        )
         yield name, partial(EffectsSubject, *told, Unit.USER, noise, factor=factor, runs=1000)
         name, (method, factor) = f"thin-noise/whole-fit/{noise}", WHOLE[noise]
         told = (name, about_fit("a whole fit", Unit.USER, factor), method)
