@@ -49,9 +49,9 @@ def made_up(shape: str, ratings: int, items: int | None) -> Ratings:
 
 def scipy_products(statistic: Statistic, ratings: Ratings) -> list[sparse.csr_matrix]:
     """Whole matrices of the same sums: D and N, or P with Q on its diagonal."""
-    made = statistic._quantised(ratings, ratings.items)
-    weights = np.repeat(made.weights, np.diff(ratings.starts)).astype(np.float64)
-    values = made.values.astype(np.float64)
+    quantised, own = statistic._quantised(ratings, ratings.items)
+    weights = np.repeat(own, np.diff(ratings.starts)).astype(np.float64)
+    values = quantised.astype(np.float64)
 
     def table(data: np.ndarray) -> sparse.csr_matrix:
         shape = ratings.user_count, len(ratings.catalog)

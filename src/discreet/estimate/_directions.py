@@ -100,11 +100,11 @@ def standardised(columns: _Floats, counts: _Floats) -> _Floats:
     return np.asarray(np.clip(scaled, -_CLIP, _CLIP))
 
 
-def short_rows(factors: _Floats, counts: _Floats) -> _Floats:
-    """Rows cut off at LONGEST times their rms length over ratings, and scaled to at most 1."""
+def short_rows(factors: _Floats, counts: _Floats, most: float = LONGEST) -> _Floats:
+    """Rows cut off at `most` times their rms length over ratings, and scaled to at most 1."""
     lengths = np.sqrt(np.einsum("ij,ij->i", factors, factors))
     shares = np.maximum(counts, 0.0) + 1.0
-    longest = LONGEST * np.sqrt((shares @ lengths**2) / shares.sum())
+    longest = most * np.sqrt((shares @ lengths**2) / shares.sum())
     cut = np.minimum(1.0, longest / np.maximum(lengths, 1e-12)) / max(longest, 1e-12)
     # A little shorter, so that rounding leaves no row above 1.
     return np.asarray(factors * (cut * (1 - 2.0**-40))[:, None])

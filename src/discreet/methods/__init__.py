@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.methods._method import METHODS as METHODS
     from discreet.methods._method import MOST_HEAD as MOST_HEAD
     from discreet.methods._method import Method as Method
+    from discreet.methods._method import Task as Task
     from discreet.methods.covariance import CovarianceMethod as CovarianceMethod
     from discreet.methods.pairs import CosineMethod as CosineMethod
     from discreet.methods.pairs import SlopeOneMethod as SlopeOneMethod
@@ -37,6 +38,7 @@ _HOME = {
     "RefinedMethod": "refined",
     "SlopeOneMethod": "pairs",
     "Spoken": "_fit",
+    "Task": "_method",
     "Transcript": "_fit",
     "fit": "_fit",
     "record_fit": "_fit",
@@ -56,6 +58,7 @@ __all__ = [
     "RefinedMethod",
     "SlopeOneMethod",
     "Spoken",
+    "Task",
     "Transcript",
     "fit",
     "record_fit",

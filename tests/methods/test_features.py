@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from discreet.domain import PRESENCE, InputError, Scale
+from discreet.domain import PRESENCE, InputError, Noisy, Scale
 from discreet.evaluate import people_of
 from discreet.methods import fit
-from discreet.measure._effects import Effects
-from discreet.measure._features import MOST_FEATURES, feature_directions
-from discreet.measure._posterior import Noisy
+from discreet.estimate import Effects, feature_directions
+from discreet.methods import MOST_FEATURES
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, split_random
 from discreet.release import Release

@@ -14,7 +14,7 @@ from discreet.methods import MethodName, RefinedMethod, fit
 from discreet.predict import Release
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
-from measure._kinds import two_kinds
+from methods._kinds import two_kinds
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from discreet.methods import fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Split
 from discreet.release import Release, packed_size
-from measure._kinds import two_kinds
+from methods._kinds import two_kinds
 from measure._neighbours import SCALES, Person, ratings_of, spying
 
 METHODS = {"slope-one": ("differences", "pair_weights"), "cosine": ("products", "squares")}

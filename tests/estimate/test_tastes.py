@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from discreet.measure._rows import NoisyRows, _posterior, _spread, learn_rows
+from discreet.estimate import NoisyRows, learn_rows
+from discreet.estimate._tastes import _posterior, _spread
 
 Floats = npt.NDArray[np.float64]
 

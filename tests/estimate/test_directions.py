@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.measure._directions import SIZE, free_directions, short_rows, standardised
-from discreet.measure._effects import Effects
-from discreet.measure._posterior import Noisy
+from discreet.domain import Noisy
+from discreet.estimate import Effects, free_directions, short_rows, standardised
+from discreet.estimate._directions import FREE_SIZE
 from discreet.measure.refinement import PresenceRefinement
 
 Floats = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ def test_popularity_and_effect_are_directions_of_the_stated_size(width: float) -
     assert found.shape == (500, 2)
     _, variance = moments_of(found, effects.known_counts)
     # Clipped at 3 standard deviations, hence a little less.
-    assert variance == pytest.approx([(SIZE * width / 4) ** 2] * 2, rel=0.1)
+    assert variance == pytest.approx([(FREE_SIZE * width / 4) ** 2] * 2, rel=0.1)
 
 
 def test_directions_are_shorter_the_less_is_known() -> None:
