@@ -24,14 +24,13 @@ from benchmarks._cost import forget_peak, peak_bytes, timed
 from scipy import sparse
 
 from discreet.domain import Scale
-from discreet.measure import Noise
 from discreet.measure.pairs import (
     CosineMoments,
     CosinePairs,
     DifferenceMoments,
     DifferencePairs,
 )
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings, read_ratings
 from discreet.ratings.synthetic import SHAPES, find_shape, make_ratings
 

@@ -7,9 +7,8 @@ import pytest
 
 from discreet.audit._bands import at_least, at_most
 from discreet.audit.lower_bound import SUBJECTS, StatisticSubject, audit
-from discreet.measure import Noise
 from discreet.methods import MethodName
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 
 CONFIDENCE = 1 - 1e-4
 FEWER = {

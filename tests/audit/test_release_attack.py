@@ -13,11 +13,10 @@ from scipy.stats import binomtest
 from discreet.audit import Guesses, Victims, attack_release, choose_victims, guess
 from discreet.audit._bands import success_band
 from discreet.domain import InputError, Scale
-from discreet.measure import Noise
-from discreet.methods import MethodName, fit, record_fit
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums
-from discreet.privacy import SeededRandomness, Unit
+from discreet.methods import MethodName, fit, record_fit
+from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Shape, make_ratings
 
 PRESENCE = Scale.parse("presence")

@@ -17,9 +17,10 @@ import pytest
 from hypothesis import strategies as st
 
 from discreet.domain import Catalog, Scale
-from discreet.measure import Noise, Spender, over_blocks
+from discreet.measure import Spender, over_blocks
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.user_votes import UserVotes
+from discreet.privacy import Noise
 from discreet.ratings import Ratings
 
 Person = dict[int, float]

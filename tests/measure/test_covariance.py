@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Scale
-from discreet.measure import Noise
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels, PaperCentring
 from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
 from discreet.measure.user_votes import UserVotes
+from discreet.privacy import Noise
 from measure._neighbours import (
     SCALES,
     Pair,

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure import Noise
 from discreet.measure._budget import Budget, Spender
 from discreet.measure.pairs import CosinePairs, DifferencePairs
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings.synthetic import find_shape, make_ratings
 from discreet.release import packed_size
 from measure._neighbours import SCALES, Person, people_on, ratings_of, use_small_blocks

@@ -8,12 +8,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from discreet.measure import Noise, Part
+from discreet.measure import Part
 from discreet.measure._budget import Budget, Spender
 from discreet.privacy import (
     Event,
     GaussianEvent,
     GeometricEvent,
+    Noise,
     NotCharged,
     PureEvent,
     SeededRandomness,

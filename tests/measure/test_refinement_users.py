@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import InputError, Scale
-from discreet.measure import Noise, refinement
+from discreet.measure import refinement
 from discreet.measure.centring import ItemLevels
 from discreet.measure.refinement import MOMENT_GRID, ROW_GRID, UserMoments, UserRefinement
 from discreet.measure.refinement._kernels import _inverse
 from discreet.measure.user_votes import UserVotes
+from discreet.privacy import Noise
 from measure._neighbours import (
     SCALES,
     Person,
@@ -86,7 +87,9 @@ def slow_users(statistic: UserRefinement, people: Sequence[Person]) -> UserMomen
         share = min(math.sqrt(len(own)) / 22, 1)
         weight += int(MOMENT_GRID * share)
         moments += np.trunc(MOMENT_GRID * share * np.outer(z, z))
-    return UserMoments(rows.astype(np.int64), moments[np.triu_indices(k)].astype(int), weight, scales)
+    return UserMoments(
+        rows.astype(np.int64), moments[np.triu_indices(k)].astype(int), weight, scales
+    )
 
 
 def bare(votes: UserVotes) -> UserVotes:

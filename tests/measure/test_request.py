@@ -14,9 +14,17 @@ import pytest
 import discreet
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.measure import OutputFunction, OutputPlan, choose_best, fit_paper, private_sets, publish_item_counts, publish_rmse
-from discreet.methods import fit, record_fit
+from discreet.measure import (
+    OutputFunction,
+    OutputPlan,
+    choose_best,
+    fit_paper,
+    private_sets,
+    publish_item_counts,
+    publish_rmse,
+)
 from discreet.measure._request import Request, configuration_digest
+from discreet.methods import fit, record_fit
 from discreet.privacy import Guarantee, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Intake, Ratings, Stability, find_shape, make_ratings

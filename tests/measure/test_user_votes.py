@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import InputError, Scale
-from discreet.measure import ItemCounts, Noise
+from discreet.measure import ItemCounts
 from discreet.measure.centring import ItemLevels
 from discreet.measure.user_votes import GRID, UserMeans, UserVotes
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from measure._neighbours import (
     SCALES,
     Person,

@@ -11,9 +11,9 @@ import pytest
 
 from discreet.domain import Scale
 from discreet.domain.errors import BudgetExceeded
-from discreet.measure import ItemCounts, Noise, choose_best, publish_item_counts, publish_rmse
+from discreet.measure import ItemCounts, choose_best, publish_item_counts, publish_rmse
 from discreet.methods import MethodName, fit
-from discreet.privacy import Guarantee, Unit
+from discreet.privacy import Guarantee, Noise, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Shape, bound_contributions, make_ratings
 from discreet.ratings._build import build_ratings

@@ -9,10 +9,9 @@ import numpy.typing as npt
 import pytest
 
 from discreet.domain import PRESENCE, InputError, Noisy, Scale
-from discreet.evaluate import people_of
-from discreet.methods import fit
 from discreet.estimate import Effects, feature_directions
-from discreet.methods import MOST_FEATURES
+from discreet.evaluate import people_of
+from discreet.methods import MOST_FEATURES, fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, split_random
 from discreet.release import Release

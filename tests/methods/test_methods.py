@@ -9,10 +9,9 @@ import pytest
 
 from discreet.domain import InputError, Scale
 from discreet.evaluate import Judge, people_of, popularity, user_mean
-from discreet.measure import Noise
 from discreet.methods import MethodName, RefinedMethod, fit
 from discreet.predict import Release
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
 from methods._kinds import two_kinds
 

@@ -11,9 +11,9 @@ import pytest
 
 import discreet.predict
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Noise, choose_best, fit_paper, publish_item_counts, publish_rmse
+from discreet.measure import choose_best, fit_paper, publish_item_counts, publish_rmse
 from discreet.methods import MethodName, fit
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, bound_contributions, figures, split_netflix, split_random
 from measure._neighbours import catalog_of

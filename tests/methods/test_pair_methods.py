@@ -9,13 +9,12 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.evaluate import Judge, people_of, popularity
-from discreet.measure import Noise
 from discreet.methods import fit
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Split
 from discreet.release import Release, packed_size
-from methods._kinds import two_kinds
 from measure._neighbours import SCALES, Person, ratings_of, spying
+from methods._kinds import two_kinds
 
 METHODS = {"slope-one": ("differences", "pair_weights"), "cosine": ("products", "squares")}
 every_method = pytest.mark.parametrize("method", METHODS)

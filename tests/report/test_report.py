@@ -19,11 +19,11 @@ from discreet.audit._neighbours import ratings_of
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.evaluate._completion import send_reports
 from discreet.evaluate._judge import people_of
-from discreet.measure import Noise, fit_paper
-from discreet.methods import fit
+from discreet.measure import fit_paper
 from discreet.measure.centring import ItemLevels
 from discreet.measure.user_votes import UserVotes
-from discreet.privacy import GaussianEvent, Guarantee, PureEvent, SeededRandomness, Unit
+from discreet.methods import fit
+from discreet.privacy import GaussianEvent, Guarantee, Noise, PureEvent, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.protocols.local_reports import messages as local
 from discreet.protocols.local_reports.server import build as build_local

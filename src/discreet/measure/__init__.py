@@ -5,7 +5,6 @@ Auditors read this room. Every private number that leaves it is a part of a stat
 """
 
 from discreet.measure._budget import Budget, Spender
-from discreet.measure._noise import Noise
 from discreet.measure._publish import PublicCounts, publish_item_counts
 from discreet.measure._request import (
     CHARGED,
@@ -33,7 +32,6 @@ __all__ = [
     "GivenLedger",
     "HeadEntries",
     "ItemCounts",
-    "Noise",
     "OutputFunction",
     "OutputPlan",
     "PairStatistic",

@@ -8,21 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from discreet.domain import InputError, Noisy
-from discreet.measure._noise import Noise
 from discreet.measure._source import RatingsSource, measure_all
 from discreet.measure._statistic import Ints, Part, Progress, Statistic
-from discreet.privacy import Event, GaussianEvent, PureEvent, Purse, Receipt, Unit
-from discreet.privacy.accounting import gaussian_mu, mu_of_theta
-from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
+from discreet.privacy import Event, Noise, Purse, Receipt, Unit
 from discreet.ratings import Intake
 
-# Noise is made this much larger: shares add up to 1 in floats, and must not pass the total.
-_UP = 1 + 2.0**-33
-# Budgets below are noise alone, whatever the data. Chosen for safety.
-_LEAST_MU, _LEAST_EPSILON = 1e-4, 1e-3
 # In grid units: where noise has a larger standard deviation, the grid is made coarser, so that 64
 # bits hold it (2^17 standard deviations to spare).
 _FINE = 2.0**46
@@ -56,14 +48,7 @@ class Budget:
         """
         if math.isnan(epsilon) or epsilon <= 0:
             raise InputError(f"epsilon must be above 0, not {epsilon:g}; 1 is a usual choice")
-        if noise is Noise.LAPLACE:
-            if delta:
-                raise InputError(
-                    "Laplace noise has delta 0; for a delta above 0 use Gaussian noise"
-                )
-            return cls(unit, noise, epsilon, 0.0)
-        amount = math.inf if math.isinf(epsilon) else gaussian_mu(epsilon, delta)
-        return cls(unit, noise, amount, delta)
+        return cls(unit, noise, noise.kind.amount_of(epsilon, delta), delta)
 
     @classmethod
     def of_theta(cls, unit: Unit, noise: Noise, theta: float, delta: float) -> Budget:
@@ -72,24 +57,16 @@ class Budget:
         Raises:
             InputError: The delta does not go with the noise, or the budget is too small.
         """
-        if noise is Noise.GAUSSIAN and not 0 < delta < 1:
-            raise InputError(f"Gaussian noise has a delta above 0 and below 1, not {delta:g}")
-        if noise is Noise.LAPLACE and delta:
-            raise InputError("Laplace noise has delta 0; a delta above 0 is for Gaussian noise")
-        amount = mu_of_theta(theta) if noise is Noise.GAUSSIAN else theta
-        return cls(unit, noise, amount, delta)
+        noise.kind.check_delta(delta)
+        return cls(unit, noise, noise.kind.amount_of_theta(theta), delta)
 
     def __post_init__(self) -> None:
-        least = _LEAST_MU if self.noise is Noise.GAUSSIAN else _LEAST_EPSILON
-        if not self.amount >= least:
+        kind = self.noise.kind
+        if not self.amount >= kind.least_amount:
             raise InputError(
-                f"a budget this small is noise alone: {self._name} {self.amount:.2g}, "
-                f"where {least:g} is the least; 1 is a usual epsilon"
+                f"a budget this small is noise alone: {kind.amount_name} {self.amount:.2g}, "
+                f"where {kind.least_amount:g} is the least; 1 is a usual epsilon"
             )
-
-    @property
-    def _name(self) -> str:
-        return "mu" if self.noise is Noise.GAUSSIAN else "epsilon"
 
     @property
     def is_infinite(self) -> bool:
@@ -103,21 +80,7 @@ class Budget:
 
     def event(self, label: str) -> Event:
         """The whole of it as one event to charge."""
-        if self.noise is Noise.GAUSSIAN:
-            return GaussianEvent(
-                unit=self.unit,
-                label=label,
-                ratings_per_user=self.ratings_per_user,
-                sensitivity=self.amount,
-                sigma=math.nextafter(1, 2),
-            )
-        return PureEvent(
-            unit=self.unit,
-            label=label,
-            ratings_per_user=self.ratings_per_user,
-            epsilon=self.amount,
-            mechanism="two-sided geometric",
-        )
+        return self.noise.kind.event(self.amount, self.unit, label, self.ratings_per_user)
 
 
 class Spender:
@@ -164,9 +127,7 @@ class Spender:
         """The noise's standard deviation for a sensitivity of 1 at this share."""
         if self.budget.is_infinite:
             return 0.0
-        if self.budget.noise is Noise.GAUSSIAN:
-            return 1 / (self.budget.amount * math.sqrt(share))
-        return math.sqrt(2) / (self.budget.amount * share)
+        return self.budget.noise.kind.spread(self.budget.amount, share)
 
     def measure(
         self,
@@ -230,13 +191,15 @@ class Spender:
         """
         if self._purse is None:
             return exact, 0.0
+        budget, kind = self.budget, self.budget.noise.kind
         m = self._coarser(sensitivity, share)
         if m > 1:
-            rounded = exact.size if self.budget.noise is Noise.LAPLACE else math.sqrt(exact.size)
             exact //= m
-            sensitivity = sensitivity / m + rounded
-        noisy, spread = self._draw(exact, sensitivity, share, label)
-        return (noisy, spread) if m == 1 else (noisy * m, spread * m)
+            sensitivity = sensitivity / m + kind.root(exact.size)
+        mechanism = kind.mechanism(sensitivity, budget.amount, share)
+        event = mechanism.event(sensitivity, budget.unit, label, budget.ratings_per_user)
+        noisy = mechanism.release(exact, event, self._purse, in_place=True)
+        return (noisy, mechanism.spread) if m == 1 else (noisy * m, mechanism.spread * m)
 
     def _coarser(self, sensitivity: float, share: float) -> int:
         """A power of two, public, to divide integers by whose noise has no room in 64 bits.
@@ -246,21 +209,6 @@ class Spender:
         """
         scale = sensitivity * self.spread_of(share) / _FINE
         return 1 << math.ceil(math.log2(scale)) if scale > 1 else 1
-
-    def _draw(
-        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
-    ) -> tuple[npt.NDArray[np.int64], float]:
-        assert self._purse is not None
-        most = self.budget.ratings_per_user
-        if self.budget.noise is Noise.GAUSSIAN:
-            mechanism = RoundedGaussian(sensitivity / (self.budget.amount * math.sqrt(share)) * _UP)
-            event = mechanism.event(sensitivity, self.budget.unit, label, most)
-            noisy = mechanism.release(exact, event, self._purse, in_place=True)
-            return noisy, mechanism.sigma
-        laplace = TwoSidedGeometric(sensitivity / (self.budget.amount * share) * _UP)
-        pure = laplace.event(sensitivity, self.budget.unit, label, most)
-        noisy = laplace.release(exact, pure, self._purse, in_place=True)
-        return noisy, math.sqrt(2) * laplace.scale
 
 
 def _diagonal(triangle: Ints) -> Ints:

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.measure._budget import Budget, Spender
-from discreet.measure._noise import Noise
 from discreet.measure._request import GivenLedger, Request
 from discreet.measure.item_counts import ItemCounts
-from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
+from discreet.privacy import SEEDED, Guarantee, Noise, Randomness, Unit
 from discreet.ratings import Ratings
 
 
@@ -49,7 +48,7 @@ def publish_item_counts(
     """
     if not 0 <= delta < 1:
         raise InputError(f"delta must be at least 0 and below 1, not {delta:g}")
-    noise = Noise.GAUSSIAN if delta > 0 else Noise.LAPLACE
+    noise = Noise.for_delta(delta)
     budget = Budget.of(protect, noise, epsilon, delta).bounded_by(ratings.intake)
     label = "item counts"
     request = Request.of(ratings, protect, label, epsilon=epsilon, delta=delta)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from discreet.methods._names import DEFAULT_DELTA, DEFAULT_EPSILON, Cleaning, MethodName
+from discreet.methods._names import DEFAULT_EPSILON, Cleaning, MethodName
 
 if TYPE_CHECKING:
     from discreet.methods._fit import MOST_FEATURES as MOST_FEATURES
@@ -45,7 +45,6 @@ _HOME = {
 }
 
 __all__ = [
-    "DEFAULT_DELTA",
     "DEFAULT_EPSILON",
     "METHODS",
     "MOST_FEATURES",

@@ -20,7 +20,6 @@ from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, stretch
 from discreet.measure import (
     Budget,
     GivenLedger,
-    Noise,
     RatingsSource,
     Request,
     Spender,
@@ -29,9 +28,9 @@ from discreet.measure import (
     open_ledger,
 )
 from discreet.methods._method import Learnt, Method, Progress, Task, method_of
-from discreet.methods._names import DEFAULT_DELTA, DEFAULT_EPSILON
+from discreet.methods._names import DEFAULT_EPSILON
 from discreet.methods._stages import RECORD_VARIANCE
-from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Randomness, Receipt, Unit
+from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Noise, Randomness, Receipt, Unit
 from discreet.ratings import Ratings
 from discreet.release import Release
 
@@ -155,7 +154,7 @@ def _budget(
     theta: float | None,
 ) -> Budget:
     if delta is None:
-        delta = DEFAULT_DELTA if method.noise is Noise.GAUSSIAN else 0.0
+        delta = method.noise.kind.default_delta
     if theta is None:
         epsilon = DEFAULT_EPSILON if epsilon is None else epsilon
         budget = Budget.of(method.protect, method.noise, epsilon, delta)

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from discreet.domain import InputError, Noisy, Scale
 from discreet.estimate import Effects
-from discreet.measure import Noise, RatingsSource, Spender, Statistic
+from discreet.measure import RatingsSource, Spender, Statistic
 from discreet.measure.centring import HuberCentring
 from discreet.methods._names import MethodName
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 
 # The most items of a covariance: its triangle takes 2.5 GB in integers.
 MOST_HEAD = 25_000

@@ -6,8 +6,6 @@ import enum
 
 # The budget of a fit where none is given: a usual choice in the literature.
 DEFAULT_EPSILON = 1.0
-# Delta of Gaussian noise where none is given: below one over the number of people of most data.
-DEFAULT_DELTA = 1e-6
 
 
 class MethodName(enum.StrEnum):

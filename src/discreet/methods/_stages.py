@@ -41,7 +41,6 @@ from discreet.estimate import (
     update_level,
     usual_scale,
 )
-from discreet.measure import Noise
 from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
 from discreet.measure.centring import ItemLevels
 from discreet.measure.covariance import (
@@ -162,13 +161,13 @@ class Stages(abc.ABC):
 
     @property
     def _even_votes(self) -> bool:
-        return self.method.noise is Noise.LAPLACE
+        return self.method.noise.kind.order == 1
 
     @property
     def _mu(self) -> float:
         """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
         budget = self.task.spender.budget
-        return budget.amount if budget.noise is Noise.GAUSSIAN else budget.amount / 4
+        return budget.noise.kind.as_mu(budget.amount)
 
     def _attention(self, share: float) -> _Floats:
         """How much of a person's say each item is worth in a refinement's rows."""
@@ -177,7 +176,7 @@ class Stages(abc.ABC):
     def _refine_records(
         self, statistic: RecordRefinement, share: float, variance: float
     ) -> TasteSums:
-        if self.method.noise is not Noise.GAUSSIAN:
+        if self.method.noise.kind.order != 2:
             raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
         rows, moments, weight = self.task.measure(
             statistic,

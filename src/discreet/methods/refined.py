@@ -25,7 +25,6 @@ from discreet.estimate import (
     most_popular,
     stretch,
 )
-from discreet.measure import Noise
 from discreet.methods._method import (
     MOST_HEAD,
     Learnt,
@@ -153,7 +152,7 @@ class RefinedMethod(Method):
     def _share_of_refinement(self, free: _Floats, stages: Stages) -> float:
         """Among more directions than can be learnt, a refinement would be mostly noise."""
         # One rating moves a refinement too far in L1 for it to be worth Laplace noise.
-        possible = self.protect is Unit.USER or self.noise is Noise.GAUSSIAN
+        possible = self.protect is Unit.USER or self.noise.kind.order == 2
         if not possible or free.shape[1] > stages.strength / 2:
             return 0.0
         return self.refine_share * stages.share

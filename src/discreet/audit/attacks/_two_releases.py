@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from discreet.audit.attacks._data import Floats, Ints, people_with, popularity, some_of_each
 from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior, twice
-from discreet.measure import Noise
 from discreet.measure.pairs import DifferencePairs
-from discreet.privacy import Randomness, SeededRandomness, Unit, unbooked
+from discreet.privacy import Noise, Randomness, SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings

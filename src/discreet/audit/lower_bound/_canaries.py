@@ -25,9 +25,8 @@ from discreet.audit.lower_bound._one_run import audit_guesses
 from discreet.audit.lower_bound._pipelines import claim_of, crowd, spent, thinner
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
-from discreet.measure import Noise
 from discreet.methods import MethodName, Transcript, record_fit
-from discreet.privacy import Randomness, Unit
+from discreet.privacy import Noise, Randomness, Unit
 from discreet.ratings import Ratings
 from discreet.release import Release
 

@@ -15,9 +15,8 @@ from discreet.audit._neighbours import STARS, Neighbours, Person, ratings_of
 from discreet.audit.lower_bound._claims import DELTA, Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Noise
 from discreet.methods import MethodName, fit, record_fit
-from discreet.privacy import Randomness, Unit
+from discreet.privacy import Noise, Randomness, Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Ratings
 from discreet.release import Release

@@ -20,7 +20,6 @@ from discreet.audit.lower_bound._statistics import (
     user_votes,
 )
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Noise
 from discreet.measure.centring import HuberCentring
 from discreet.measure.covariance import (
     Covariance,
@@ -37,7 +36,7 @@ from discreet.measure.refinement import (
     UserRefinement,
 )
 from discreet.measure.user_votes import UserVotes
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 _Ints = npt.NDArray[np.int64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import math
 from dataclasses import dataclass, field
 
 import numba as nb
@@ -11,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._noise import Noise
 from discreet.measure._source import head_entries
 from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.covariance._bounds import Weights, movement_bound, vote_bound
 from discreet.measure.engines.local import co_moments
 from discreet.measure.user_votes import UserVotes
+from discreet.privacy import Noise
 from discreet.ratings import Ratings
 
 # The largest 16-bit integer: entries are stored in 16 bits.
@@ -226,14 +225,14 @@ class UserCovariance(Covariance):
         x = self.residuals.residuals(block)
         values = np.empty(len(x), dtype=np.int16)
         votes = np.empty(block.user_count, dtype=np.int16)
-        _normalise(block.starts, inside, x, self.noise is Noise.LAPLACE, values, votes)
+        _normalise(block.starts, inside, x, self.noise.kind.order == 1, values, votes)
         return values, votes
 
 
 def _unit_bounds(noise: Noise) -> tuple[float, float]:
     """Of the outer product of a vector of length at most 32767, strict triangle and diagonal."""
     square = float(_LARGEST) ** 2
-    return (square / 2, square) if noise is Noise.LAPLACE else (square / math.sqrt(2), square)
+    return square / noise.kind.root(2), square
 
 
 @nb.njit(cache=True, nogil=True)

@@ -8,9 +8,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.measure._noise import Noise
 from discreet.measure._statistic import Part, Statistic
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 # Grid units in one full vote: its square times 2^33 users stays within 64 bits.
@@ -58,7 +57,7 @@ class ItemCounts(Statistic):
         counts = np.maximum(np.diff(ratings.starts), 1)
         if self.unit is Unit.RATING:
             return np.ones_like(counts)
-        l2 = self.noise is Noise.GAUSSIAN
+        l2 = self.noise.kind.order == 2
         votes = np.sqrt(GRID * GRID // counts) if l2 else GRID // counts
         return votes.astype(np.int64)
 

@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Scale
-from discreet.measure._noise import Noise
 from discreet.measure._source import over_blocks
 from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.item_counts import ItemCounts
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 # Grid units in half the range of a continuous scale: finer than anybody rates.
@@ -125,7 +124,7 @@ class ResidualSums(Statistic):
         """In grid units: the new rating's own entry, and how far it pushes the old ones."""
         old = np.arange(self.items, dtype=np.float64)
         own, step = self.centring.clamp, self.centring.step
-        if self.noise is Noise.LAPLACE:
+        if self.noise.kind.order == 1:
             moved = own + self.centring.total_movement(old) + old * step
         else:
             moved = np.hypot(own, self.centring.movement(old) + np.sqrt(old) * step)

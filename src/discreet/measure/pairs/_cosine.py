@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Scale
-from discreet.measure._noise import Noise
 from discreet.measure._source import head_entries
 from discreet.measure._statistic import HeadEntries, Ints, PairStatistic, Part, Progress
 from discreet.measure.pairs._bounds import PairWeights
 from discreet.measure.pairs._kernels import add_squares, count_inside, product_lengths
 from discreet.measure.pairs._sums import check_head, check_scale, make_table
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 # Steps from 0 to the largest rating, at most: products and their sums stay small integers.
@@ -57,7 +56,7 @@ class CosinePairs(PairStatistic):
         """Of the strict triangle P, in grid units."""
         if self.unit is Unit.RATING:
             return self._top**2 * self._weights.count_bound
-        return self._most / (2 if self.noise is Noise.LAPLACE else math.sqrt(2))
+        return self._most / (2 if self.noise.kind.order == 1 else math.sqrt(2))
 
     @property
     def square_sensitivity(self) -> float:
@@ -116,7 +115,7 @@ class CosinePairs(PairStatistic):
             count_inside(block.starts, inside, counts)
             return values, self._weights.table[counts]
         lengths = np.empty(block.user_count)
-        product_lengths(block.starts, inside, values, self.noise is Noise.LAPLACE, lengths)
+        product_lengths(block.starts, inside, values, self.noise.kind.order == 1, lengths)
         # Values are whole, so a length below 1 is 0: somebody without ratings other than 0.
         scaled = np.floor(_SAFE * self._most / np.maximum(lengths, 0.5))
         return values, np.where(lengths > 0, scaled, 0).astype(np.int64)

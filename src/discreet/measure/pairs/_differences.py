@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
-from discreet.measure._noise import Noise
 from discreet.measure._source import head_entries
 from discreet.measure._statistic import HeadEntries, Ints, PairStatistic, Part, Progress
 from discreet.measure.pairs._bounds import PairWeights
 from discreet.measure.pairs._kernels import count_inside, difference_lengths
 from discreet.measure.pairs._sums import check_head, check_scale, make_table
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 # Parts into which a continuous scale is cut: finer than anybody rates.
@@ -117,7 +116,7 @@ class DifferencePairs(PairStatistic):
         weights = self._weights.table[counts]
         if self._cuts:
             lengths = np.empty(block.user_count)
-            l1 = self.noise is Noise.LAPLACE
+            l1 = self.noise.kind.order == 1
             difference_lengths(block.starts, inside, values, l1, self._top, lengths)
             # Values are whole, so a length below 1 is 0: somebody who rates all alike.
             allowed = np.floor(_SAFE * self._longest / np.maximum(lengths, 0.5)).astype(np.int64)

@@ -11,10 +11,9 @@ import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
 from discreet.measure._budget import Budget, Spender
-from discreet.measure._noise import Noise
 from discreet.measure._request import GivenLedger, Request
 from discreet.measure._statistic import Part
-from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
+from discreet.privacy import SEEDED, Guarantee, Noise, Randomness, Unit
 from discreet.privacy.mechanisms import KSubset, Moves
 from discreet.ratings import Ratings
 
@@ -101,7 +100,7 @@ def publish_rmse(
     """
     _check_length(probe, predicted)
     statistic = ProbeError(probe.scale)
-    noise = Noise.GAUSSIAN if delta else Noise.LAPLACE
+    noise = Noise.for_delta(delta)
     budget = Budget.of(protect, noise, epsilon, delta).bounded_by(probe.intake)
     label = "probe error"
     request = Request.of(probe, protect, label, budget=budget)

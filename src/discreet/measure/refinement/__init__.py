@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._noise import Noise
 from discreet.measure._source import over_blocks
 from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
@@ -275,7 +274,7 @@ class UserRefinement(Statistic):
             rows, moments = _empty(len(block.catalog), k)
             scales, weight = add_user_rows(
                 block.starts, block.items, x, y, self.factors, self.precisions, attention,
-                votes.noise is Noise.LAPLACE, votes.floor, self.reach, rows, moments,
+                votes.noise.kind.order == 1, votes.floor, self.reach, rows, moments,
             )  # fmt: skip
             return UserMoments(rows, moments, int(weight), int(scales))
 

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
-from discreet.measure._noise import Noise
 from discreet.measure._source import over_blocks
 from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import ItemLevels
 from discreet.measure.item_sums import RatingSums, sum_of
+from discreet.privacy import Noise
 from discreet.ratings import Ratings
 
 # Grid units in a vote of length 1.
@@ -128,7 +128,7 @@ class UserVotes(Statistic):
         def work(block: Ratings, _: int) -> tuple[npt.NDArray[np.int64], int]:
             x = self.residuals(block)
             sums = np.zeros(len(block.catalog), dtype=np.int64)
-            l1 = self.noise is Noise.LAPLACE
+            l1 = self.noise.kind.order == 1
             scales = _add_votes(block.starts, block.items, x, attention, l1, self.floor, sums)
             return sums, scales
 

@@ -10,9 +10,9 @@ from scipy.optimize import brentq
 
 from discreet.audit._counterexamples import Centred, theorem_3_mu, theorem_4
 from discreet.audit.attacks.errata._erratum import Erratum, number
-from discreet.measure import Noise
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.covariance import RatingCovariance
+from discreet.privacy import Noise
 from discreet.privacy.accounting import gaussian_mu
 
 _Floats = npt.NDArray[np.float64]

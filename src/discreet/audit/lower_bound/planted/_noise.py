@@ -21,9 +21,8 @@ from discreet.audit.lower_bound._mechanisms import (
 )
 from discreet.audit.lower_bound._noisy import RUNS, NoisySubject, release
 from discreet.audit.lower_bound._pipelines import EffectsSubject, PipelineSubject, about_fit
-from discreet.measure import Noise
 from discreet.methods import MethodName
-from discreet.privacy import Event, Randomness, SeededRandomness, Unit
+from discreet.privacy import Event, Noise, Randomness, SeededRandomness, Unit
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import Moves, RoundedGaussian

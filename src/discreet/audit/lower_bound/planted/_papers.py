@@ -25,9 +25,8 @@ from discreet.audit.lower_bound._noisy import NoisySubject, StatisticSubject
 from discreet.audit.lower_bound._protocols import CHANGED, ChangedRatingSubject, answers
 from discreet.audit.lower_bound._statistics import centred_by_paper
 from discreet.domain import OwnRatings
-from discreet.measure import Noise
 from discreet.measure.outputs import OutputMethod
-from discreet.privacy import Randomness
+from discreet.privacy import Noise, Randomness
 from discreet.protocols.local_reports.client import draw_report
 from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
 
