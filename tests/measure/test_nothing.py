@@ -16,7 +16,6 @@ from discreet.measure import (
     Noise,
     choose_best,
     fit,
-    fit_paper,
     publish_item_counts,
     publish_rmse,
 )
@@ -115,7 +114,6 @@ def test_single_figures_of_nothing(unit: Unit, delta: float) -> None:
     error, _ = publish_rmse(nothing, none, delta=delta, **told)
     assert 0 <= error <= 4
     assert choose_best(nothing, [none, none], **told)[0] in (0, 1)
-    assert np.isfinite(fit_paper(nothing, protect=unit).arrays["item_effects"]).all()
 
 
 def test_nothing_is_bounded_split_and_described() -> None:

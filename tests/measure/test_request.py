@@ -19,7 +19,6 @@ from discreet.measure import (
     OutputPlan,
     choose_best,
     fit,
-    fit_paper,
     private_sets,
     publish_item_counts,
     publish_rmse,
@@ -107,7 +106,6 @@ def test_what_protects_nobody_needs_no_word(ratings: Ratings, ledger: Ledger) ->
     for made in (
         fit(ratings, epsilon=math.inf),
         fit(ratings, epsilon=math.inf, ledger="unbooked"),
-        fit_paper(ratings),
     ):
         assert not made.guarantee.is_private
         assert "not recorded in any ledger" in str(made.guarantee)

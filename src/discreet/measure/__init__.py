@@ -2,7 +2,6 @@
 
 from discreet.measure._fit import fit
 from discreet.measure._noise import Noise
-from discreet.measure._paper import fit_paper
 from discreet.measure._publish import PublicCounts, publish_item_counts
 from discreet.measure._request import CHARGED
 from discreet.measure._settings import (
@@ -40,7 +39,6 @@ __all__ = [
     "Transcript",
     "choose_best",
     "fit",
-    "fit_paper",
     "private_sets",
     "publish_item_counts",
     "publish_rmse",
