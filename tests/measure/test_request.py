@@ -18,7 +18,6 @@ from discreet.measure import (
     OutputFunction,
     OutputPlan,
     choose_best,
-    fit_paper,
     private_sets,
     publish_item_counts,
     publish_rmse,
@@ -106,7 +105,6 @@ def test_what_protects_nobody_needs_no_word(ratings: Ratings, ledger: Ledger) ->
     for made in (
         fit(ratings, epsilon=math.inf),
         fit(ratings, epsilon=math.inf, ledger="unbooked"),
-        fit_paper(ratings),
     ):
         assert not made.guarantee.is_private
         assert "not recorded in any ledger" in str(made.guarantee)

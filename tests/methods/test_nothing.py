@@ -11,7 +11,7 @@ import pytest
 
 import discreet.predict
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import choose_best, fit_paper, publish_item_counts, publish_rmse
+from discreet.measure import choose_best, publish_item_counts, publish_rmse
 from discreet.methods import MethodName, fit
 from discreet.privacy import Noise, Unit
 from discreet.privacy.ledger import Ledger, Limit
@@ -108,7 +108,6 @@ def test_single_figures_of_nothing(unit: Unit, delta: float) -> None:
     error, _ = publish_rmse(nothing, none, delta=delta, **told)
     assert 0 <= error <= 4
     assert choose_best(nothing, [none, none], **told)[0] in (0, 1)
-    assert np.isfinite(fit_paper(nothing, protect=unit).arrays["item_effects"]).all()
 
 
 def test_nothing_is_bounded_split_and_described() -> None:

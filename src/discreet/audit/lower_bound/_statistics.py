@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._counterexamples import theorem_4
 from discreet.audit._neighbours import STARS, Neighbours, Person
+from discreet.audit.counterexamples import theorem_4
 from discreet.audit.lower_bound._noisy import StatisticSubject
 from discreet.domain import PRESENCE, Scale
 from discreet.measure import ItemCounts

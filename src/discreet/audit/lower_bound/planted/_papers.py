@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._counterexamples import (
+from discreet.audit._tags import Group
+from discreet.audit.counterexamples import (
     Answer,
     generated_law,
     generated_sets,
@@ -18,7 +19,6 @@ from discreet.audit._counterexamples import (
     theorem_3_2,
     theorem_3_mu,
 )
-from discreet.audit._tags import Group
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
 from discreet.audit.lower_bound._noisy import NoisySubject, StatisticSubject
