@@ -29,8 +29,8 @@ CAUGHT = 1 - 1e-4
 # runs prove at most p/(1 - p) with p = (FALSE_ALARM/4)^(1/n), and a quarter (of a learnt score,
 # half) of the runs is left for training.
 RUNS = {
-    "pipeline/*/release": 120,
-    "pipeline/*/gaussian": 80,
+    "pipeline/*/release": 126,
+    "pipeline/*/gaussian": 84,
     "pipeline/*/laplace": 165,
     "thin-noise/pipeline/*": 400,
     "thin-noise/whole-fit/gaussian": 200,

@@ -150,7 +150,7 @@ def test_the_attacked_data_is_left_as_it_was() -> None:
 
 
 def test_what_cannot_be_attacked_is_refused() -> None:
-    with pytest.raises(InputError, match="there is no attack 'nothing'; there are two-releases"):
+    with pytest.raises(InputError, match="unknown attack 'nothing'; there are two-releases"):
         run_attack("nothing")
     with pytest.raises(InputError, match="a seed is an integer of at least 0, not -1"):
         run_attack("sybils", seed=-1)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 
-from discreet.audit._intervals import at_least, at_most
+from discreet.audit._intervals import at_least, at_most, mean_band, success_band
 from discreet.audit.lower_bound import Claim
 from discreet.audit.lower_bound._canaries import (
     Guessed,
@@ -193,3 +193,15 @@ def test_too_few_canaries_are_refused() -> None:
         guess_coins("x", Claim(1.0), np.zeros(5), np.zeros(5, np.bool_))
     with pytest.raises(InputError, match="a score for each"):
         guess_coins("x", Claim(1.0), np.zeros(5), np.zeros(50, np.bool_))
+
+
+@pytest.mark.parametrize(("won", "tries"), [(0, 50), (7, 50), (50, 50)])
+def test_bands_of_successes_are_clopper_and_pearsons(won: int, tries: int) -> None:
+    known = binomtest(won, tries).proportion_ci(0.95, "exact")
+    assert success_band(np.arange(tries) < won) == pytest.approx((known.low, known.high))
+
+
+def test_bands_of_means_stay_between_0_and_1() -> None:
+    assert mean_band(np.ones(9)) == (1.0, 1.0)
+    low, high = mean_band(np.array([0.0, 1.0] * 50))
+    assert (low, high) == pytest.approx((0.4015, 0.5985), abs=1e-3)

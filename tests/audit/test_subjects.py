@@ -42,8 +42,8 @@ from discreet.audit.lower_bound._mechanisms import (
 )
 from discreet.audit.lower_bound._planted import movements, root_weights
 from discreet.audit.lower_bound._protocols import PROTOCOLS, half_alike, true_hash, whole_hash
-from discreet.measure import Method, Noise
-from discreet.privacy import Randomness, Unit, unbooked
+from discreet.methods import MethodName
+from discreet.privacy import Noise, Randomness, Unit, unbooked
 from discreet.privacy.mechanisms import Moves, RandomizedResponse
 from discreet.protocols.open_clusters.messages import Collection
 
@@ -129,7 +129,7 @@ class TestPlanted(PlantedBattery):
 
 
 def test_every_kind_of_thing_has_a_subject() -> None:
-    for method in Method:
+    for method in MethodName:
         for unit in Unit:
             for noise in Noise:
                 assert f"pipeline/{method}/{unit}/{noise}" in SUBJECTS

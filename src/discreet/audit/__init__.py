@@ -15,8 +15,6 @@ from discreet.audit._consequences import (
     choose_epsilons,
     consequences,
 )
-from discreet.audit._linear_ideal import RiskUtility, best_value, risk_utility
-from discreet.audit._scenes import Over
 
 __all__ = [
     "EPSILONS",
@@ -24,15 +22,11 @@ __all__ = [
     "Choice",
     "Consequence",
     "Guesses",
-    "Over",
-    "RiskUtility",
     "Victims",
     "attack_release",
-    "best_value",
     "choose_epsilons",
     "choose_victims",
     "consequences",
     "guess",
     "noised_answers",
-    "risk_utility",
 ]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from discreet.audit._likelihood import likelihood_ratio, touched
 from discreet.domain import InputError
-from discreet.measure import Transcript
+from discreet.methods import Transcript
 from discreet.ratings import Ratings
 
 _Ints = npt.NDArray[np.int64]

@@ -14,8 +14,8 @@ from scipy.stats import rankdata
 
 from discreet.audit._adversary import Victims, attack_release, choose_victims
 from discreet.domain import InputError, Scale
-from discreet.measure import Method, fit, record_fit
 from discreet.measure.outputs import OutputFunction, ShownTo
+from discreet.methods import MethodName, fit, record_fit
 from discreet.predict import People
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse, TwoSidedGeometric
@@ -51,9 +51,9 @@ class LocalMechanism(enum.StrEnum):
     RANDOMIZED_RESPONSE = "randomized-response"
 
 
-METHODS: tuple[str, ...] = (*Method, *LocalMechanism, ANSWERS)
+METHODS: tuple[str, ...] = (*MethodName, *LocalMechanism, ANSWERS)
 """Releases by the name of their method; reports randomised at home; noise on every answer."""
-_PRESENCE_METHODS = (Method.REFINED, Method.COSINE)
+_PRESENCE_METHODS = (MethodName.REFINED, MethodName.COSINE)
 
 
 class Bench:

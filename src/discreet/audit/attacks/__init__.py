@@ -120,7 +120,5 @@ def check_names(names: Iterable[str]) -> list[str]:
     asked = list(dict.fromkeys(names))
     for name in asked:
         if name not in (*ATTACKS, "all"):
-            raise InputError(
-                f"there is no attack '{name}'; there are {', '.join(ATTACKS)}, and all"
-            )
+            raise InputError(f"unknown attack '{name}'; there are {', '.join(ATTACKS)} and all")
     return list(ATTACKS) if "all" in asked else asked

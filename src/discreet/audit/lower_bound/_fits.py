@@ -13,8 +13,8 @@ from discreet.audit._neighbours import STARS, Neighbours, Person, ratings_of
 from discreet.audit._registry import Entry, register
 from discreet.audit.lower_bound._engine import DELTA, Auditable, Claim, Floats, Ints, Subject
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Method, Noise, Transcript, fit, record_fit
-from discreet.privacy import Randomness, Unit
+from discreet.methods import MethodName, Transcript, fit, record_fit
+from discreet.privacy import Noise, Randomness, Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -75,7 +75,7 @@ class Fit:
         effects_only: Stop before tastes.
     """
 
-    method: Method
+    method: MethodName
     unit: Unit
     noise: Noise
     scale: Scale = STARS
@@ -91,7 +91,7 @@ class Fit:
     def neighbours(self) -> Neighbours:
         """Somebody who rates at the ends of the scale: at both where differences are measured."""
         top, bottom = self.scale.hi, self.scale.lo
-        others = bottom if self.method is Method.SLOPE_ONE else top
+        others = bottom if self.method is MethodName.SLOPE_ONE else top
         rated = 1 if self.effects_only else _RATED[self.noise]
         first, rest = {0: top}, dict.fromkeys(range(1, rated), others)
         old, new = ({}, first | rest) if self.unit is Unit.USER else (rest, first)
@@ -110,7 +110,7 @@ class Fit:
 
     def _settings(self, randomness: Randomness) -> dict[str, Any]:
         settings: dict[str, Any] = dict(_EFFECTS_ONLY if self.effects_only else _TASTES)
-        if self.method in (Method.SLOPE_ONE, Method.COSINE):
+        if self.method in (MethodName.SLOPE_ONE, MethodName.COSINE):
             del settings["rank"]
         if self.noise is Noise.GAUSSIAN:
             settings["delta"] = DELTA
@@ -177,16 +177,16 @@ def effects_fit(
     name: str, about: str, unit: Unit, noise: Noise, factor: float = 1.0, runs: int = _EFFECTS_RUNS
 ) -> FitSubject:
     """A fit that stops before tastes."""
-    made = Fit(Method.COVARIANCE, unit, noise, factor=factor, effects_only=True)
+    made = Fit(MethodName.COVARIANCE, unit, noise, factor=factor, effects_only=True)
     return FitSubject(name, about, made.claim, made.scores, runs, fit=made)
 
 
 @register(
     FITS, "pipeline/{method}/{unit}/{noise}", f"a whole fit{_ABOUT}",
-    method=Method, unit=Unit, noise=Noise,
+    method=MethodName, unit=Unit, noise=Noise,
 )  # fmt: skip
 def whole_fit(
-    name: str, about: str, method: Method, unit: Unit, noise: Noise, factor: float = 1.0,
+    name: str, about: str, method: MethodName, unit: Unit, noise: Noise, factor: float = 1.0,
     runs: int | None = None,
 ) -> FitSubject:  # fmt: skip
     """Every statistic that a fit releases on its way."""
@@ -196,9 +196,9 @@ def whole_fit(
 
 @register(
     FITS, "pipeline/{method}/presence/{unit}/gaussian", f"a whole fit{_ABOUT}",
-    method=(Method.REFINED, Method.COSINE), unit=Unit,
+    method=(MethodName.REFINED, MethodName.COSINE), unit=Unit,
 )  # fmt: skip
-def _presence_fit(name: str, about: str, method: Method, unit: Unit) -> FitSubject:
+def _presence_fit(name: str, about: str, method: MethodName, unit: Unit) -> FitSubject:
     made = Fit(method, unit, Noise.GAUSSIAN, PRESENCE)
     return FitSubject(name, about, made.claim, made.scores, _RUNS[Noise.GAUSSIAN], fit=made)
 
@@ -209,5 +209,5 @@ def _presence_fit(name: str, about: str, method: Method, unit: Unit) -> FitSubje
 )  # fmt: skip
 def _release(name: str, about: str, unit: Unit) -> FitSubject:
     """The release alone: a score is learnt from its numbers."""
-    made = Fit(Method.REFINED, unit, Noise.GAUSSIAN)
+    made = Fit(MethodName.REFINED, unit, Noise.GAUSSIAN)
     return FitSubject(name, about, made.claim, made.numbers, _RUNS[Noise.GAUSSIAN], fit=made)

@@ -16,8 +16,8 @@ from discreet.audit._registry import Entry, register
 from discreet.audit.lower_bound._engine import RUNS, Auditable, Claim, Floats, Ints, Subject
 from discreet.audit.lower_bound._noisy import NoisyPair, add_noise
 from discreet.domain.errors import BudgetExceeded
-from discreet.measure import Noise, private_sets
-from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Unit, unbooked
+from discreet.measure import private_sets
+from discreet.privacy import Event, GaussianEvent, GeometricEvent, Noise, Randomness, Unit, unbooked
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.privacy.mechanisms import (
     GumbelTopK,

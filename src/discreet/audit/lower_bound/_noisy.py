@@ -12,8 +12,7 @@ import numpy.typing as npt
 from discreet.audit._likelihood import log_ratio
 from discreet.audit._neighbours import Neighbours, search
 from discreet.audit.lower_bound._engine import RUNS, Claim, Floats, Ints, Subject
-from discreet.measure import Noise
-from discreet.privacy import Randomness, Unit, unbooked
+from discreet.privacy import Noise, Randomness, Unit, unbooked
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.ratings import Ratings
 

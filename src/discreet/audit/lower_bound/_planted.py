@@ -28,11 +28,11 @@ from discreet.audit.lower_bound._mechanisms import (
 from discreet.audit.lower_bound._noisy import StatisticSubject, add_noise
 from discreet.audit.lower_bound._protocols import CHANGED, answers, changed_rating
 from discreet.domain import OwnRatings
-from discreet.measure import Method, Noise
 from discreet.measure.centring import ItemLevels
 from discreet.measure.level import Level
 from discreet.measure.user_votes import GRID as VOTE_GRID
-from discreet.privacy import Event, Randomness, SeededRandomness, Unit
+from discreet.methods import MethodName
+from discreet.privacy import Event, Noise, Randomness, SeededRandomness, Unit
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import Moves, RoundedGaussian
@@ -48,7 +48,7 @@ _bug = partial(register, BUGS)
 _FACTORS = {Noise.GAUSSIAN: 2.0, Noise.LAPLACE: 6.0}
 _ONE_RUN_FACTOR = 16.0
 # The method of whole fits with too little noise: one whose fits take the fewest milliseconds.
-_WHOLE = {Noise.GAUSSIAN: Method.COVARIANCE, Noise.LAPLACE: Method.SLOPE_ONE}
+_WHOLE = {Noise.GAUSSIAN: MethodName.COVARIANCE, Noise.LAPLACE: MethodName.SLOPE_ONE}
 # Runs of fits: fewer than for right ones, since a factor of 2 shows early.
 _EFFECTS_RUNS, _WHOLE_RUNS = 1000, 400
 # Sensitivities of a sum of ratings and of a count, and the sigma of the noise on both.

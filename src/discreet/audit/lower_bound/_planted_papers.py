@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 
-from discreet.audit._counterexamples import (
+from discreet.audit._registry import Entry, register
+from discreet.audit._tags import Group
+from discreet.audit.counterexamples import (
     generated_law,
     generated_sets,
     theorem_3_1,
@@ -14,15 +16,12 @@ from discreet.audit._counterexamples import (
     theorem_3_mu,
     theorem_4,
 )
-from discreet.audit._registry import Entry, register
-from discreet.audit._tags import Group
 from discreet.audit.lower_bound._engine import Auditable, Claim, Floats, Subject
 from discreet.audit.lower_bound._noisy import NoisyPair, StatisticSubject
-from discreet.measure import Noise
 from discreet.measure.centring import GRID
 from discreet.measure.item_sums import ResidualSums
 from discreet.measure.outputs import OutputMethod
-from discreet.privacy import Randomness
+from discreet.privacy import Noise, Randomness
 
 PAPER_STATISTICS: dict[str, Entry[Auditable]] = {}
 PAPER_BUGS: dict[str, Entry[Auditable]] = {}

@@ -14,7 +14,7 @@ from discreet.audit._registry import Entry, register
 from discreet.audit.lower_bound._engine import RUNS, Auditable, Ints
 from discreet.audit.lower_bound._noisy import Measure, StatisticSubject
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import ItemCounts, Noise
+from discreet.measure import ItemCounts
 from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.covariance import (
@@ -35,7 +35,7 @@ from discreet.measure.refinement import (
     UserRefinement,
 )
 from discreet.measure.user_votes import UserVotes
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 STATISTICS: dict[str, Entry[Auditable]] = {}
@@ -251,10 +251,8 @@ def _covariance(
         neighbours = Neighbours.by_rating(items, rated, (old, value), scale)
 
     def measure(ratings: Ratings) -> Ints:
-        moments = statistic.measure(ratings, weights=weights)
-        packed = moments.wgt if weights else moments.cov
-        assert packed is not None
-        return part_of(packed, items, part)
+        cov, wgt = statistic.measure(ratings)
+        return part_of(wgt if weights else cov, items, part)
 
     bounds = statistic.vote_sensitivities if weights else statistic.sensitivities
     runs = _FEWER_RUNS if items > 2 * _OLD else RUNS
