@@ -112,7 +112,7 @@ class AttackBattery:
     bare: ClassVar[float] = 0.6
     near_guessing: ClassVar[tuple[str, ...]] = ()
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def result(self, attacked: Callable[[str], AttackResult]) -> AttackResult:
         """At the size that the command line has."""
         return attacked(self.attack)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from discreet.audit.attacks._attack import judge
 
 from cli._calling import call
 from discreet.audit import attacks
 from discreet.audit.attacks import ATTACKS, AttackResult
+from discreet.audit.attacks._attack import judge
 from discreet.ratings import find_shape, make_ratings, write_ratings
 
 
