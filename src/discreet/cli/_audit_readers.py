@@ -11,8 +11,7 @@ from discreet.cli._progress import stages
 from discreet.domain import InputError
 
 if TYPE_CHECKING:
-    from discreet.audit._registry import Entry
-    from discreet.audit.stability import Reader, ReaderFinding
+    from discreet.audit.stability import Entry, Reader, ReaderFinding
 
 _NOTE = """
 Each pair of files differs in one person's rows. A violation is a pair in which somebody else's
