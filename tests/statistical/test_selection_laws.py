@@ -11,8 +11,8 @@ import pytest
 
 from discreet.privacy import SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import GumbelTopK, KSubset
-from discreet.privacy.mechanisms.gumbel_top_k import _exact as gumbel_exact
-from discreet.privacy.mechanisms.k_subset import _exact as subset_exact
+from discreet.privacy.mechanisms.gumbel_top_k import top_k_exactly
+from discreet.privacy.mechanisms.k_subset import choose_exactly
 from statistical._laws import Ints, alarms, counts_fit, judge, uniformity
 
 ROWS = 100_000
@@ -129,11 +129,8 @@ def test_the_exact_choices_have_the_same_law() -> None:
     subsets, lists = KSubset(3, 4.0, 2, "all"), GumbelTopK(2, 4.0, 2, "all")
     words = RANDOM.words(6 * FEW).reshape(FEW, 6)
     drawn = [
-        subset_exact.choose(scores, row, subsets.epsilon, subsets.divisor, 5, 3, RANDOM)
-        for row in words
+        choose_exactly(scores, row, subsets.epsilon, subsets.divisor, 5, 3, RANDOM) for row in words
     ]
     judge(_fit(np.array(drawn), subset_law(_weights(scores, subsets), 3)), "exact subsets")
-    drawn = [
-        gumbel_exact.top_k(scores, row, lists.epsilon, lists.divisor, 2, RANDOM) for row in words
-    ]
+    drawn = [top_k_exactly(scores, row, lists.epsilon, lists.divisor, 2, RANDOM) for row in words]
     judge(_fit(np.array(drawn), peeling_law(_weights(scores, lists), 2)), "exact lists")

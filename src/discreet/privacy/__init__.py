@@ -6,6 +6,7 @@ from discreet.privacy._events import (
     GaussianEvent,
     GeometricEvent,
     PureEvent,
+    Unit,
     event_from_dict,
 )
 from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
@@ -13,7 +14,6 @@ from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, No
 from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
 from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy._receipt import Leave, Purse, Receipt, Tickets, unbooked
-from discreet.privacy._units import Unit
 
 __all__ = [
     "NOT_RECORDED",

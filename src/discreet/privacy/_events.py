@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.domain import InputError
-from discreet.privacy._units import Unit
+
+
+class Unit(enum.StrEnum):
+    """Two data sets are neighbours if one unit is in one of them and not in the other."""
+
+    RATING = "rating"
+    """One (user, item, rating) record, after duplicates were folded."""
+    USER = "user"
+    """One user with all their records."""
 
 
 @dataclass(frozen=True, kw_only=True)

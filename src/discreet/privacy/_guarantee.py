@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.domain import InputError
-from discreet.privacy._events import Event, event_from_dict
+from discreet.privacy._events import Event, Unit, event_from_dict
 from discreet.privacy._provenance import Provenance
-from discreet.privacy._units import Unit
 from discreet.privacy.accounting import compose
 
+# An epsilon above this gets a warning: e^10 is a factor of 22,000. Chosen by hand.
 _WEAK = 10.0
+# Relative: how far below a value its printed form may be; ten times 0.1 prints as 1. Chosen.
 _TOLERANCE = 1e-9
 
 SEEDED = "its noise came from a seed, and whoever knows the seed can take it away"

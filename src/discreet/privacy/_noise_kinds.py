@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.domain import InputError
 from discreet.domain.lazy import LazyModule
-from discreet.privacy._events import Event, GaussianEvent, PureEvent
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, GaussianEvent, PureEvent, Unit
 from discreet.privacy.accounting import (
     calibrate_gaussian,
     calibrate_geometric,

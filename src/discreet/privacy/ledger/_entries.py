@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.privacy._events import Event, event_from_dict
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, Unit, event_from_dict
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger._limits import Limit
 

@@ -10,18 +10,16 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.privacy._events import Event
+from discreet.privacy._events import Event, Unit
 from discreet.privacy._guarantee import Guarantee
 from discreet.privacy._provenance import MOST_LETTERS, ChargeRecord, is_line
 from discreet.privacy._randomness import Randomness
 from discreet.privacy._receipt import Receipt, issue
-from discreet.privacy._units import Unit
 from discreet.privacy.accounting import Totals
-from discreet.privacy.ledger import _entries, _publications, _store
+from discreet.privacy.ledger import _entries, _store
 from discreet.privacy.ledger._entries import Entry, Row, Spent, Title
-from discreet.privacy.ledger._limits import Limit, Room, costs_of, spend
+from discreet.privacy.ledger._limits import Limit, Plan, Room, costs_of, make_plan, spend
 from discreet.privacy.ledger._pairing import Pairing, pair
-from discreet.privacy.ledger._plan import Plan, make_plan
 
 _WAIT = 30.0
 """Seconds to wait for another process's transaction, which takes milliseconds. Chosen."""
@@ -98,7 +96,7 @@ class Ledger:
             title = _store.read_title(place, connection)
             for _ in _store.read_rows(place, connection, title):
                 pass
-            for _ in _publications.read(place, connection, title):
+            for _ in _store.read_publications(place, connection, title):
                 pass
         if population is not None and title.population != population:
             raise LedgerError(
@@ -188,14 +186,14 @@ class Ledger:
             found = _store.read_digest(connection, charge.number)
             if charge.ledger != self.fingerprint or found != charge.digest:
                 raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
-            before = _publications.content_of(connection, charge.number)
+            before = _store.content_of(connection, charge.number)
             if before not in (None, content):
                 raise LedgerError(
                     f"{self.path}: charge {charge.number:,} has paid for another file already"
                 )
             if before is None:
                 new = (_entries.now(), (charge.number, charge.digest), content)
-                _publications.append(self.path, connection, self._title, *new)
+                _store.append_publication(self.path, connection, self._title, *new)
 
     def pair(self, guarantee: Guarantee, content: str) -> Pairing:
         """Whether a charge of this ledger paid for a file.
@@ -274,7 +272,7 @@ class Ledger:
 
 def _read(path: Path, connection: sqlite3.Connection, title: Title) -> list[Entry]:
     rows = list(_store.read_rows(path, connection, title))
-    published = {p.charge: p.content for p in _publications.read(path, connection, title)}
+    published = {p.charge: p.content for p in _store.read_publications(path, connection, title)}
     return [row.entry(published.get(row.number)) for row in rows]
 
 

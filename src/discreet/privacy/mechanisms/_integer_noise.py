@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.privacy._events import Event
+from discreet.privacy._events import Event, Unit
 from discreet.privacy._receipt import Leave, redeem
-from discreet.privacy._units import Unit
 from discreet.privacy.noise import Law, add_noise
 
 

@@ -13,15 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.privacy._events import PureEvent
+from discreet.privacy._events import PureEvent, Unit
 from discreet.privacy._randomness import Randomness
 from discreet.privacy._receipt import Leave, redeem
-from discreet.privacy._units import Unit
 
-MAX_ITEMS = 1 << 20
-MAX_CHOSEN = 1 << 10
+# The sizes for which the kernels' error bounds are proved (k_subset/PROOF.md).
+MAX_ITEMS, MAX_CHOSEN = 1 << 20, 1 << 10
+# In grid units: differences of two scores are exact floats.
 _LARGEST_SCORE = 1 << 52
+# Entries of k-subset's table: 1 GiB of floats. Chosen by hand.
 _LARGEST_TABLE = 1 << 27
+# Random words of all rows that are drawn together: 32 MiB. Chosen by hand.
 _WORDS_AT_ONCE = 1 << 22
 
 # The parallel kernels share numba's threads, not all of whose backends bear two callers.
