@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -12,13 +14,52 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.privacy import SystemRandomness, Unit, unbooked
-from discreet.privacy.mechanisms import KSubset
+from discreet.privacy.mechanisms import GumbelTopK, KSubset
 from discreet.privacy.mechanisms import k_subset as home
+from privacy.mechanisms._selections import ROWS, SelectionBattery, log_law, outcomes, sample
 from privacy.noise._fed import Fed
+from statistical._laws import alarms, counts_fit, judge
 
 ONES = 2**64 - 1
 FAR = 2**52
 RANDOM = SystemRandomness()
+
+
+class TestKSubset(SelectionBattery):
+    kind = KSubset
+    drawn = ((3, 1.0, "one"), (3, 9.0, "all"), (1, 2.0, "all"))
+
+
+def test_the_exact_choice_has_the_same_law() -> None:
+    mechanism, scores = KSubset(2, 4.0, 2, "all"), np.array([3, 1, 4, 1, 5, 9])
+    rows = RANDOM.words(6 * 2000).reshape(-1, 6)
+    chosen = [
+        home.choose_exactly(scores, row, mechanism.epsilon, mechanism.divisor, 5, 2, RANDOM)
+        for row in rows
+    ]
+    found = sample(mechanism, scores.tolist(), np.array(chosen))
+    judge(counts_fit(found.counts, found.law), "exact choices")
+
+
+def test_sets_are_not_those_of_peeling() -> None:
+    scores = np.tile([3, 1, 4, 1, 5, 9], (ROWS, 1))
+    sets, lists = KSubset(3, 4.0, 1, "all"), GumbelTopK(3, 4.0, 1, "all")
+    assert sets.divisor == lists.divisor
+    event = sets.event(Unit.USER, "top", ROWS)
+    found = sample(sets, scores[0].tolist(), sets.release(scores, event, unbooked([event])))
+    peeled: Counter[tuple[int, ...]] = Counter()
+    for outcome, part in zip(
+        outcomes(GumbelTopK, 6, 3), log_law(lists, scores[:1])[0], strict=True
+    ):
+        peeled[tuple(sorted(outcome.tolist()))] += float(np.exp(part))
+    law = np.array([peeled[tuple(outcome)] for outcome in outcomes(KSubset, 6, 3).tolist()])
+    law = law[np.argsort(log_law(sets, scores[:1])[0])]
+    law = np.array(
+        [law[: len(law) - len(found.law) + 1].sum(), *law[len(law) - len(found.law) + 1 :]]
+    )
+    wrong = replace(found, wrong=law)
+    assert wrong.blindness < 1e-9
+    assert alarms(counts_fit(wrong.counts, wrong.wrong))
 
 
 def _share(scores: list[int], rate: mpmath.mpf, item: int, wanted: int) -> mpmath.mpf:
