@@ -145,7 +145,7 @@ def test_words_for_a_bounded_history_and_for_local_noise() -> None:
 
 
 def test_a_replaced_history_costs_twice_the_mu_and_not_twice_the_epsilon() -> None:
-    made = promise(RATING, gaussian(0.01, most=30), delta=1e-6)
+    made = promise(RATING, gaussian(0.01, ratings_per_user=30), delta=1e-6)
     twice = gaussian_epsilon(0.6, 1e-6)
     assert twice > 2 * gaussian_epsilon(0.3, 1e-6)
     assert str(made).endswith(f"replaced by others, it is {math.ceil(twice * 1e3) / 1e3:g}.")
