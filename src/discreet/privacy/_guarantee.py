@@ -30,7 +30,7 @@ class Guarantee:
         events: Everything that was spent on it.
         delta: The probability with which the bound may fail; 0 for pure differential privacy.
         assumes: What must be true for the promise to hold, each a clause after "that".
-        not_private: Why there is no promise at all, each a clause; empty for a real release.
+        not_private: Why there is no guarantee, each a clause; empty for a private release.
         provenance: What it was made from and which ledger paid; None where nothing is known of
             that: in files made by discreet 0.1.0, and for what protocols publish.
     """
@@ -76,7 +76,7 @@ class Guarantee:
 
     @property
     def changed_rating(self) -> float:
-        """The epsilon at the same delta for somebody who changes the value of one rating."""
+        """The epsilon at the same delta for someone who changes the value of one rating."""
         if not self.is_private:
             return math.inf
         return compose(e.seen_by_change() for e in self.events).epsilon(self.delta)

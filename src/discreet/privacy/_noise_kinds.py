@@ -95,7 +95,7 @@ class NoiseKind(abc.ABC):
 
     @abc.abstractmethod
     def as_mu(self, amount: float) -> float:
-        """The mu whose Gaussian noise is about as large, for rules of thumb told in mu."""
+        """The mu whose Gaussian noise is about as large, for rules of thumb stated in mu."""
 
     @abc.abstractmethod
     def part(self, amount: float, share: float) -> float:

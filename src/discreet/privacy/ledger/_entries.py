@@ -110,7 +110,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Title:
-    """What a ledger says of itself on its first page, for ever."""
+    """What a ledger says about itself on its first page; it never changes."""
 
     population: str
     created: str

@@ -57,11 +57,11 @@ class Ledger:
         Args:
             path: Where.
             population: Whose spends it counts, in words: "customers of the shop".
-            limits: One for `user`, one for `rating`, or both. They hold for ever.
+            limits: One for `user`, one for `rating`, or both. They never change.
             wait: How many seconds to wait while another process writes.
 
         Raises:
-            InputError: The population has no name, or the limits are none or two of one unit.
+            InputError: The population has no name, or there is no limit, or two for one unit.
             LedgerError: Something is at `path` already, or it cannot be written.
         """
         limits = tuple(limits)
@@ -134,15 +134,15 @@ class Ledger:
         randomness: Randomness | None = None,
         configuration: str | None = None,
     ) -> Receipt:
-        """Book events and hand out the leave to draw them. All of them are booked, or none.
+        """Record events and issue the receipt to draw them. All of them are recorded, or none.
 
         The events must follow from public facts alone (parameters, earlier releases): a noise
-        size or a bound on ratings per user that was read off the private data tells of it.
+        size or a bound on ratings per user that was read off the private data reveals something.
 
         Args:
-            events: What shall be drawn.
+            events: What is to be drawn.
             purpose: What for: one line for the history, without anything private.
-            randomness: Where the noise shall come from. A seeded source is charged alike.
+            randomness: The source of the noise. A seeded source costs the same.
             configuration: The digest of the public configuration that is paid for, for the record.
 
         Raises:

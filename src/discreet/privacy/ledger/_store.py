@@ -315,7 +315,7 @@ def _connected(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
 
 
 def _check_there(path: Path) -> None:
-    """Refuse by name what SQLite would not tell apart; never opens the file.
+    """Refuse with a reason what SQLite would not distinguish; never opens the file.
 
     Closing a second descriptor of the file would drop the locks that SQLite holds on it elsewhere
     in this process.

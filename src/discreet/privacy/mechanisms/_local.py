@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent, Unit
 
-# Beyond, e^-epsilon is no normal float; and nobody is protected long before. Chosen for safety.
+# Beyond, e^-epsilon is below the normal floats, and no privacy is left long before. For safety.
 _MOST_EPSILON = 700
 
 

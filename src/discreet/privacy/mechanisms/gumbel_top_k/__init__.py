@@ -53,7 +53,7 @@ def _gumbel(word):  # type: ignore[no-untyped-def]
 
     The error of u is 2^-65, so that of t = -log(1 - u) at most 2^-65/(1 - u - 2^-65), and the
     relative one of t is doubled for safety; all floating point errors stay below 2^-48. An infinite
-    bound says that 64 bits do not tell.
+    bound says that 64 bits are not enough.
     """
     u = (np.float64(word) + 0.5) * 2.0**-64
     v = (np.float64(~word) + 0.5) * 2.0**-64

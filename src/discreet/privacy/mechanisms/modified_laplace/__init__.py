@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Leave, redeem
+from discreet.privacy._receipt import Permit, redeem
 from discreet.privacy.mechanisms._local import LocalReport, as_integers
 from discreet.privacy.noise import MAX_SCALE, GeometricLaw, draw_noise, flip_coins
 
@@ -57,7 +57,7 @@ class ModifiedLaplace(LocalReport):
         values: npt.NDArray[Any],
         present: npt.NDArray[np.bool_],
         event: PureEvent,
-        receipt: Leave,
+        receipt: Permit,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Reports as (values, present); a report that is absent has value 0."""
         true = np.where(present, as_integers(values), 0)

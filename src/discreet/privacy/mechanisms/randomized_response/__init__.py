@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Leave, redeem
+from discreet.privacy._receipt import Permit, redeem
 from discreet.privacy.mechanisms._local import LocalReport, as_integers
 from discreet.privacy.noise import draw_below, flip_coins
 
@@ -48,7 +48,7 @@ class RandomizedResponse(LocalReport):
         return law
 
     def release(
-        self, symbols: npt.NDArray[Any], event: PureEvent, receipt: Leave
+        self, symbols: npt.NDArray[Any], event: PureEvent, receipt: Permit
     ) -> npt.NDArray[np.int64]:
         """One report for each symbol."""
         true = as_integers(symbols)
