@@ -57,7 +57,7 @@ class TestModifiedLaplace(PureBattery):
             reports, shown = mechanism.release(values, present, event, unbooked([event]))
             assert not reports[~shown].any()
             name = f"epsilon {epsilon:g}, value {value}"
-            keeps = [1 / (1 + math.exp(-eps / 2)) for eps in (epsilon, 1.2 * epsilon)]
+            keeps = [1 / (1 + math.exp(-eps / 2)) for eps in (epsilon, 1.5 * epsilon)]
             laws = [np.array([1 - keep, keep][:: 1 if value is not None else -1]) for keep in keeps]
             yield Sample(f"{name}: shown", np.bincount(shown, minlength=2), *laws)
             noise, scale = reports[shown] - (value or 0), 8 / epsilon

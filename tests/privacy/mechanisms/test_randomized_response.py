@@ -46,7 +46,7 @@ class TestRandomizedResponse(PureBattery):
                 event = mechanism.event("reports", DRAWS)
                 reports = mechanism.release(np.full(DRAWS, symbol), event, unbooked([event]))
                 laws = []
-                for power in (math.exp(epsilon), math.exp(1.15 * epsilon)):
+                for power in (math.exp(epsilon), math.exp(1.4 * epsilon)):
                     law = np.full(symbols, 1 / (power + symbols - 1))
                     law[symbol] *= power
                     laws.append(law)
