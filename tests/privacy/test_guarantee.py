@@ -281,7 +281,7 @@ def test_a_delta_out_of_range_is_refused(delta: float) -> None:
 
 
 def test_a_promise_needs_a_spend_and_a_bound() -> None:
-    with pytest.raises(InputError, match="without noise it is no guarantee"):
+    with pytest.raises(InputError, match="a guarantee rests on what was spent"):
         promise(RATING)
     with pytest.raises(InputError, match="nothing bounds what this costs per user"):
         promise(USER, pure(1.0))
