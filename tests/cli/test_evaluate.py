@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone, write_sample
+from cli._calling import call, write_sample
 from discreet.evaluate import MODELS
 from discreet.ratings import read_ratings, split_random
 
@@ -33,7 +33,7 @@ def rows_of(*arguments: object) -> list[dict[str, Any]]:
 def test_a_process_compares_every_model(sample: list[str], tmp_path: Path) -> None:
     picture = tmp_path / "p.png"
     options = ("--protect", "rating", "--epsilon", "1,8", "--draws", 2, "-o", picture, "--json")
-    told = call_alone("evaluate", *sample, *options).json()
+    told = call("evaluate", *sample, *options).json()
     assert told["note"] == FIRST
     rows = told["rows"]
     assert [row["model"] for row in rows] == [

@@ -58,7 +58,7 @@ def test_the_road_from_ratings_to_recommendations(
     assert ledger.spent(Unit.USER).mu > 0
     assert "recorded as charge 1 in the ledger of 'customers'." in made.out
     assert ledger.pair(guarantee, load(path).digest()).charge == 1
-    told = call_alone("recommend", path, "--like", "1=5", "-n", 3, "--json").json()
+    told = call("recommend", path, "--like", "1=5", "-n", 3, "--json").json()
     assert len(told["recommendations"]) == 3 and told["unknown"] == []
 
 

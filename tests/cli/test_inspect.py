@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone, write_sample
+from cli._calling import call, write_sample
 from discreet.domain import Catalog, CatalogOrigin
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_people_see_the_promise_and_what_was_spent(path: Path) -> None:
-    said = call_alone("inspect", path)
+    said = call("inspect", path)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(f"{spent()}\n\n")
     lines = [line.split() for line in said.out.splitlines()]

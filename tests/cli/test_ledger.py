@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli import app
+from discreet.cli._app import app
 from discreet.domain import DiscreetError
 from discreet.domain.errors import LedgerError
 from discreet.privacy import GaussianEvent, PureEvent, SeededRandomness, Unit

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone, run_python
+from cli._calling import call, run_python
 from discreet.domain import Catalog
 from release._making import make_release
 
@@ -32,7 +32,7 @@ def titles(*arguments: object) -> list[str]:
 
 def test_a_process_recommends_from_a_file_of_own_ratings(film: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("title,rating\nAlien,5\nNosferatu,4\n")
-    said = call_alone("recommend", film, "--ratings", tmp_path / "mine.csv", "-n", 2, "--json")
+    said = call("recommend", film, "--ratings", tmp_path / "mine.csv", "-n", 2, "--json")
     told = said.json()
     assert said.err == "discreet: warning: not in the catalogue: 'Nosferatu'\n"
     assert told["unknown"] == ["Nosferatu"]
@@ -178,7 +178,7 @@ def test_it_works_where_the_private_rooms_were_deleted(film: Path) -> None:
         "-c",
         "import sys\n"
         "sys.modules['discreet.ratings'] = sys.modules['discreet.measure'] = None\n"
-        "from discreet.cli import app\n"
+        "from discreet.cli._app import app\n"
         "for command in ('recommend', 'predict', 'inspect'):\n"
         f"    app([command, {str(film)!r}], standalone_mode=False)\n"
         "    print('ran', command)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,9 +11,9 @@ import typer
 from rich.table import Table
 
 from discreet.cli import _console, _inputs, _outputs
-from discreet.cli._inputs import BadRows
-from discreet.cli._overwriting import Overwrite, check_new
-from discreet.cli._progress import stages
+from discreet.cli._console import Json, stages
+from discreet.cli._inputs import ReadingOptions
+from discreet.cli._outputs import Overwrite, check_new
 from discreet.domain import InputError
 
 _ALL = "all"
@@ -38,6 +39,7 @@ _Output = Annotated[
 ]
 
 
+@_inputs.share_options(without=["implicit", "separator", "quoting", "most_ratings"])
 def reproduce(
     figures: _Names = None,
     listing: _List = False,
@@ -46,12 +48,9 @@ def reproduce(
     size: _Size = "small",
     output: _Output = None,
     overwrite: Overwrite = False,
-    scale: _inputs.ScaleText = None,
-    catalog: _inputs.CatalogName = None,
-    columns: _inputs.ColumnsText = None,
-    layout: _inputs.LayoutName = "auto",
-    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    json: _inputs.Json = False,
+    *,
+    reading: ReadingOptions,
+    json: Json = False,
 ) -> None:
     """Make tables and figures of the papers again, and compare. For the curator's eyes only.
 
@@ -65,13 +64,13 @@ def reproduce(
         raise InputError("say where the files go: -o FOLDER")
     if data is not None and ratings is not None:
         raise InputError("--ratings is for made-up ones: without --data")
-    if data is None and not (scale is catalog is columns is None and layout == "auto"):
+    if data is None and replace(reading, on_bad_rows="refuse") != ReadingOptions():
         raise InputError("--scale, --catalog, --columns and --layout are for --data FILE")
-    told: dict[str, Any] = {"made_up": ratings, "scale": scale, "catalog": catalog}
+    told: dict[str, Any] = {"made_up": ratings, "scale": reading.scale, "catalog": reading.catalog}
     told |= {
-        "layout": layout,
-        "columns": _inputs.parse_columns(columns),
-        "on_bad_rows": on_bad_rows.value,
+        "layout": reading.layout,
+        "columns": reading.parsed_columns,
+        "on_bad_rows": reading.on_bad_rows,
     }
     _check_folder(output, names, overwrite)
     sentence, written, refused = _make(names, output, data, size, told)

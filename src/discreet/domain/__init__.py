@@ -3,13 +3,14 @@
 from discreet.domain._catalog import Catalog, CatalogOrigin
 from discreet.domain._own_ratings import OwnRatings
 from discreet.domain._scale import PRESENCE, Scale
-from discreet.domain.errors import DiscreetError, InputError
+from discreet.domain.errors import DiscreetError, Hint, InputError
 
 __all__ = [
     "PRESENCE",
     "Catalog",
     "CatalogOrigin",
     "DiscreetError",
+    "Hint",
     "InputError",
     "OwnRatings",
     "Scale",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain.errors import InputError
+from discreet.domain.errors import Hint, InputError
 
 _MAX_LEVELS = 256
 _PRESENCE = "presence"
@@ -43,9 +43,11 @@ class Scale:
                 raise InputError(f"a scale's step must be positive, not {self.step:g}")
             parts = (self.hi - self.lo) / self.step
             if not 0.5 < parts < _MAX_LEVELS - 0.5 or abs(parts - round(parts)) > 1e-9:
+                continuous = Hint("scale", (self.lo, self.hi, None))
                 raise InputError(
                     f"step {self.step:g} does not divide {self.lo:g}..{self.hi:g} into 1 to "
-                    f"{_MAX_LEVELS - 1} equal parts; use step None for a continuous scale"
+                    f"{_MAX_LEVELS - 1} equal parts; for a continuous scale give {continuous}",
+                    hints=[continuous],
                 )
         # Else places on it are not told apart, and a rating may be none by an error of rounding.
         finest = self.step or (self.hi - self.lo) / (_MAX_LEVELS - 1)

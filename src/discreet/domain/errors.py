@@ -16,6 +16,32 @@ No message, and no `repr` in the package, contains a private rating.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hint:
+    """An argument that would help, as data: Python and the command line spell it differently.
+
+    A message contains `str(hint)`, like `scale=(1, 5)`, and its error carries the hint, so that
+    the command line can show `--scale 1..5` instead.
+    """
+
+    argument: str
+    value: object
+
+    def __str__(self) -> str:
+        return f"{self.argument}={_literal(self.value)}"
+
+
+def _literal(value: object) -> str:
+    """The value as Python code, with text in double quotes."""
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in value.items()) + "}"
+    return repr(value)
 
 
 class DiscreetError(Exception):
@@ -29,18 +55,32 @@ class InputError(DiscreetError):
         reason: What was wrong, and what would be right.
         path: The file it was found in, if it came from one.
         line: The 1-based line in that file, if it has lines.
+        hints: The arguments that the reason mentions; those that it does not are ignored.
     """
 
     def __init__(
-        self, reason: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None
+        self,
+        reason: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        hints: Iterable[Hint] = (),
     ) -> None:
         self.reason = reason
+        self.hints = tuple(hints)
         self.path = None if path is None else os.fspath(path)
         self.line = line
         where = "" if self.path is None else f"{self.path}: "
         if line is not None:
             where = f"{self.path or 'input'}, line {line:,}: "
         super().__init__(f"{where}{reason}")
+
+    def spelled(self, spell: Callable[[Hint], str]) -> str:
+        """The message with every hint spelled in another way than Python's."""
+        message = str(self)
+        for hint in self.hints:
+            message = message.replace(str(hint), spell(hint))
+        return message
 
 
 class MissingPart(InputError):
