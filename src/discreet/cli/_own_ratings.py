@@ -42,10 +42,11 @@ _RATING_NAMES = ("rating", "ratings", "stars", "score", "value")
 _USER_NAMES = ("user", "user_id", "userid", "username", "user_name")
 # Columns of a file without a header: the item and the rating.
 _ITEM_AND_RATING = 2
-# Unknown names that a warning lists, those of them that get suggestions (looking for one takes up
-# to a second in a large catalogue), and suggestions for each. Chosen by hand.
+# Unknown names that a warning lists. Chosen by hand, like the next two.
 _MOST_SHOWN = 10
+# Those of them that get suggestions: finding one takes up to a second in a large catalogue.
 _MOST_HINTS = 3
+# Suggestions for each.
 _MOST_MEANT = 2
 
 

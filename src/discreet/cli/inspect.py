@@ -11,10 +11,9 @@ import typer
 from discreet.cli import _console
 from discreet.cli._console import Json
 from discreet.domain import CatalogOrigin
-from discreet.privacy import Event
 from discreet.privacy.ledger import Ledger, Pairing
 from discreet.release import Release, load
-from discreet.report import number_down, number_up
+from discreet.report import noise_ratio
 
 _ORIGINS = {
     CatalogOrigin.GIVEN: "given as public",
@@ -134,19 +133,10 @@ def _spends(release: Release) -> Any:
     unit = release.guarantee.unit
     headings = ("statistic", "noise", f"noise size / effect of one {unit}", "times")
     rows = [
-        (event.label, event.kind, _noise_ratio(event), f"{event.count:,}")
+        (event.label, event.kind, noise_ratio(event), f"{event.count:,}")
         for event in release.guarantee.events
     ]
     return _console.table(headings, rows=rows, title="what was spent", wraps=True)
-
-
-def _noise_ratio(event: Event) -> str:
-    """The noise relative to the sensitivity, rounded down; or the epsilon, rounded up."""
-    known = event.to_dict()
-    size = known.get("sigma", known.get("scale"))
-    if size is None:
-        return f"epsilon {number_up(known['epsilon'])}"
-    return number_down(size / known["sensitivity"])
 
 
 def _arrays(release: Release) -> Any:

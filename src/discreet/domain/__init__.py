@@ -1,4 +1,4 @@
-"""The public nouns that every room shares. Nothing here has ever seen a private rating."""
+"""The public nouns that every room shares: none of them contains other people's ratings."""
 
 from discreet.domain._catalog import Catalog, CatalogOrigin
 from discreet.domain._own_ratings import OwnRatings

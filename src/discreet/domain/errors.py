@@ -1,12 +1,12 @@
 """Every error that discreet raises on purpose.
 
     DiscreetError
-    ├── InputError            a file, a frame or an argument is not what it should be
+    ├── InputError            a file, a frame or an argument cannot be used
     │   ├── MissingPart       an optional part of the installation is absent
-    │   └── Refusal           a service does not do what it was asked
-    ├── BudgetExceeded        a charge would pass the ledger's limit; nothing was charged
+    │   └── Refusal           a service refused a request
+    ├── BudgetExceeded        a charge would exceed the ledger's limit; nothing was charged
     ├── LedgerError           a ledger cannot be read or written; nothing was drawn
-    ├── NotCharged            a mechanism was to draw what no receipt covers; nothing was drawn
+    ├── NotCharged            no receipt covers what a mechanism was to draw; nothing was drawn
     └── DownloadError         a public data set could not be fetched or did not verify
 
 Each message is one line for the person who reads it: what was wrong, where, what would be right.
@@ -88,13 +88,13 @@ class MissingPart(InputError):
 
 
 class Refusal(InputError):
-    """A service's answer that is no success.
+    """A service refused a request.
 
     Args:
         server: Who answered.
         status: The answer's status.
-        reason: The server's own words, or none.
-        wait: After how many seconds to ask again, if the server said so.
+        reason: The server's own words, if any.
+        wait: Seconds after which to try again, if the server says so.
         advice: What would help.
     """
 
@@ -102,13 +102,13 @@ class Refusal(InputError):
         self, server: str, status: int, reason: str = "", wait: int | None = None, advice: str = ""
     ) -> None:
         self.server, self.status, self.said, self.wait = server, status, reason, wait
-        told = f"{server} refused ({status})" + (f": {reason}" if reason else "")
+        message = f"{server} refused ({status})" + (f": {reason}" if reason else "")
         if wait is not None:
-            told += f"; try again in {wait:,} second" + ("" if wait == 1 else "s")
-        super().__init__(told + (f"; {advice}" if advice else ""))
+            message += f"; try again in {wait:,} second" + ("" if wait == 1 else "s")
+        super().__init__(message + (f"; {advice}" if advice else ""))
 
     def advised(self, advice: str) -> Refusal:
-        """The same with what would help."""
+        """The same refusal with advice."""
         return Refusal(self.server, self.status, self.said, self.wait, advice)
 
 
