@@ -45,7 +45,7 @@ def test_a_table_of_an_attack_on_made_up_ratings() -> None:
     said = call("attack", "quotient", "--seed", 4)
     assert said.code == 0
     lines = said.out.splitlines()
-    assert "made up in the shape of ml-100k" in lines[0]
+    assert "in the shape of ml-100k" in lines[0]
     (paper,) = (line for line in lines if line.startswith("  the paper's tags"))
     assert "no         100.0 (94.6-100.0)" in paper
     assert any("keyed tags" in line and " yes " in line for line in lines)
@@ -108,11 +108,11 @@ def test_several_attacks_are_made_in_the_order_they_are_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "say which attack, or all; discreet attack --list tells them"),
-        (("linkages",), "'linkages' is no attack; there are linear-ideal"),
-        (("sybils", "linkages"), "'linkages' is no attack; there are linear-ideal"),
-        (("all", "linkages"), "'linkages' is no attack; there are linear-ideal"),
-        (("errata", "sybils"), "errata are no attack on ratings; ask for them by themselves"),
+        ((), "say which attack, or all; see discreet attack --list"),
+        (("linkages",), "unknown attack 'linkages'; there are linear-ideal"),
+        (("sybils", "linkages"), "unknown attack 'linkages'; there are linear-ideal"),
+        (("all", "linkages"), "unknown attack 'linkages'; there are linear-ideal"),
+        (("errata", "sybils"), "errata are not attacks on ratings; ask for them alone"),
         (("linkage", "--data", "missing.csv"), "missing.csv"),
         (("linkage", "--data", "no/ml-1m"), "no/ml-1m: no such folder; discreet data get ml-1m"),
         (("linkage", "--data", "/no/ml-1ms"), "/no/ml-1ms: no such file\n"),

@@ -121,7 +121,7 @@ def test_planted_readers_are_caught_on_the_command_line() -> None:
     missed = call("audit", "--planted", "reader-bug/quotes", "--runs", 1, "--seed", 1)
     assert missed.code == 1 and "MISSED" in missed.out
     assert "leave --planted out" in call("audit", "--planted", "reader/csv").complaint()
-    assert "say --planted" in call("audit", "reader-bug").complaint()
+    assert "add --planted" in call("audit", "reader-bug").complaint()
     assert "1 pair of files or more" in call("audit", "reader/csv", "--runs", 0).complaint()
     assert "nothing that was named is one" in call("audit", "reader", "--search", 5).complaint()
 

@@ -118,7 +118,7 @@ def test_people_may_be_sampled(sample: list[str]) -> None:
         (("--epsilon", "1;4"), "like --epsilon 0.5,1,4"),
         (("--epsilon", "1,0"), "epsilon must be above 0, not 0"),
         (("--epsilon", "nan"), "epsilon must be above 0, not nan"),
-        (("--delta", "0"), "or take --noise laplace"),
+        (("--delta", "0"), "or use --noise laplace"),
         (("--draws", "0"), "at least 1 draw"),
         (("--models", "best"), "'best' is no model"),
         (("--predictor", "guess"), "'guess' is no predictor"),

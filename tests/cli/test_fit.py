@@ -101,9 +101,9 @@ def test_settings_reach_the_release(sample: list[str], tmp_path: Path) -> None:
         (("--theta", "0"), "theta must be a number above 0"),
         (("--theta", "inf"), "theta must be a number above 0"),
         (("--epsilon", "1", "--theta", "0.1"), "not both"),
-        (("--delta", "0"), "or take --noise laplace"),
-        (("--delta", "1"), "delta must be from 0 to below 1"),
-        (("--delta", "nan"), "delta must be from 0 to below 1"),
+        (("--delta", "0"), "or use --noise laplace"),
+        (("--delta", "1"), "delta must be at least 0 and below 1"),
+        (("--delta", "nan"), "delta must be at least 0 and below 1"),
         (("--noise", "laplace", "--delta", "1e-6"), "leave --delta out"),
         (("--epsilon", "inf"), "no ledger has room for an infinite epsilon"),
         (("--rank", "-1"), "from 0 to 500, not -1"),
@@ -271,7 +271,7 @@ def test_nothing_but_a_release_is_written_over(
     kept.write_bytes(b"anything but a release")
     said = call("fit", *arguments, "-o", kept)
     assert said.code == 2
-    assert "exists and is no release" in said.complaint()
+    assert "exists and is not a release" in said.complaint()
     assert kept.read_bytes() == b"anything but a release"
     assert call("fit", *arguments, "-o", release).code == 0
     assert call("fit", *arguments, "-o", release).code == 0

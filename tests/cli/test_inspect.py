@@ -57,7 +57,7 @@ def test_what_is_not_private_says_so(tmp_path: Path) -> None:
     make_release(np.zeros((2, 1)), catalog=catalog).save(tmp_path / "m")
     shown = call("inspect", tmp_path / "m").out
     assert "Not private: no noise was added." in shown
-    assert "read off the private ratings" in shown
+    assert "taken from the private ratings" in shown
     told = call("inspect", tmp_path / "m", "--json").json()
     assert (told["private"], told["epsilon"], told["catalog"]) == (False, None, "from-data")
 

@@ -150,6 +150,6 @@ def test_every_hint_is_an_argument_and_an_option() -> None:
 
 def test_who_stops_reading_ends_it_with_a_code_of_its_own() -> None:
     """1 is what `discreet audit` says of a refuted claim."""
-    code = f"{sys.executable} -m discreet.cli audit --list | true; echo ${{PIPESTATUS[0]}}"
+    code = f"{sys.executable} -m discreet audit --list | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("141\n", "")

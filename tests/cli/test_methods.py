@@ -66,7 +66,7 @@ def test_ratings_that_are_left_aside_are_told_of(sample: list[str], how: tuple[s
     path, catalog = sample[0], sample[-1]
     said = call("data", "info", path, *how, "--catalog", catalog, "--json")
     assert said.json()["scale"] == "presence"
-    note = "has ratings, which are not read: every row counts alike, as presence"
+    note = "has ratings, which are ignored: every row counts as one interaction"
     assert said.err == f"{path} {note}\n"
 
 

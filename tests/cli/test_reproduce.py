@@ -46,7 +46,7 @@ def test_one_figure_is_told_and_written(tmp_path: Path) -> None:
     assert "made-up ratings of the Netflix Prize's shape: 2,000 ratings" in said.err
     (tmp_path / "made" / "chow-fig2.md").write_text("my own notes")
     again = call("reproduce", "chow-fig2", "-o", tmp_path / "made").complaint()
-    assert "chow-fig2.svg: exists; choose another name, or say --overwrite" in again
+    assert "chow-fig2.svg: exists; choose another name, or give --overwrite" in again
     assert (tmp_path / "made" / "chow-fig2.md").read_text() == "my own notes"
     told = ("-o", tmp_path / "made", "--overwrite")
     more = call("reproduce", "chow-fig2", *told, "--ratings", "3000")

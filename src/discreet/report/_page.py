@@ -454,14 +454,14 @@ def _spending(release: Release, ledger: Ledger | None, pairing: Pairing | None) 
     history = ledger.history()
     count = f"{len(history):,} charge{'s' * (len(history) != 1)}"
     about = f"The ledger of '{ledger.population}': {count} since {ledger.created:%Y-%m-%d} (UTC)."
-    heads = ("per", "spent (epsilon)", "limit", "delta", "left: Gaussian", "or pure")
+    totals = ("per", "spent (epsilon)", "limit", "delta", "left: Gaussian", "or pure")
     own = pairing.charge
     shown = [e for e in history if e.number == own or e.number > len(history) - _SHOWN_CHARGES]
     charges = [_charge(entry, is_own=entry.number == own) for entry in shown]
     return [
         spent,
         _html.paragraph(about),
-        _html.table(heads, [_totals(ledger, unit) for unit in Unit]),
+        _html.table(totals, [_totals(ledger, unit) for unit in Unit]),
         _html.paragraph(_on_payment(release.guarantee, pairing)),
         *([_html.table(("charge", "time (UTC)", "purpose", ""), charges)] if charges else []),
     ]
