@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import hashlib
 import json
 import math
@@ -73,9 +74,17 @@ KINDS: dict[str, Callable[[Ratings], Release]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def made(ratings: Ratings) -> Callable[[str], Release]:
+    """A release of each kind, made once."""
+    return functools.cache(lambda kind: KINDS[kind](ratings))
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_of_release_has_its_page(ratings: Ratings, tmp_path: Path, kind: str) -> None:
-    release = KINDS[kind](ratings)
+def test_each_kind_of_release_has_its_page(
+    made: Callable[[str], Release], tmp_path: Path, kind: str
+) -> None:
+    release = made(kind)
     seen = report(release, tmp_path)
     guarantee = release.guarantee
     for sentence in guarantee.sentences():
@@ -96,9 +105,9 @@ def test_each_kind_of_release_has_its_page(ratings: Ratings, tmp_path: Path, kin
 
 @pytest.mark.parametrize("kind", ["user, Gaussian", "open clusters"])
 def test_the_page_has_no_script_and_fetches_nothing(
-    ratings: Ratings, tmp_path: Path, kind: str
+    made: Callable[[str], Release], tmp_path: Path, kind: str
 ) -> None:
-    seen = report(KINDS[kind](ratings), tmp_path)
+    seen = report(made(kind), tmp_path)
     tags = {tag for tag, _ in seen.tags}
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "form", "a", "base"}
     for _, attributes in seen.tags:
@@ -109,12 +118,13 @@ def test_the_page_has_no_script_and_fetches_nothing(
     assert (policy["content"] or "").startswith("default-src 'none'")
 
 
-def test_what_was_published_can_be_checked(ratings: Ratings, tmp_path: Path) -> None:
-    release = fit(ratings, epsilon=1.0, ledger="unbooked")
-    release.save(tmp_path / "films.discreet")
+def test_what_was_published_can_be_checked(
+    ratings: Ratings, made: Callable[[str], Release], tmp_path: Path
+) -> None:
+    made("user, Gaussian").save(tmp_path / "films.discreet")
     os.utime(tmp_path / "films.discreet", (1_000_000_000, 1_000_000_000))
-    made = datetime.datetime(2030, 1, 2, 3, 4, tzinfo=datetime.UTC)
-    seen = see(make_report(tmp_path / "films.discreet", made=made))
+    when = datetime.datetime(2030, 1, 2, 3, 4, tzinfo=datetime.UTC)
+    seen = see(make_report(tmp_path / "films.discreet", made=when))
     content = (tmp_path / "films.discreet").read_bytes()
     assert seen.row("SHA-256 of the file")[1] == hashlib.sha256(content).hexdigest()
     assert seen.row("last changed on disk")[1] == "2001-09-09 01:46:40 UTC"
@@ -168,14 +178,14 @@ def test_a_history_of_somebody_known_to_be_there_is_a_person_less_and_one_more(
 
 
 def test_a_history_of_protected_ratings_costs_as_many_as_it_may_have(
-    ratings: Ratings, tmp_path: Path
+    made: Callable[[str], Release], tmp_path: Path
 ) -> None:
     told = {"label": "x", "epsilon": 0.1, "mechanism": "coin"}
     event = PureEvent(unit=Unit.RATING, ratings_per_user=7, **told)
     promise = Guarantee(Unit.RATING, (event,), 0.0)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
     assert seen.row(IN_DATA)[1] == "0.7" and seen.row(HISTORY)[1] == "1.4"
-    local = report(local_reports(ratings), tmp_path)
+    local = report(made("local reports"), tmp_path)
     assert local.row(HISTORY)[1] == "240", "each of 120 answers once, whatever changes"
     assert all(row[:1] != [IN_DATA] for row in local.rows)
     assert "Sending a report is not protected" in local.text
@@ -229,11 +239,11 @@ def test_odds_without_bound_are_not_counted_in_times(tmp_path: Path) -> None:
     assert seen.row("0.1 %")[1] == "no bound"
 
 
-def test_a_cluster_s_mean_gives_its_hash_to_the_operator(ratings: Ratings, tmp_path: Path) -> None:
+def test_a_cluster_s_mean_gives_its_hash_to_the_operator(
+    made: Callable[[str], Release], tmp_path: Path
+) -> None:
     """See `discreet attack hash-recovery`."""
-    closed, opened = (
-        report(KINDS[kind](ratings), tmp_path) for kind in ("closed clusters", "open clusters")
-    )
+    closed, opened = (report(made(kind), tmp_path) for kind in ("closed clusters", "open clusters"))
     assert "hash the mean of a cluster's uploads" in closed.row("the operator")[1]
     assert closed.row("the operator")[2].endswith("from their tags alone")
     assert "it does not see" not in closed.text
