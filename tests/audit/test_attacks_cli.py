@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cli._calling import call
-from discreet.audit import attacks
 from discreet.audit.attacks import ATTACKS, AttackResult
 from discreet.audit.attacks._result import judge
 from discreet.audit.attacks.errata import all_errata
@@ -25,7 +24,7 @@ def test_the_list_names_every_attack() -> None:
     assert all(each["about"] and each["source"] for each in told)
     some = call("attack", "errata", "linkage", "--list").out.splitlines()
     assert [line.split()[0] for line in some] == ["linkage", "errata"]
-    assert "'nothing' is no attack" in call("attack", "nothing", "--list").complaint()
+    assert "unknown attack 'nothing'" in call("attack", "nothing", "--list").complaint()
 
 
 def test_a_bound_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +35,7 @@ def test_a_bound_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, most in bounds.items()
     )
     found = AttackResult("quotient", "much", "learn", "right", outcomes, "no remark")
-    monkeypatch.setattr(attacks, "run_attacks", lambda *_, **__: [found])
+    monkeypatch.setattr("discreet.cli.attack.run_attacks", lambda *_, **__: [found])
     lines = [line.split() for line in call("attack", "quotient").out.splitlines()]
     assert [line[-2] for line in lines if line and line[0] in bounds] == ["73.2", "70.0", "100.0"]
 
@@ -71,7 +70,7 @@ def test_an_attack_that_passes_its_bound_is_told(monkeypatch: pytest.MonkeyPatch
         for name, rights in (("kept", lost), ("passed", won))
     )
     found = AttackResult("quotient", "much", "learn", "right", outcomes, "no remark")
-    monkeypatch.setattr(attacks, "run_attacks", lambda *_, **__: [found])
+    monkeypatch.setattr("discreet.cli.attack.run_attacks", lambda *_, **__: [found])
     said = call("attack", "quotient")
     assert said.code == 1
     assert [line.split()[0] for line in said.out.splitlines() if "50.0 PASSED" in line] == [

@@ -184,7 +184,7 @@ def test_an_interrupted_make_writes_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("discreet.ratings.write_ratings", interrupted)
+    monkeypatch.setattr("discreet.cli.data.write_ratings", interrupted)
     made = run("make", "ml-100k", "-o", tmp_path / "r.csv", "--ratings", 2000)
     assert made.code == 130
     assert list(tmp_path.iterdir()) == []
