@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer.main
@@ -48,6 +49,44 @@ def test_without_a_command_there_is_help() -> None:
 def test_the_version_and_help_are_no_errors() -> None:
     assert call("--version").out == f"discreet {discreet.__version__}\n"
     assert (call("--version").code, call("fit", "--help").code) == (0, 0)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = """
+import sys
+from discreet.cli import main
+
+sys.argv = ["discreet", "--help"]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+    said = run_python("-c", code)
+    assert said.code == 0 and "choose-epsilon" in said.out
+    loaded = {name.split(".")[0] for name in said.err.split()}
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "numba", "scipy", "polars", "pyarrow", "rich", "cryptography"}
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by its whole name."""
+    waiting: list[tuple[str, Any]] = [("discreet", typer.main.get_command(app))]
+    while waiting:
+        name, command = waiting.pop()
+        yield name, command
+        if hasattr(command, "list_commands"):
+            children = command.list_commands(None)
+            waiting += [(f"{name} {each}", command.get_command(None, each)) for each in children]
+
+
+def test_every_command_and_option_has_help() -> None:
+    found = dict(commands())
+    assert {"discreet fit", "discreet ledger init"} <= found.keys()
+    for name, command in found.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert parameter.help, f"{name}: {parameter.name}"
 
 
 def test_an_interrupt_while_the_commands_load_is_a_line() -> None:
