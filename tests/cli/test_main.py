@@ -16,8 +16,7 @@ import typer.main
 
 import discreet
 from cli._calling import call, call_alone, run_python
-from discreet.cli._app import app
-from discreet.cli._console import as_option
+from discreet.cli._app import app, as_option
 from discreet.cli._inputs import ReadingOptions
 from discreet.domain import Hint, Scale
 from discreet.ratings import read_ratings

@@ -5,6 +5,8 @@ Listing the commands loads none of them: `discreet --help` needs neither numpy n
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -14,6 +16,7 @@ import typer.main
 
 from discreet import __version__
 from discreet.cli import INTERRUPTED
+from discreet.domain import DiscreetError, Hint, InputError, Scale
 
 # The exit code of wrong input and wrong usage, as argparse and click have it.
 _WRONG = 2
@@ -118,13 +121,23 @@ def _message(error: Exception) -> str | None:
     # Typer's own errors: their class changes with typer's version, this method stays.
     if hasattr(error, "format_message"):
         return _usage(error)
-    # Loaded here, since it brings numpy: a command that raises one of our errors has loaded it.
-    from discreet.cli._console import as_option
-    from discreet.domain import DiscreetError, InputError
-
     if isinstance(error, InputError):
         return f"discreet: {error.spelled(as_option)}"
     return f"discreet: {error}" if isinstance(error, DiscreetError) else None
+
+
+def as_option(hint: Hint) -> str:
+    """A hint as an option of the command line: `--scale 1..5` for `scale=(1, 5)`."""
+    option = f"--{hint.argument.replace('_', '-')}"
+    match hint.value:
+        case True:
+            return option
+        case tuple() as numbers:
+            return f"{option} {Scale(*numbers).spelling}"
+        case Mapping() as columns:
+            places = (f"{role}={'' if at is None else at}" for role, at in columns.items())
+            return f"{option} {','.join(places)}"
+    return f"{option} {shlex.quote(str(hint.value))}"
 
 
 def _usage(error: Any) -> str:

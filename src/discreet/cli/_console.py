@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -21,8 +20,6 @@ from rich.progress import (
 )
 from rich.table import Table
 from rich.text import Text
-
-from discreet.domain import Hint, Scale
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -72,20 +69,6 @@ def spell_size(size: int) -> str:
     if size < 1e3:
         return f"{size} bytes"
     return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
-
-
-def as_option(hint: Hint) -> str:
-    """A hint as an option of the command line: `--scale 1..5` for `scale=(1, 5)`."""
-    option = f"--{hint.argument.replace('_', '-')}"
-    match hint.value:
-        case True:
-            return option
-        case tuple() as numbers:
-            return f"{option} {Scale(*numbers).spelling}"
-        case Mapping() as columns:
-            places = (f"{role}={'' if at is None else at}" for role, at in columns.items())
-            return f"{option} {','.join(places)}"
-    return f"{option} {shlex.quote(str(hint.value))}"
 
 
 def table(

@@ -11,7 +11,7 @@ from pathlib import Path
 from discreet import __version__
 from discreet.domain import CatalogOrigin, InputError
 from discreet.privacy import NOT_RECORDED, Event, Guarantee, Unit
-from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.accounting import compose
 from discreet.privacy.ledger import Entry, Ledger, Pairing
 from discreet.release import Release, load
 from discreet.report import _html
@@ -337,7 +337,7 @@ def history_epsilon(guarantee: Guarantee, items: int) -> float | None:
     bounded = [event for event in seen if event is not None]
     if len(bounded) < len(seen):
         return None
-    return FilterAccountant().epsilon(bounded, guarantee.delta)
+    return compose(bounded).epsilon(guarantee.delta)
 
 
 def _of_history(event: Event, items: int) -> Event | None:
