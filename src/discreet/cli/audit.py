@@ -130,7 +130,7 @@ def audit(
             _show(findings, confidence, planted)
         _show_counts(findings, planted, release)
         _show_readers(readers, planted)
-    verdicts = [each.is_violated for each in (*findings, *readers)]
+    verdicts = [each.is_violated for each in findings] + [each.is_violated for each in readers]
     if any(verdict is not planted for verdict in verdicts):
         raise typer.Exit(_FOUND)
 
@@ -239,7 +239,8 @@ def _as_json(
         about |= {"note": f"{_ON_BOUNDS} {_ON_ABSENCE}", "release_sha256": sha256_of(release)}
     return about | {
         "confidence": confidence,
-        "violated": sum(each.is_violated for each in (*findings, *readers)),
+        "violated": sum(each.is_violated for each in findings)
+        + sum(each.is_violated for each in readers),
         "findings": [each.as_json() for each in findings],
         "readers": [each.as_json() for each in readers],
     }
