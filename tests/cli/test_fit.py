@@ -202,7 +202,7 @@ def test_too_little_room_is_found_before_the_charge(
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
     said = call("fit", *sample, "-o", tmp_path / "m", "--ledger", ledger.path)
-    assert "its folder has 1.0 kB left" in said.complaint()
+    assert "its disk has only 1.0 kB left" in said.complaint()
     assert ledger.history() == []
 
 
@@ -216,7 +216,7 @@ def test_the_room_that_is_needed_counts_features_and_free_directions(
         room = SimpleNamespace(free=needed - 1)
         monkeypatch.setattr("shutil.disk_usage", lambda _, room=room: room)
         said = call("fit", *arguments, *output, *options).complaint()
-        assert f"needs {needed} bytes, and its folder has {needed - 1} bytes left" in said
+        assert f"needs {needed} bytes, but its disk has only {needed - 1} bytes left" in said
         room.free += 1
         assert call("fit", *arguments, *output, *options).code == 0
         (tmp_path / "m").unlink()

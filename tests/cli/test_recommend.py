@@ -159,7 +159,7 @@ def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"Am\xe9lie,5\n")
     (tmp_path / "text").write_text("no release")
     wrong = {
-        (film, "-n", 0): "1 or more, not 0",
+        (film, "-n", 0): "at least 1, not 0",
         (film, "--like", "Alien"): "--like names an item and a rating",
         (film, "--like", "Alien=good"): "--like names an item and a rating",
         (film, "--predictor", "guess"): "'guess' is no predictor",

@@ -93,7 +93,7 @@ def test_a_page_appears_whole_or_not_at_all(release: Path, tmp_path: Path) -> No
     page = tmp_path / "r.html"
     (tmp_path / "a.json").write_text("[]")
     assert (
-        "holds no audit"
+        "contains no audit"
         in call("report", release, "-o", page, "--audit", tmp_path / "a.json").complaint()
     )
     assert (
