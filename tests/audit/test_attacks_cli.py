@@ -115,8 +115,8 @@ def test_several_attacks_are_made_in_the_order_they_are_named() -> None:
         (("linkage", "--data", "missing.csv"), "missing.csv"),
         (("linkage", "--data", "no/ml-1m"), "no/ml-1m: no such folder; discreet data get ml-1m"),
         (("linkage", "--data", "/no/ml-1ms"), "/no/ml-1ms: no such file\n"),
-        (("linkage", "--scale", "1..5"), "made up and none are read: leave --scale out"),
-        (("errata", "--data", "x.csv", "--seed", "0"), "not of ratings: leave --data, --seed out"),
+        (("linkage", "--scale", "1..5"), "no ratings are read: leave --scale out"),
+        (("errata", "--data", "x.csv", "--seed", "0"), "not ratings: leave --data, --seed out"),
     ],
     ids=[
         "none",

@@ -135,7 +135,7 @@ def test_from_planting_canaries_to_auditing_a_release(tmp_path: Path) -> None:
     mixed, key, made = (tmp_path / name for name in ("mixed.csv", "key.json", "a.discreet"))
     planted = call("plant-canaries", path, *reading, "--count", 60, "-o", mixed, "--key", key)
     assert planted.code == 0, planted.err
-    assert "of 60 canaries in it" in planted.err
+    assert "of 60 canaries;" in planted.err
     inside = sum(json.loads(key.read_text())["included"])
     before, after = (len(Path(p).read_text().splitlines()) for p in (path, mixed))
     assert after == before + inside
@@ -207,7 +207,7 @@ def test_a_key_is_there_before_the_ratings_and_an_old_one_stays_unless_told(
         raise InputError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("discreet.ratings.write_ratings", fail)
+        patched.setattr("discreet.cli.plant_canaries.write_ratings", fail)
         assert "no room" in call(*told).complaint()
     assert key.exists() and not mixed.exists()
     before = key.read_bytes()

@@ -15,9 +15,7 @@ from discreet.evaluate import MODELS
 from discreet.ratings import read_ratings, split_random
 
 QUICK = ("--models", "private,global-mean,item-mean,user-mean,popularity", "--epsilon", "1,8")
-FIRST = (
-    "For the curator's eyes only: these figures were read off private ratings and are not private."
-)
+FIRST = "For the curator's eyes only: these figures were computed from private ratings and are not private."
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +77,7 @@ def test_lists_worse_than_popularity_are_told_of(sample: list[str]) -> None:
     said = call("evaluate", *sample, *told)
     ours, popular = (float(line.split()[-2]) for line in said.out.splitlines()[-2:])
     assert ours < popular
-    assert said.err.startswith("private lists are worse than those of popularity alone")
+    assert said.err.startswith("private lists are worse than lists by popularity alone")
     assert "try --popularity 1" in said.err
     assert call("evaluate", *sample, *told, "--popularity", 1).err == ""
     assert call("evaluate", *sample, "--models", "private", "--draws", 1).err == ""
