@@ -135,7 +135,7 @@ def test_make_writes_what_its_advice_reads(run: Run, tmp_path: Path) -> None:
 def test_make_advises_python_that_runs(run: Run, tmp_path: Path) -> None:
     made = run("make", "jester", "-o", tmp_path / "j.csv", "--ratings", 3000)
     advice = made.err.strip().splitlines()[-1].strip()
-    assert advice.startswith("discreet.read_ratings(") and "Scale(-10, 10, None)" in advice
+    assert advice.startswith("discreet.read_ratings(") and "scale=(-10, 10, None)" in advice
 
 
 def test_make_takes_sizes(run: Run, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_ratings_of_several_people_are_nobodys_own(
     tmp_path: Path, header: str, presence: bool
 ) -> None:
     (tmp_path / "all.csv").write_text(f"{header}\n" + ",".join("1234"[: header.count(",") + 1]))
-    with pytest.raises(InputError, match=r"all.csv, line 1: has a column of users; own ratings"):
+    with pytest.raises(InputError, match=r"all.csv, line 1: has a column of users; give one"):
         _own_ratings.read(tmp_path / "all.csv", None, presence=presence)
 
 

@@ -85,7 +85,7 @@ def test_a_step_divides_the_span_into_at_most_255_parts(lo: float, hi: float, st
         Scale(lo, hi, step)
     assert str(caught.value) == (
         f"step {step:g} does not divide {lo:g}..{hi:g} into 1 to 255 equal parts; "
-        "use step None for a continuous scale"
+        f"for a continuous scale give scale=({lo!r}, {hi!r}, None)"
     )
 
 

@@ -35,7 +35,6 @@ _COMMANDS = {
     "attack": ("attack", "Attack releases, with and without protection."),
     "audit": ("audit", "Search for violations of claimed guarantees."),
     "plant-canaries": ("plant_canaries", "Prepare ratings for auditing a release."),
-    "reproduce": ("reproduce", "Reproduce tables and figures of the papers."),
     "serve": ("serve", "Publish a release over HTTP; collect reports."),
     "client": ("client", "Take part in a service's collection."),
     "authority": ("authority", "Manage the members of closed clusters."),

@@ -15,23 +15,21 @@ import typer
 
 from discreet.cli import _console
 from discreet.domain import Catalog, InputError, Scale
-from discreet.measure import Method, Noise
-from discreet.privacy import Unit
+from discreet.methods import MethodName
+from discreet.privacy import GaussianNoise, Noise, Unit
 from discreet.ratings import Ratings
 from discreet.ratings import read_features as read_feature_table
 from discreet.ratings.readers import BadRows, Columns, Layout, Quoting, read_ratings
 
-# The delta that is used where none is given: usual for a few hundred thousand users, far below
-# 1 / users.
-DELTA = 1e-6
+_DELTA = GaussianNoise.default_delta
 # From here on an epsilon is warned of: e^50 bounds nothing that anybody could measure.
 _LARGE_EPSILON = 50.0
 # Wide enough for any rating: only whether a file has ratings at all is tried on it.
 _ANY_SCALE = Scale(-1e9, 1e9, None)
 
 RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a known data set.")]
-MethodName = Annotated[
-    Method,
+MethodChoice = Annotated[
+    MethodName,
     typer.Option(
         help="How to model ratings: refined is best in most cases; covariance follows McSherry and "
         "Mironov; slope-one and cosine compare pairs of items."
@@ -276,7 +274,7 @@ class BudgetOptions:
     @property
     def gaussian_delta(self) -> float:
         """The delta of Gaussian noise."""
-        return DELTA if self.delta is None else self.delta
+        return _DELTA if self.delta is None else self.delta
 
     def check(self, epsilons: Iterable[float]) -> None:
         """Refuse a budget that cannot be meant, before anything is read or charged.
@@ -291,12 +289,12 @@ class BudgetOptions:
             return
         if not 0 <= self.delta < 1:
             raise InputError(
-                f"delta must be at least 0 and below 1, not {self.delta:g}; {DELTA:g} is usual"
+                f"delta must be at least 0 and below 1, not {self.delta:g}; {_DELTA:g} is usual"
             )
         if self.noise is Noise.GAUSSIAN and self.delta == 0:
             raise InputError(
                 "Gaussian noise always has a small probability of failure, so delta must be above "
-                f"0: give {DELTA:g}, or use --noise laplace, which has delta 0"
+                f"0: give {_DELTA:g}, or use --noise laplace, which has delta 0"
             )
         if self.noise is Noise.LAPLACE and self.delta > 0:
             raise InputError(

@@ -1,4 +1,4 @@
-"""`discreet attack`: attacks on releases, carried out for real; `discreet attack errata`."""
+"""`discreet attack`: attacks on releases, carried out for real."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 
 from discreet.audit.attacks import ATTACKS, AttackResult, Outcome, run_attacks
-from discreet.audit.attacks.errata import PAPERS, all_errata
 from discreet.cli import _console, _inputs
 from discreet.cli._console import Json
 from discreet.cli._inputs import ReadingOptions
@@ -19,7 +18,6 @@ from discreet.domain import InputError
 from discreet.ratings import Ratings
 from discreet.ratings.download import data_sets
 
-_ERRATA = "errata"
 _READING = ("scale", "catalog", "columns", "separator", "quoting", "layout", "on_bad_rows")
 # Relative slack in rounding up: 12.3 % stays 12.3 % though 0.123 has no exact binary form.
 _TOLERANCE = 1e-9
@@ -35,10 +33,7 @@ _ON_EXCEEDED = (
 
 _Names = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="NAMES",
-        help="Attacks by name, all, or errata (claims of the papers that fail). See --list.",
-    ),
+    typer.Argument(metavar="NAMES", help="Attacks by name, or all. See --list."),
 ]
 _List = Annotated[bool, typer.Option("--list", help="List the attacks without running any.")]
 _Data = Annotated[
@@ -68,10 +63,6 @@ def attack(
         return
     if not names:
         raise InputError("say which attack, or all; see discreet attack --list")
-    if names == [_ERRATA]:
-        _refuse(context, ("data", "seed", *_READING), "errata are about papers, not ratings")
-        _show_errata(json)
-        return
     _check(names)
     ratings = None
     if data is None:
@@ -114,12 +105,9 @@ def _check_fetched(path: Path) -> None:
 
 def _check(names: list[str]) -> None:
     """Refuse unknown names before anything is read."""
-    if _ERRATA in names:
-        raise InputError(f"{_ERRATA} are not attacks on ratings; ask for them alone")
     for name in names:
         if name not in (*ATTACKS, "all"):
-            known = ", ".join(ATTACKS)
-            raise InputError(f"unknown attack '{name}'; there are {known}, all and {_ERRATA}")
+            raise InputError(f"unknown attack '{name}'; there are {', '.join(ATTACKS)} and all")
 
 
 def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackResult]:
@@ -133,11 +121,8 @@ def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackRes
 
 
 def _list(names: list[str], as_json: bool) -> None:
-    _check([name for name in names if name != _ERRATA])
+    _check(names)
     rows = [(name, each.about, each.source) for name, each in ATTACKS.items()]
-    rows.append(
-        (_ERRATA, "claims of the papers that fail, with counter-examples", "docs/errata.md")
-    )
     if names and "all" not in names:
         rows = [row for row in rows if row[0] in names]
     if as_json:
@@ -202,18 +187,3 @@ def _bound(outcome: Outcome) -> str:
 
 def _rate(value: float, band: tuple[float, float]) -> str:
     return f"{100 * value:.1f} ({100 * band[0]:.1f}-{100 * band[1]:.1f})"
-
-
-def _show_errata(as_json: bool) -> None:
-    found = all_errata()
-    if as_json:
-        _console.write_json([each.as_json() for each in found])
-        return
-    for short, paper in PAPERS.items():
-        _console.say(f"{short:<8}  {paper}")
-    for paper in PAPERS.values():
-        _console.say(f"\n{paper.authors}")
-        for each in (one for one in found if one.paper == paper):
-            _console.say(f"\n  {each.claim}")
-            for number in each.numbers:
-                _console.say(f"    {number.what} = {number.text}")

@@ -201,7 +201,6 @@ def _show(
         f"that the method publishes. Guessing alone: {best.prior:.2f} from the other ratings, "
         f"{best.majority:.2f} by majority."
     )
-    _show_linear([row for row in rows if row.rounded is not None])
     _console.say(f"\n{sentence}")
 
 
@@ -229,17 +228,3 @@ def _units(choices: list[Choice]) -> list[str]:
 
 def _interval(middle: float, band: tuple[float, float]) -> str:
     return f"{middle:.2f} ± {(band[1] - band[0]) / 2:.2f}"
-
-
-def _show_linear(rows: list[Consequence]) -> None:
-    """The paper's own adversary, who sees a single answer."""
-    if not rows:
-        return
-    _console.say("\nThe linear ideal adversary of Park and Acharya, from one answer:")
-    headings = ("epsilon", "rounded (the paper)", "clipped to the scale", "majority guess")
-    figures = [
-        (row.epsilon, f"{row.rounded:.2f}", f"{row.clipped:.2f}", f"{row.linear_majority:.2f}")
-        for row in rows
-    ]
-    cells = [(f"{epsilon:g}", *each) for epsilon, *each in figures]
-    _console.out.print(_console.table((), headings, cells))

@@ -15,7 +15,7 @@ import typer
 from discreet.cli import _console, _outputs, _pictures
 from discreet.domain import InputError
 from discreet.evaluate import Row, evaluate
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.predict import Release, load
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit

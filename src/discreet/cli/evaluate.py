@@ -12,7 +12,8 @@ from discreet.cli._console import Json
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
 from discreet.evaluate import Row
 from discreet.evaluate import evaluate as measure_quality
-from discreet.measure import Method, Noise
+from discreet.methods import MethodName
+from discreet.privacy import Noise
 from discreet.ratings import (
     Ratings,
     Split,
@@ -42,7 +43,7 @@ _Popularity = Annotated[
 _Models = Annotated[
     str | None,
     typer.Option(
-        help="Some of private,paper,non-private,global-mean,item-mean,user-mean,popularity. "
+        help="Some of private,non-private,global-mean,item-mean,user-mean,popularity. "
         "[default: all that apply]"
     ),
 ]
@@ -68,7 +69,7 @@ def evaluate(
     epsilon: _Epsilons = "1",
     budget: BudgetOptions,
     draws: _Draws = 3,
-    method: _inputs.MethodName = Method.REFINED,
+    method: _inputs.MethodChoice = MethodName.REFINED,
     predictor: _Predictors = None,
     popularity: _Popularity = 0.0,
     models: _Models = None,

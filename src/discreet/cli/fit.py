@@ -15,19 +15,18 @@ from discreet.cli._console import Json, stages
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
 from discreet.cli.inspect import release_data
 from discreet.domain import InputError
-from discreet.measure import CHARGED, Cleaning, Method, Noise
-from discreet.measure import fit as measure
+from discreet.measure import CHARGED
 from discreet.measure.engines import spark
 from discreet.measure.engines.spark import SparkRatings
+from discreet.methods import MOST_HEAD, Cleaning, MethodName
+from discreet.methods import fit as measure
+from discreet.privacy import Noise
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings
 from discreet.release import Release
 
 _Private = Ratings | SparkRatings
 
-# The most items of which a release holds a matrix of pairs (MOST_HEAD of the methods): it bounds
-# the size of the file.
-_MOST_HEAD = 25_000
 # Factors that a release of method refined has besides those of --rank: popularity, item effects.
 _FREE_FACTORS = 2
 _NOT_RECORDED = "Warning: no ledger given, so this release's privacy cost is not recorded anywhere."
@@ -70,7 +69,7 @@ def fit(
     epsilon: _Epsilon = None,
     budget: BudgetOptions,
     theta: _Theta = None,
-    method: _inputs.MethodName = Method.REFINED,
+    method: _inputs.MethodChoice = MethodName.REFINED,
     rank: _inputs.Rank = None,
     clean: _Clean = None,
     dense: _Dense = False,
@@ -93,7 +92,7 @@ def fit(
     with _read(ratings, reading, engine, master) as private:
         public = _inputs.read_features(features, private.catalog)
         width = public["features"].shape[1] if public else 0
-        pairs = dense or method in (Method.SLOPE_ONE, Method.COSINE)
+        pairs = dense or method in (MethodName.SLOPE_ONE, MethodName.COSINE)
         _check_room(output, len(private.catalog), rank, pairs, width)
         _warn(private, budget, epsilon, book)
         options |= public | {"epsilon": epsilon, "theta": theta, "ledger": book or "unbooked"}
@@ -114,17 +113,17 @@ def _check_budget(budget: BudgetOptions, epsilon: float | None, theta: float | N
 
 
 def _method_options(
-    method: Method, rank: int | None, clean: Cleaning | None, dense: bool, features: Path | None
+    method: MethodName, rank: int | None, clean: Cleaning | None, dense: bool, features: Path | None
 ) -> dict[str, Any]:
     """The arguments of the method; refuses those of another method."""
     options: dict[str, Any] = {"method": method}
-    if features is not None and method is not Method.REFINED:
+    if features is not None and method is not MethodName.REFINED:
         raise InputError("--features is for --method refined")
-    if method is Method.COVARIANCE:
+    if method is MethodName.COVARIANCE:
         options |= {"clean": clean or Cleaning.AUTO, "dense": dense}
     elif clean is not None or dense:
         raise InputError("--clean and --dense are for --method covariance")
-    if rank is not None and method in (Method.SLOPE_ONE, Method.COSINE):
+    if rank is not None and method in (MethodName.SLOPE_ONE, MethodName.COSINE):
         raise InputError(f"--rank is for factors, which --method {method} does not have")
     return options if rank is None else options | {"rank": rank}
 
@@ -202,7 +201,7 @@ def _check_room(output: Path, items: int, rank: int | None, pairs: bool, feature
 
     A file holds rows of factors in 4 bytes each, and two triangles of pairs if there are any.
     """
-    head = min(items, _MOST_HEAD) if pairs else 0
+    head = min(items, MOST_HEAD) if pairs else 0
     factors = _FREE_FACTORS + (20 if rank is None else rank) + features
     _outputs.check_room(output, 4 * items * (4 + factors) + 4 * head * (head + 1))
 

@@ -11,10 +11,9 @@ import typer
 
 from discreet.cli import _console
 from discreet.cli._console import Json
-from discreet.cli._inputs import DELTA
 from discreet.cli.inspect import pairing_data, say_pairing
 from discreet.domain import InputError
-from discreet.privacy import Event, GaussianEvent, PureEvent, Unit
+from discreet.privacy import Event, GaussianEvent, GaussianNoise, PureEvent, Unit
 from discreet.privacy.accounting import Totals, calibrate_gaussian
 from discreet.privacy.ledger import Entry, Ledger, Limit, Pairing, Plan, PlannedCost
 from discreet.release import load
@@ -58,7 +57,7 @@ def init(
     columns = (
         protect,
         _matched("--epsilon", epsilon, count),
-        _matched("--delta", delta or [DELTA], count),
+        _matched("--delta", delta or [GaussianNoise.default_delta], count),
         _matched("--reserve", reserve or [0.0], count),
     )
     limits = [Limit(*row) for row in zip(*columns, strict=True)]
@@ -125,7 +124,7 @@ def plan(
             help="The delta of each release, the probability with which its epsilon bound may "
             "fail; 0 for pure differential privacy."
         ),
-    ] = DELTA,
+    ] = GaussianNoise.default_delta,
     times: Annotated[int, typer.Option(help="The number of releases.")] = 12,
     every: Annotated[
         str | None,

@@ -1,6 +1,7 @@
 """The public nouns that every room shares: none of them contains other people's ratings."""
 
 from discreet.domain._catalog import Catalog, CatalogOrigin
+from discreet.domain._noisy import Noisy
 from discreet.domain._own_ratings import OwnRatings
 from discreet.domain._scale import PRESENCE, Scale
 from discreet.domain.errors import DiscreetError, Hint, InputError
@@ -12,6 +13,7 @@ __all__ = [
     "DiscreetError",
     "Hint",
     "InputError",
+    "Noisy",
     "OwnRatings",
     "Scale",
 ]
