@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.cli import _console
+from discreet.cli._console import bar
 from discreet.cli._popularity import popularity_for
-from discreet.cli._progress import bar
 from discreet.cli._taking_part import OTHER_TERMS, SEEN, spell_again, spell_waiting
 from discreet.domain import InputError, OwnRatings
 

@@ -1,4 +1,4 @@
-"""What `discreet audit --json` found, read back."""
+"""The findings that `discreet audit --json` wrote, read back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 from discreet.domain import InputError
 
+# The largest file that is read, in bytes. Chosen for safety: an audit of everything takes 100 kB.
 _MOST_BYTES = 1 << 24
+# Relative slack in comparing epsilons that were written with all their digits.
 _SLACK = 1e-9
 
 
@@ -25,7 +27,7 @@ class AuditFile:
         sha256: Of the file.
         version: Of the program that made the audit.
         time: When it was made.
-        seed: Of its randomness; None without one, or if it is not told.
+        seed: Of its randomness; None if there was none or it is not stated.
         command: As it was typed.
     """
 
@@ -42,18 +44,18 @@ class AuditFinding:
     """One subject of an audit.
 
     Attributes:
-        subject: What was put to the test.
-        claimed_epsilon: What it promises at `delta`; None if it promises nothing.
-        audited_epsilon: A lower bound on the true one; infinite if no epsilon would do.
-        confidence: The probability, at least, that the bound is right.
-        delta: Of both.
-        runs: How many were made.
-        violated: Whether the promise was refuted.
-        release_sha256: Of the file that was audited; None if none was, or it is not known.
-        most: The largest epsilon that so many runs can show; None if it is not told.
-        seen: What was counted, in words; empty if it is not told.
-        note: What the audit says of all its findings; empty if nothing.
-        file: Where it was read; None if in none.
+        subject: What was audited.
+        claimed_epsilon: What it claims at `delta`; None if it claims nothing.
+        audited_epsilon: A lower bound on the true epsilon; infinite if no epsilon is large enough.
+        confidence: The least probability that the bound is right.
+        delta: Of both epsilons.
+        runs: The number of runs.
+        violated: Whether the claim was refuted.
+        release_sha256: Of the file that was audited; None if it is not known or not a release.
+        most: The largest epsilon that this many runs can show; None if it is not stated.
+        seen: What was counted, in words; empty if it is not stated.
+        note: What the audit says about all its findings; empty if nothing.
+        file: The file it was read from; None if it was not.
     """
 
     subject: str
@@ -71,14 +73,14 @@ class AuditFinding:
 
     @property
     def can_refute(self) -> bool:
-        """Whether so many runs could have refuted the claim; they could if it is not told."""
+        """Whether the runs could have refuted the claim; assumed if it is not stated."""
         if self.most is None or self.claimed_epsilon is None:
             return True
         return self.most > self.claimed_epsilon * (1 + _SLACK)
 
 
 def sha256_of(path: Path) -> str:
-    """Of a whole file, as lower-case hexadecimals."""
+    """The SHA-256 of a file in lower-case hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -117,10 +119,12 @@ def read_audit(path: Path) -> list[AuditFinding]:
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
     except (RecursionError, ValueError):
-        raise InputError("is no JSON; give what discreet audit --json printed", path=path) from None
+        raise InputError(
+            "is not JSON; give what discreet audit --json printed", path=path
+        ) from None
     if _is_planted(found):
         raise InputError(
-            "is an audit of bugs that were planted on purpose, and tells nothing about a release; "
+            "is an audit of bugs that were planted on purpose, and says nothing about a release; "
             "leave --planted out",
             path=path,
         )
@@ -132,7 +136,7 @@ def read_audit(path: Path) -> list[AuditFinding]:
         findings = []
     if not findings:
         raise InputError(
-            "holds no audit: its findings have subject, claimed_epsilon, audited_epsilon, "
+            "contains no audit; findings have subject, claimed_epsilon, audited_epsilon, "
             "confidence, delta and runs",
             path=path,
         )
@@ -147,12 +151,12 @@ def _list(found: Any) -> list[Any]:
 
 
 def _is_planted(found: Any) -> bool:
-    """Whether it says so of all its findings, or of one."""
+    """Whether the file, or one of its findings, says that bugs were planted."""
     return any(isinstance(one, dict) and one.get("planted") for one in (found, *_list(found)))
 
 
 def _sha256(plain: Any) -> str | None:
-    """Of the release that was audited, as lower-case hexadecimals."""
+    """The SHA-256 of the release that was audited."""
     sha = plain.get("release_sha256") if isinstance(plain, dict) else None
     return None if sha is None else _name(sha).lower()
 
@@ -167,8 +171,8 @@ def _note(plain: Any) -> str:
 
 def _file(name: str, content: bytes, plain: dict[str, Any]) -> AuditFile:
     version, time, command = (_text(plain.get(key)) for key in ("version", "time", "command"))
-    told = plain.get("seed")
-    seed = told if isinstance(told, int) else None
+    given = plain.get("seed")
+    seed = given if isinstance(given, int) else None
     sha256 = hashlib.sha256(content).hexdigest()
     return AuditFile(name, sha256, version, time, seed, command)
 
