@@ -14,7 +14,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
 
-_SHARED_OBFUSCATION = ("protocols.common", "protocols.obfuscation.messages")
+_SHARED_OBFUSCATION = ("protocols.common", "protocols.clusters_common.messages")
 
 # Most specific first. `*` is one protocol; in the rules of a protocol it means that very protocol.
 # Everybody may import domain and their own room.
@@ -27,17 +27,17 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
     "predict": ("release", "privacy.mechanisms"),
     "protocols.common": ("privacy",),
     # What open and closed clusters share; no protocol, so it goes by its own rows.
-    "protocols.obfuscation.messages": ("protocols.common", "privacy"),
-    "protocols.obfuscation.client": (*_SHARED_OBFUSCATION, "privacy"),
-    "protocols.obfuscation.server": (*_SHARED_OBFUSCATION, "privacy", "release"),
-    "protocols.*.messages": ("protocols.common", "protocols.obfuscation.messages", "privacy"),
+    "protocols.clusters_common.messages": ("protocols.common", "privacy"),
+    "protocols.clusters_common.client": (*_SHARED_OBFUSCATION, "privacy"),
+    "protocols.clusters_common.server": (*_SHARED_OBFUSCATION, "privacy", "release"),
+    "protocols.*.messages": ("protocols.common", "protocols.clusters_common.messages", "privacy"),
     "protocols.*.client": (
         *("protocols.*.messages", "privacy", "predict"),
-        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.client"),
+        *(*_SHARED_OBFUSCATION, "protocols.clusters_common.client"),
     ),
     "protocols.*.server": (
         *("protocols.*.messages", "privacy", "release"),
-        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.server"),
+        *(*_SHARED_OBFUSCATION, "protocols.clusters_common.server"),
     ),
     # Packages above client and server run before both, so they may load neither.
     "protocols": (),

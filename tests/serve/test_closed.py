@@ -15,7 +15,7 @@ from discreet.domain import Catalog, InputError, Scale
 from discreet.protocols.closed_clusters.client import Authority, ClosedClient, pair_tags
 from discreet.protocols.closed_clusters.messages import Collection, Directory, Report, TagUpload
 from discreet.protocols.common.http import ServiceClient
-from discreet.protocols.obfuscation.messages import Obfuscation, SentRatings
+from discreet.protocols.clusters_common.messages import Obfuscation, SentRatings
 from discreet.release import load
 from discreet.serve import ClosedCollector, Settings
 from serve._running import FREE, TOKEN, Answer, Talk, make_settings, running

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cli._calling import call
-from discreet.protocols.obfuscation.messages import Obfuscation
+from discreet.protocols.clusters_common.messages import Obfuscation
 from discreet.serve import ClosedCollector, Settings
 from release._making import random_release
 from serve._running import FREE, TOKEN, make_catalog, running

@@ -15,7 +15,7 @@ from discreet.protocols.closed_clusters.client import ClosedClient
 from discreet.protocols.closed_clusters.server import Directory, Matching, Report
 from discreet.protocols.closed_clusters.server import _matching as matching
 from discreet.protocols.common import capability_digest
-from discreet.protocols.obfuscation.messages import SentRatings
+from discreet.protocols.clusters_common.messages import SentRatings
 from discreet.serve import ClosedCollector, Server, Settings
 from discreet.serve._store import Put, Store
 from serve._running import TOKEN, running

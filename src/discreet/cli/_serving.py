@@ -5,14 +5,11 @@ from __future__ import annotations
 import ipaddress
 import os
 import stat
-import string
 from pathlib import Path
 
 from discreet.domain import Catalog, InputError, Scale
 
 TOKEN = "DISCREET_ADMIN_TOKEN"  # noqa: S105  (the variable's name)
-
-_KEY_DIGITS = 64
 
 
 def find_items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:
@@ -71,30 +68,6 @@ def check_proxies(told: str | None) -> None:
             raise InputError(
                 "--proxies are IP addresses or networks with commas, 127.0.0.1,10.0.0.0/8, or *"
             ) from None
-
-
-def check_keys(authority: str, key: Path) -> None:
-    """Refuse keys of closed clusters that are none, and say which.
-
-    Raises:
-        InputError: Names the term or the file; no key is repeated.
-    """
-    if not _is_key(authority):
-        raise InputError("--term authority= is a public key, 64 hexadecimal digits")
-    if not key.exists():
-        return
-    try:
-        text = key.read_bytes().decode("ascii", "replace")
-    except OSError as error:
-        reason = f"the server's key cannot be read: {error.strerror or error}"
-        raise InputError(reason, path=key) from None
-    if not _is_key(text):
-        reason = "is no server's key, 64 hexadecimal digits; one is made where there is no file"
-        raise InputError(reason, path=key)
-
-
-def _is_key(text: str) -> bool:
-    return len(found := text.strip()) == _KEY_DIGITS and set(found.lower()) <= set(string.hexdigits)
 
 
 def read_token(path: Path | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +13,11 @@ import typer
 
 from discreet.cli import _console, _outputs, _own_ratings
 from discreet.cli import recommend as recommending
-from discreet.cli._taking_part import LocalPart, OpenPart, Part
-from discreet.cli._taking_part_closed import ClosedPart, make_key
+from discreet.cli._progress import bar
 from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:
+    from discreet.protocols.clients import Participant
     from discreet.protocols.common.http import ServiceClient
 
 app = typer.Typer(
@@ -50,7 +50,7 @@ def terms(server: Server, as_json: Json = False, insecure: Insecure = False) -> 
         if as_json:
             _console.write_json(service.collection())
             return
-        _say(_part(service, None).terms())
+        _say(_join(service, None).terms())
 
 
 @app.command()
@@ -108,14 +108,15 @@ def report(
     with _service(server, state, insecure) as service:
         if not dry_run:
             service.check_enrolled()
-        part = _part(service, state, limit)
+        part = _join(service, state, limit)
         if not dry_run:
-            part.remember()
+            part.remember_limit()
         own = _own(ratings, part.collection, anyway)
         if dry_run:
             _say([*part.foresee(own), "Nothing was drawn, written or sent."])
             raise typer.Exit(0 if part.is_within_limit else _REFUSED)
-        message, said = part.report(own)
+        with bar("Report") as progress:
+            message, said = part.report(own, progress)
         service.report(message)
     _console.note(f"sent to {service.server}, {_console.spell_size(len(json.dumps(message)))}")
     for sentence in said:
@@ -165,7 +166,7 @@ def show(server: Server, state: State, as_json: Json = False, insecure: Insecure
         if as_json:
             _console.write_json(message)
         else:
-            _say(_part(service, state).describe(message))
+            _say(_join(service, state).describe(message))
 
 
 @app.command()
@@ -178,6 +179,8 @@ def delete(server: Server, state: State, insecure: Insecure = False) -> None:
 
 def _make_key(service: ServiceClient, state: Path, authority: str | None) -> None:
     if service.collection().get("protocol") == "closed-clusters":
+        from discreet.protocols.closed_clusters.client import make_key
+
         _console.say(make_key(service, state, authority))
         _console.note("is your public key: give it to the authority, and not by way of the service")
     elif authority is not None:
@@ -190,11 +193,10 @@ def _service(server: str, state: Path | None, insecure: bool) -> ServiceClient:
     return ServiceClient(server, state, insecure=insecure)
 
 
-def _part(service: ServiceClient, state: Path | None, limit: float | None = None) -> Part:
-    protocol = str(service.collection().get("protocol"))
-    if protocol not in _PROTOCOLS:
-        raise InputError(f"{service.server} collects by a protocol that this client does not know")
-    return _PROTOCOLS[protocol](service, state, limit)
+def _join(service: ServiceClient, state: Path | None, limit: float | None = None) -> Participant:
+    from discreet.protocols.clients import join
+
+    return join(service, state, limit)
 
 
 def _fetch(service: ServiceClient, file: Path) -> None:
@@ -281,12 +283,3 @@ def _kept(release: Path | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="discreet.") as folder:
         yield Path(folder) / "release"
     _console.note("the release was not kept; --release FILE keeps it, and fetches it once")
-
-
-_Joining = Callable[["ServiceClient", Path | None, float | None], Part]
-_PROTOCOLS: dict[str, _Joining] = {
-    "local-reports": LocalPart,
-    "open-clusters": OpenPart,
-    "closed-clusters": ClosedPart,
-}
-"""One entry a protocol: the service, the person's file, the limit they set."""

@@ -1,16 +1,20 @@
-"""A new release from what was collected: made in a process of its own, swapped in at once."""
+"""A new release from what was collected: built by a process of its own, swapped in at once."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import itertools
 import json
 import logging
 import os
+import re
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,12 +22,62 @@ from starlette.concurrency import run_in_threadpool
 
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
-from discreet.serve._build_folders import build_folder
-from discreet.serve._collectors import Collects
-from discreet.serve._metrics import Metrics
-from discreet.serve._published import FileContent, Representation, sha256_of
+from discreet.protocols.servers import Protocol
+from discreet.serve._gate import Metrics
+from discreet.serve._published import FileContent, Representation, open_release, sha256_of
 from discreet.serve._settings import Settings
 from discreet.serve._store import Store
+
+_LONGEST = 100
+
+
+@contextlib.contextmanager
+def build_folder(target: Path) -> Iterator[Path]:
+    """A folder beside a file, locked while the block runs and removed at its end."""
+    target = target.resolve()
+    with tempfile.TemporaryDirectory(
+        prefix=_prefix(target), dir=target.parent, ignore_cleanup_errors=True
+    ) as name:
+        handle = os.open(name, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield Path(name)
+        finally:
+            os.close(handle)
+
+
+def remove_leftovers(target: Path) -> int:
+    """Remove the folders in which builds of a file were cut short: how many.
+
+    A folder is ours by its name, and nobody's any more if no living process has locked it.
+    """
+    target = target.resolve()
+    ours = re.compile(re.escape(_prefix(target)) + "[a-z0-9_]{8}")
+    found = [path for path in target.parent.glob(".build.*") if ours.fullmatch(path.name)]
+    return sum(map(_remove, found))
+
+
+def _prefix(target: Path) -> str:
+    return f".build.{target.name[:_LONGEST]}."
+
+
+def _remove(folder: Path) -> bool:
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        return True
+    finally:
+        os.close(handle)
+
 
 _log = logging.getLogger("discreet.serve")
 _STOP_SECONDS = 5.0
@@ -51,12 +105,12 @@ class Builder:
         self._task: asyncio.Task[None] | None = None
         self.last: dict[str, Any] = {"state": "none since the start"}
 
-    def start(self, collector: Collects, store: Store) -> bool:
+    def start(self, protocol: Protocol, store: Store) -> bool:
         """Begin to build from what a store has; False if a build is under way."""
         if self._task is not None and not self._task.done():
             return False
         self.last = {"state": "running"}
-        self._task = asyncio.create_task(self._run(collector, store))
+        self._task = asyncio.create_task(self._run(protocol, store))
         return True
 
     async def stop(self) -> None:
@@ -65,10 +119,10 @@ class Builder:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _run(self, collector: Collects, store: Store) -> None:
+    async def _run(self, protocol: Protocol, store: Store) -> None:
         begun = time.monotonic()
         try:
-            self.last = {"state": "built", **await self._build(collector, store)}
+            self.last = {"state": "built", **await self._build(protocol, store)}
         except asyncio.CancelledError:
             self.last = {"state": "stopped"}
         except InputError as error:
@@ -84,11 +138,11 @@ class Builder:
         reason = f": {self.last['reason']}" if "reason" in self.last else ""
         _log.info("build: %s after %.1f s%s", self.last["state"], seconds, reason)
 
-    async def _build(self, collector: Collects, store: Store) -> dict[str, Any]:
+    async def _build(self, protocol: Protocol, store: Store) -> dict[str, Any]:
         with build_folder(self._settings.release) as folder:
             made = folder / "made"
-            told = await self._work(collector, made)
-            moving = run_in_threadpool(self._move, collector, store, made)
+            told = await self._work(protocol, made)
+            moving = run_in_threadpool(self._move, store, made)
             published, kept = await _to_the_end(moving)
         self._publish(published)
         if kept is not None:
@@ -96,9 +150,9 @@ class Builder:
             _log.info("the file that was served is kept as %s", kept.name)
         return told
 
-    async def _work(self, collector: Collects, made: Path) -> dict[str, Any]:
+    async def _work(self, protocol: Protocol, made: Path) -> dict[str, Any]:
         # Through a pipe: a command line is for everybody to read, and this holds secrets.
-        order = collector.order() | {
+        order = protocol.order() | {
             "database": self._settings.database,
             "output": os.fspath(made),
             "least_people": self._settings.least_people,
@@ -119,20 +173,20 @@ class Builder:
             raise InputError(told["reason"])
         return dict(told)
 
-    def _move(self, collector: Collects, store: Store, made: Path) -> tuple[Made, Path | None]:
+    def _move(self, store: Store, made: Path) -> tuple[Made, Path | None]:
         """Check what was made, then give it the name: on disk and complete when this returns.
 
         A file there that this service has not made is a curator's: it is kept under another name.
         """
         target = self._settings.release.resolve()
-        collector.publish(made)
+        open_release(made)
         foreign = target.is_file() and not store.has_built(sha256_of(FileContent(target)))
         kept = _keep(target) if foreign else None
         # Noted first: were it noted after and we died between, our own file would be a stranger.
         store.note_built(sha256_of(FileContent(made)))
         with whole_file(target) as temporary:
             made.replace(temporary)
-        return collector.publish(target), kept
+        return open_release(target), kept
 
 
 def _failed(reason: str) -> dict[str, Any]:

@@ -32,19 +32,16 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from discreet.domain import InputError
 from discreet.serve._changes import (
+    VERSION,
     Change,
-    Claim,
     Enrol,
     Forget,
     Outcome,
     Put,
     Withdraw,
-    insert_once,
-)
-from discreet.serve._tables import (
-    VERSION,
     about,
     collections,
+    insert_once,
     metadata,
     one_a_slot,
     people,
@@ -54,7 +51,6 @@ from discreet.serve._writer import PATIENCE, GroupWriter
 
 __all__ = [
     "Change",
-    "Claim",
     "Enrol",
     "Forget",
     "Outcome",

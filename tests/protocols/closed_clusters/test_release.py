@@ -14,8 +14,8 @@ from discreet.domain import Catalog, InputError, Scale
 from discreet.protocols.closed_clusters.client import Authority, ClosedClient
 from discreet.protocols.closed_clusters.messages import Collection, Directory, Report
 from discreet.protocols.closed_clusters.server import build_release, read_report
-from discreet.protocols.obfuscation.messages import Obfuscation
-from discreet.protocols.obfuscation.server import report as statistics
+from discreet.protocols.clusters_common.messages import Obfuscation
+from discreet.protocols.clusters_common.server import report as statistics
 from discreet.release import Release, load
 
 FIVE_STARS = Scale(1, 5)

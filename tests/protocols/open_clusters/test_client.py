@@ -13,7 +13,7 @@ from scipy import stats
 
 from discreet.domain import InputError
 from discreet.privacy import SeededRandomness
-from discreet.protocols.obfuscation.client import History, Terms
+from discreet.protocols.clusters_common.client import History, Terms
 from discreet.protocols.open_clusters.client import OpenClient
 from discreet.protocols.open_clusters.messages import Collection
 from discreet.protocols.open_clusters.server import read_upload

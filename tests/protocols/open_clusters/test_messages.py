@@ -12,7 +12,7 @@ import pytest
 from discreet.domain import PRESENCE, InputError, Scale
 from discreet.privacy import Guarantee, Unit
 from discreet.protocols.common import numbers_text
-from discreet.protocols.obfuscation.messages import SentRatings
+from discreet.protocols.clusters_common.messages import SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import read_upload
 from protocols.open_clusters._terms import FIVE_STARS, catalog_of, obfuscated, revealed, terms

@@ -12,9 +12,9 @@ import pytest
 
 import discreet.predict  # noqa: F401
 from discreet.domain import InputError
-from discreet.protocols.obfuscation.messages import SentRatings
-from discreet.protocols.obfuscation.server import Placed, Totals
-from discreet.protocols.obfuscation.server import _totals as totals_module
+from discreet.protocols.clusters_common.messages import SentRatings
+from discreet.protocols.clusters_common.server import Placed, Totals
+from discreet.protocols.clusters_common.server import _totals as totals_module
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import build, report
 from discreet.release import load

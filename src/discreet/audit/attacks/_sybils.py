@@ -9,7 +9,7 @@ from discreet.audit.attacks._data import Floats, popularity, table
 from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.audit.attacks._uploads import collection_of, true_hashes, uploads
 from discreet.domain import InputError
-from discreet.protocols.obfuscation.messages import Codes, Items, SentRatings
+from discreet.protocols.clusters_common.messages import Codes, Items, SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
 from discreet.protocols.open_clusters.server import build
 from discreet.ratings import Ratings

@@ -20,7 +20,7 @@ from discreet.evaluate.reproduce._buckets import (
 )
 from discreet.evaluate.reproduce._found import Claim, Found
 from discreet.evaluate.reproduce._study import Study
-from discreet.protocols.obfuscation.client import Terms
+from discreet.protocols.clusters_common.client import Terms
 from discreet.protocols.open_clusters.messages import Collection, Upload
 
 FAKE_RULES: dict[str, dict[str, Any]] = RULES | {"by fit": {"predictor": "clusters"}}

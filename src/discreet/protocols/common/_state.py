@@ -1,18 +1,58 @@
-"""The client's own file: frozen answers, fakes, keys, capabilities. Nobody else may read it."""
+"""The client's own file: frozen answers, fakes, keys, capabilities, and the person's limit."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
-from discreet.protocols.common._lock import alone
+
+
+@contextlib.contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Hold the lock beside a file while the block runs; others wait.
+
+    The lock ends with the process at the latest. The empty file stays: removing it would let two
+    processes hold locks on two files of one name.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    # By links, too, it is one file: what is written replaces what they lead to.
+    path = path.resolve()
+    beside = path.with_name(f"{path.name}.lock")
+    try:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise InputError(f"cannot be locked: {error.strerror}", path=path) from error
+    try:
+        _wait(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+if os.name == "nt":  # pragma: no cover
+
+    def _wait(handle: int) -> None:
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+
+else:
+
+    def _wait(handle: int) -> None:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
 
 _VERSION = 1
 _FAMILIES = {"open-clusters": "clusters", "closed-clusters": "clusters"}
@@ -77,3 +117,67 @@ class StateFile:
             yield state
             if json.dumps(state) != before:
                 self.write(state)
+
+
+_SLACK = 1e-9
+
+
+class Limit:
+    """What all reports together may cost.
+
+    The file remembers a limit from `remember` on, drawn or refused, until another one is told.
+
+    Args:
+        file: The person's own.
+        told: The most epsilon; absent, the remembered one holds, if there is one.
+
+    Raises:
+        InputError: It is no epsilon.
+    """
+
+    def __init__(self, file: StateFile, told: float | None = None) -> None:
+        if told is not None and not _is_epsilon(told):
+            raise InputError(f"a limit is an epsilon from 0 on, not {told!r}")
+        self._file, self._told = file, told
+
+    @property
+    def value(self) -> float | None:
+        """As told, or as remembered."""
+        return self._told if self._told is not None else self._remembered(self._file.read())
+
+    def remember(self) -> None:
+        """On disk before anything else: a report that is refused must not forget why."""
+        if self._told is not None:
+            with self._file.change() as state:
+                state["limit"] = self._told
+
+    def allows(self, spent: float, more: float) -> bool:
+        """Whether so much more may be spent."""
+        return _is_within(self.value, spent + more)
+
+    def check(self, state: Mapping[str, Any], spent: float, more: float) -> None:
+        """Refuse to pass the limit that a state remembers.
+
+        Raises:
+            InputError: It would be passed.
+        """
+        limit, after = self._remembered(state), spent + more
+        if not _is_within(limit, after):
+            raise InputError(
+                f"this report would take the epsilon of all to {after:g}, past your limit of "
+                f"{limit:g}; nothing was drawn or sent. The limit stays until you set another"
+            )
+
+    def _remembered(self, state: Mapping[str, Any]) -> float | None:
+        found = state.get("limit")
+        if found is not None and not _is_epsilon(found):
+            raise InputError("the limit is damaged", path=self._file.path)
+        return None if found is None else float(found)
+
+
+def _is_epsilon(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _is_within(limit: float | None, after: float) -> bool:
+    return limit is None or after <= limit * (1 + _SLACK)

@@ -12,21 +12,135 @@ Ratings never come here: only messages that a protocol's client has made.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import ipaddress
 import json
 import os
+import re
 import ssl
 import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.domain.errors import Refusal
-from discreet.protocols.common._download import Download
-from discreet.protocols.common._refusals import refusal_of
+from discreet.domain.files import whole_file
 from discreet.protocols.common._state import StateFile
+
+_LONGEST = 200
+_SECONDS = re.compile("[0-9]{1,6}")
+
+
+def refusal_of(server: str, answer: http.client.HTTPResponse, content: bytes) -> Refusal:
+    """The refusal that an answer is, with the server's reason if it gave one."""
+    try:
+        reason = str(json.loads(content)["reason"])[:_LONGEST]
+    except (KeyError, RecursionError, TypeError, ValueError):
+        reason = ""
+    plain = "".join(letter for letter in reason if letter.isprintable())
+    wait = answer.headers.get("Retry-After", "")
+    return Refusal(server, answer.status, plain, int(wait) if _SECONDS.fullmatch(wait) else None)
+
+
+def read_refusal(server: str, answer: http.client.HTTPResponse) -> Refusal:
+    """The refusal that an answer is whose body is still to be read."""
+    try:
+        content = answer.read(1 << 16)
+    except (http.client.HTTPException, OSError):
+        content = b""
+    finally:
+        answer.close()
+    return refusal_of(server, answer, content)
+
+
+_CHUNK = 1 << 18
+_TAG = re.compile(r'"([0-9a-f]{64})"')
+
+
+class _Opens(Protocol):
+    server: str
+
+    def open(
+        self, method: str, path: str, body: bytes = b"", headers: Any = None
+    ) -> http.client.HTTPResponse: ...
+
+
+class Download:
+    """One file from a service whose ETag is the SHA-256 of its bytes.
+
+    Args:
+        service: Where from.
+        path: The path there.
+        target: The file here; what it holds is asked for again only if it changed.
+        tries: How often to go on after a break.
+    """
+
+    def __init__(self, service: _Opens, path: str, target: Path, tries: int) -> None:
+        self._service, self._path, self._target, self._tries = service, path, target, tries
+
+    def run(self) -> bool:
+        """Fetch: False if the file was the same already.
+
+        Raises:
+            InputError: It cannot be had, or is not what its digest says.
+        """
+        held = f'"{_sha256(self._target)}"' if self._target.is_file() else None
+        answer = self._open({} if held is None else {"If-None-Match": held})
+        if answer.status == 304:
+            answer.read()
+            return False
+        tag = answer.headers.get("ETag", "")
+        stated = _TAG.fullmatch(tag)
+        if answer.status != 200 or stated is None:
+            raise self._refused(answer)
+        with whole_file(self._target) as temporary:
+            whole = self._copy(answer, temporary)
+            for _ in range(self._tries):
+                if whole:
+                    break
+                size = temporary.stat().st_size
+                answer = self._open({"Range": f"bytes={size}-", "If-Range": tag})
+                if answer.status not in (200, 206):
+                    raise self._refused(answer)
+                if answer.status == 200:  # another release by now: from the beginning
+                    temporary.write_bytes(b"")
+                    tag = answer.headers.get("ETag", "")
+                    stated = _TAG.fullmatch(tag)
+                whole = self._copy(answer, temporary)
+            if not whole or stated is None or _sha256(temporary) != stated.group(1):
+                raise InputError(f"{self._service.server} sent a release that is incomplete")
+        return True
+
+    def _open(self, headers: dict[str, str]) -> http.client.HTTPResponse:
+        return self._service.open(
+            "GET", self._path, headers={"Accept-Encoding": "identity"} | headers
+        )
+
+    def _copy(self, answer: http.client.HTTPResponse, target: Path) -> bool:
+        """Append what comes; whether all of it came."""
+        try:
+            with target.open("ab") as file:
+                while chunk := answer.read(_CHUNK):
+                    file.write(chunk)
+        except (http.client.HTTPException, ConnectionError, TimeoutError):
+            answer.close()
+            return False
+        # Of an answer that ends early, read(n) says nothing.
+        return answer.length in (0, None)
+
+    def _refused(self, answer: http.client.HTTPResponse) -> InputError:
+        if answer.status >= 400:
+            return read_refusal(self._service.server, answer)
+        answer.close()
+        return InputError(f"{self._service.server} sent no release ({answer.status})")
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 __all__ = ["Refusal", "ServiceClient"]
 

@@ -132,13 +132,6 @@ class Collection:
         return "int16" if self.largest < 1 << 15 else "int32"
 
     @property
-    def most_bytes(self) -> int:
-        """More than any report on this takes as JSON: what a server need not read further than."""
-        size = len(self.catalog)
-        contents = (size + 7) // 8, size * np.dtype(self.number).itemsize
-        return 1024 + sum(4 * ((length + 2) // 3) for length in contents)
-
-    @property
     def laplace(self) -> ModifiedLaplace:
         """The mechanism, if it is modified Laplace."""
         assert self.mechanism is Mechanism.MODIFIED_LAPLACE

@@ -10,8 +10,7 @@ from typing import Any
 
 from discreet.domain import Catalog, InputError
 from discreet.privacy import PureEvent, Unit
-from discreet.protocols.common import Fields
-from discreet.protocols.obfuscation.messages import (
+from discreet.protocols.clusters_common.messages import (
     RATINGS_FIELDS,
     TERMS_FIELDS,
     Codes,
@@ -20,6 +19,7 @@ from discreet.protocols.obfuscation.messages import (
     SentRatings,
     read_terms,
 )
+from discreet.protocols.common import Fields
 
 PROTOCOL = "open-clusters"
 VERSION = 1
