@@ -17,8 +17,9 @@ import numpy as np
 from discreet.domain import Catalog, OwnRatings, Scale
 from discreet.privacy import SystemRandomness
 from discreet.protocols.local_reports.client import draw_report
-from discreet.protocols.local_reports.server import Collection
-from discreet.serve import Collector, Rate, Server, Settings
+from discreet.protocols.local_reports.messages import Collection
+from discreet.protocols.local_reports.server import LocalReports
+from discreet.serve import Rate, Server, Settings
 
 ITEMS = 60
 TOKEN = "an administrator's token".replace(" ", "-")
@@ -44,9 +45,9 @@ def make_collection(epoch: int = 1) -> Collection:
 
 def make_settings(folder: Path, db: str | None = None, **told: Any) -> Settings:
     """Collects local reports into SQLite, without rate limits, unless told otherwise."""
-    collector = Collector("local", told.pop("collection", None) or make_collection())
+    protocol = LocalReports(told.pop("collection", None) or make_collection())
     told = FREE | {"admin_token": TOKEN} | told
-    return Settings(folder / "made.discreet", collector, db or str(folder / "reports.db"), **told)
+    return Settings(folder / "made.discreet", protocol, db or str(folder / "reports.db"), **told)
 
 
 def make_report(seed: int = 0, collection: Collection | None = None) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain import InputError
 from discreet.release import load
 from discreet.serve import Settings
-from discreet.serve._build_folders import build_folder, remove_leftovers
-from discreet.serve._builder import Builder
-from discreet.serve._metrics import Metrics
+from discreet.serve._builder import Builder, build_folder, remove_leftovers
+from discreet.serve._gate import Metrics
 from release._making import random_release
 from serve._running import (
     TOKEN,

@@ -1,4 +1,4 @@
-"""What `discreet serve` is told, checked before anything listens."""
+"""The options of `discreet serve`, checked before anything listens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOKEN = "DISCREET_ADMIN_TOKEN"  # noqa: S105  (the variable's name)
 
 
 def find_items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:
-    """What is rated and how: as told, or as the release says.
+    """The catalogue and the scale: as given, or else those of the release.
 
     Raises:
         InputError: Neither says it, or each says something else.
@@ -35,7 +35,7 @@ def find_items(release: Path, catalog: Path | None, scale: str | None) -> tuple[
 def _check_same(release: Path, catalog: Catalog, scale: Scale) -> None:
     """Refuse to collect for other items than those of the release that is served meanwhile.
 
-    People would be told of one catalogue and recommended from another, until the first build.
+    People would be shown one catalogue and get recommendations from another until the first build.
     """
     from discreet.release import load
 
@@ -55,13 +55,13 @@ def _check_same(release: Path, catalog: Catalog, scale: Scale) -> None:
         )
 
 
-def check_proxies(told: str | None) -> None:
-    """Refuse what is no address, and so would be believed of nobody.
+def check_proxies(proxies: str | None) -> None:
+    """Refuse what is not an address, since no proxy would match it.
 
     Raises:
         InputError: One is neither an address nor a network.
     """
-    for text in () if told is None or told.strip() == "*" else told.split(","):
+    for text in () if proxies is None or proxies.strip() == "*" else proxies.split(","):
         try:
             ipaddress.ip_network(text.strip())
         except ValueError:
@@ -86,7 +86,7 @@ def read_token(path: Path | None) -> str | None:
         reason = f"the administrator's token cannot be read: {error.strerror or error}"
         raise InputError(reason, path=path) from None
     except UnicodeDecodeError:
-        raise InputError("the administrator's token is no UTF-8 text", path=path) from None
+        raise InputError("the administrator's token is not UTF-8 text", path=path) from None
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise InputError(f"others may read this token: chmod 600 {path}", path=path)
     try:

@@ -138,7 +138,7 @@ def _items(release: Path | None, catalog: Path | None, scale: str | None) -> tup
         from discreet.ratings import read_catalog
 
         return read_catalog(catalog), Scale.parse(scale)
-    raise InputError("what will be rated is told by --release, or by --catalog and --scale")
+    raise InputError("say what will be rated by --release, or by --catalog and --scale")
 
 
 def _key(text: str) -> bytes:

@@ -112,7 +112,7 @@ def serve(
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
     Of a request nothing is logged: no address, no capability, no path. A database's password is
-    better told by the variable: everybody on the machine can read a command line.
+    better given by the variable, since everybody on the machine can read a command line.
     """
     try:
         from discreet.serve import LEAST_PEOPLE, Rate, Settings, run
@@ -226,9 +226,9 @@ def _protocol(
         raise InputError(reason, path=error.path) from None
 
 
-def _terms(told: Sequence[str]) -> dict[str, str]:
+def _terms(given: Sequence[str]) -> dict[str, str]:
     terms: dict[str, str] = {}
-    for text in told:
+    for text in given:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
             raise InputError("--term names a parameter and its value, like --term epsilon=1")
@@ -238,12 +238,12 @@ def _terms(told: Sequence[str]) -> dict[str, str]:
     return terms
 
 
-def _database(kind: str | None, told: str | None) -> str | None:
+def _database(kind: str | None, given: str | None) -> str | None:
     if kind is None:
-        if told:
+        if given:
             raise InputError("--db is for --collect: without it nothing is stored")
         return None
-    found = told or os.environ.get(_DATABASE)
+    found = given or os.environ.get(_DATABASE)
     if not found:
         raise InputError(f"--collect needs a database: --db reports.db, or {_DATABASE}")
     return found

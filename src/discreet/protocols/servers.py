@@ -155,8 +155,8 @@ class Protocol(abc.ABC):
     @property
     def digest(self) -> str:
         """What is stored beside each message: it changes with any parameter, even the epoch."""
-        told = json.dumps([self.short_name, self.announce()], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()
+        text = json.dumps([self.short_name, self.announce()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def public_digest(self) -> str:

@@ -1,4 +1,4 @@
-"""The application and the server that runs it with uvicorn until it is told to stop."""
+"""The application and the server that runs it with uvicorn until it is stopped."""
 
 from __future__ import annotations
 
@@ -72,10 +72,15 @@ def _document(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+# For requests under way when the service is stopped.
 _GRACE_SECONDS = 10
+# Connections that wait to be accepted.
 _BACKLOG = 2048
+# TCP's last port.
 _LAST_PORT = 65535
+# For one thread, while others wait; Python's default of 0.005 delays the event loop.
 _TURN_SECONDS = 0.0005
+# At once; chosen for safety, below the usual limit of open files.
 _MOST_CONNECTIONS = 2000
 
 

@@ -14,6 +14,7 @@ from discreet.domain import DiscreetError, InputError
 from discreet.protocols import servers
 from discreet.serve._store import Store
 
+# Behind the processes that serve.
 _NICENESS = 10
 
 
@@ -58,12 +59,12 @@ def main() -> None:
     """Do it, behind those who serve."""
     os.nice(_NICENESS)
     try:
-        told = build(json.load(sys.stdin))
+        outcome = build(json.load(sys.stdin))
     except DiscreetError as error:
-        told = {"reason": str(error)}
+        outcome = {"reason": str(error)}
     except Exception as error:  # noqa: BLE001  (its message may hold what people sent)
-        told = {"reason": f"the build failed: {type(error).__name__}"}
-    json.dump(told, sys.stdout)
+        outcome = {"reason": f"the build failed: {type(error).__name__}"}
+    json.dump(outcome, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from discreet.serve._published import FileContent, Representation, open_release,
 from discreet.serve._settings import Settings
 from discreet.serve._store import Store
 
+# Characters of a file's name that a folder's name repeats: names end at 255 bytes.
 _LONGEST = 100
 
 
@@ -80,6 +81,7 @@ def _remove(folder: Path) -> bool:
 
 
 _log = logging.getLogger("discreet.serve")
+# Before a build that does not stop is killed.
 _STOP_SECONDS = 5.0
 _T = TypeVar("_T")
 
@@ -141,14 +143,14 @@ class Builder:
     async def _build(self, protocol: Protocol, store: Store) -> dict[str, Any]:
         with build_folder(self._settings.release) as folder:
             made = folder / "made"
-            told = await self._work(protocol, made)
+            outcome = await self._work(protocol, made)
             moving = run_in_threadpool(self._move, store, made)
             published, kept = await _to_the_end(moving)
         self._publish(published)
         if kept is not None:
-            told["previous"] = kept.name
+            outcome["previous"] = kept.name
             _log.info("the file that was served is kept as %s", kept.name)
-        return told
+        return outcome
 
     async def _work(self, protocol: Protocol, made: Path) -> dict[str, Any]:
         # Through a pipe: a command line is for everybody to read, and this holds secrets.
@@ -166,12 +168,12 @@ class Builder:
         finally:
             await _end(worker)
         try:
-            told = json.loads(said)
+            outcome = json.loads(said)
         except ValueError:
             raise InputError(f"the build ended without a word (code {worker.returncode})") from None
-        if "reason" in told:
-            raise InputError(told["reason"])
-        return dict(told)
+        if "reason" in outcome:
+            raise InputError(outcome["reason"])
+        return dict(outcome)
 
     def _move(self, store: Store, made: Path) -> tuple[Made, Path | None]:
         """Check what was made, then give it the name: on disk and complete when this returns.
@@ -211,7 +213,7 @@ def _keep(target: Path) -> Path:
 
 
 async def _to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """What a thread's work gives, which nobody can call back: whoever is told to stop waits."""
+    """The result of a thread's work, which cannot be cancelled: whoever stops it waits."""
     task = asyncio.create_task(work)
     while True:
         try:

@@ -22,6 +22,7 @@ from discreet.serve._requests import Buckets, network_of
 Figure = tuple[str, str, float]
 """A name, what it means, a value."""
 
+# Seconds; the edges of the latency histogram.
 _BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 

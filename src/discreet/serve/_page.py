@@ -25,7 +25,7 @@ def without_comments(script: bytes) -> bytes:
     """A script without the comments that have lines to themselves; nothing else changes.
 
     That is `// ...` and `/** ... */` with no code before or after them. What stands in a template
-    literal is not told from code, so none may have a line that looks like a comment.
+    literal is not distinguished from code, so none may have a line that looks like a comment.
     """
     return COMMENT.sub(b"", script)
 
@@ -119,7 +119,7 @@ def read_page(folder: Path, collects: str | None = None) -> dict[str, Representa
     Scripts are served slim, and only those that this service has a use for: of the protocols the
     one that it collects by. Scripts and styles are below a folder whose name is the digest of all
     files, so that a page never mixes those of two versions, and a change of any of them is a new
-    version; the worker is told this name and what to keep.
+    version; the worker gets this name and what to keep.
 
     Args:
         folder: The page's files.
@@ -157,12 +157,14 @@ def _placed(name: str, content: bytes, version: str, versioned: list[str]) -> by
         return re.sub(rb'="(?=js/|style\.css")', f'="{version}/'.encode(), content)
     if name == _WORKER:
         always = [each for each in versioned if each not in _OPERATORS | _PREDICTORS]
-        told = {
+        constants = {
             "VERSION": version,
             "FILES": ["./", *_UNVERSIONED, *(f"{version}/{each}" for each in always)],
             "MORE": [f"{version}/{each}" for each in versioned if each in _PREDICTORS],
         }
-        spelled = {name: json.dumps(value, separators=(",", ":")) for name, value in told.items()}
+        spelled = {
+            name: json.dumps(value, separators=(",", ":")) for name, value in constants.items()
+        }
         lines = [f"const {name}={value};\n" for name, value in spelled.items()]
         return "".join(lines).encode() + content
     return content

@@ -19,9 +19,13 @@ from starlette.responses import Response, StreamingResponse
 from discreet.domain import Catalog, InputError, Scale
 from discreet.release import Release, load
 
+# Bytes read at a time.
 _CHUNK = 256 << 10
+# Bytes; compressed copies are kept in memory.
 _COMPRESSED_UP_TO = 64 << 20
+# Of the plain size; noise hardly compresses.
 _WORTH_IT = 0.95
+# zlib's own default, a fair trade of time for size.
 _GZIP_LEVEL = 6
 
 
@@ -169,6 +173,7 @@ def _about(release: Release, file: Representation) -> dict[str, Any]:
 
 
 _ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+# Bytes that are sent at once rather than streamed.
 _SMALL = 64 << 10
 
 FRESH = "public, no-cache"
@@ -193,31 +198,31 @@ def answer(
     if span is not None or packed is None or not _takes_gzip(headers.get("accept-encoding", "")):
         packed = None
     tag = f'"{found.digest}-gzip"' if packed else f'"{found.digest}"'
-    told = {
+    fields = {
         "etag": tag,
         "cache-control": cache,
         "vary": "accept-encoding",
         "accept-ranges": "bytes",
     }
     if _matches(headers.get("if-none-match"), found.digest):
-        return Response(status_code=304, headers=told)
+        return Response(status_code=304, headers=fields)
     if span == ():
-        told["content-range"] = f"bytes */{found.plain.size}"
-        return Response('{"reason":"the range begins after the end"}', 416, told)
+        fields["content-range"] = f"bytes */{found.plain.size}"
+        return Response('{"reason":"the range begins after the end"}', 416, fields)
     content = packed or found.plain
     begin, end = span or (0, content.size)
     if packed:
-        told["content-encoding"] = "gzip"
+        fields["content-encoding"] = "gzip"
     if span:
-        told["content-range"] = f"bytes {begin}-{end - 1}/{content.size}"
-    told["content-length"] = str(end - begin)
+        fields["content-range"] = f"bytes {begin}-{end - 1}/{content.size}"
+    fields["content-length"] = str(end - begin)
     status = 206 if span else 200
     if head:
-        return Response(None, status, told, media_type=found.media_type)
+        return Response(None, status, fields, media_type=found.media_type)
     if isinstance(content, MemoryContent) and end - begin <= _SMALL:
-        return Response(content.read(begin, end - begin), status, told, found.media_type)
+        return Response(content.read(begin, end - begin), status, fields, found.media_type)
     body = _stream(content, begin, end)
-    return StreamingResponse(body, status, told, media_type=found.media_type)
+    return StreamingResponse(body, status, fields, media_type=found.media_type)
 
 
 async def _stream(content: Content, begin: int, end: int) -> AsyncIterator[bytes]:
@@ -244,11 +249,11 @@ def _span(found: Representation, headers: Mapping[str, str]) -> tuple[int, int] 
     return (begin, end) if begin < end else ()
 
 
-def _matches(told: str | None, digest: str) -> bool:
+def _matches(condition: str | None, digest: str) -> bool:
     """Whether If-None-Match names this content, in any encoding."""
-    if told is None:
+    if condition is None:
         return False
-    tags = {tag.strip().removeprefix("W/") for tag in told.split(",")}
+    tags = {tag.strip().removeprefix("W/") for tag in condition.split(",")}
     return not tags.isdisjoint({"*", f'"{digest}"', f'"{digest}-gzip"'})
 
 

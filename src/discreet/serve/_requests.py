@@ -20,6 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from discreet.domain import InputError
 from discreet.protocols.common import capability_digest
 
+# Addresses or capabilities remembered: about 20 MB.
 _MOST_KEYS = 100_000
 _BURST_SHARE, _LEAST_BURST = 3, 5
 
@@ -189,16 +190,16 @@ def check_admin(request: Request, token: str | None) -> None:
     if token is None:
         raise Refused(403, "this service was started without an administrator's token")
     # Digests have one length, so comparing them tells nothing of the token, not even its length.
-    told, known = (hashlib.sha256(t.encode()).digest() for t in (_bearer(request), token))
-    if not hmac.compare_digest(told, known):
+    given, known = (hashlib.sha256(t.encode()).digest() for t in (_bearer(request), token))
+    if not hmac.compare_digest(given, known):
         raise Refused(401, "this is not the administrator's token", _CHALLENGE)
 
 
 def _bearer(request: Request) -> str:
-    told = request.headers.get("authorization", "")
-    if not told.lower().startswith(_BEARER):
+    value = request.headers.get("authorization", "")
+    if not value.lower().startswith(_BEARER):
         raise Refused(401, "an Authorization header is needed: Bearer and a secret", _CHALLENGE)
-    return told[len(_BEARER) :].strip()
+    return value[len(_BEARER) :].strip()
 
 
 async def read_body(request: Request, most: int, seconds: float, room: Room) -> bytes:

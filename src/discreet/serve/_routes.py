@@ -51,17 +51,18 @@ _SECRETS = {
     "capability": {"type": "http", "scheme": "bearer", "description": "From an enrolment."},
     "administrator": {"type": "http", "scheme": "bearer"},
 }
+# HTTP statuses that any request with a body may get.
 _BODY_REFUSALS = (400, 408, 413, 415, 422)
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The answers that are not what was asked for."""
-    told: dict[int | str, dict[str, Any]] = {}
+    found: dict[int | str, dict[str, Any]] = {}
     for status in sorted({*statuses, 429}):
-        told[status] = {"description": _REASONS[status]}
+        found[status] = {"description": _REASONS[status]}
         if status != 304:
-            told[status]["content"] = {"application/json": {"schema": _REASON_SCHEMA}}
-    return told
+            found[status]["content"] = {"application/json": {"schema": _REASON_SCHEMA}}
+    return found
 
 
 def describe(
@@ -147,9 +148,9 @@ def _add_file(
 
     at = path or f"/v1/{name}"
     media = "application/octet-stream" if binary else "application/json"
-    told = describe(summary, 304, 404, 416, gives=_BYTES if binary else _OBJECT, media=media)
-    told["responses"][206] = {"description": "The part asked for."}
-    router.get(at, name=name, **told)(get)
+    route = describe(summary, 304, 404, 416, gives=_BYTES if binary else _OBJECT, media=media)
+    route["responses"][206] = {"description": "The part asked for."}
+    router.get(at, name=name, **route)(get)
     router.head(at, name=f"{name}_head", include_in_schema=False)(head)
 
 
@@ -157,8 +158,8 @@ def _add_health(router: APIRouter, service: Service) -> None:
     @router.get("/v1", **describe("What is here", gives=_OBJECT))
     async def index() -> Response:
         kind = None if service.protocol is None else service.protocol.short_name
-        told = {"service": "discreet", "version": __version__, "collects": kind}
-        return JSONResponse(told | {"openapi": "/openapi.json"})
+        index_ = {"service": "discreet", "version": __version__, "collects": kind}
+        return JSONResponse(index_ | {"openapi": "/openapi.json"})
 
     @router.get("/healthz", **describe("It runs", gives=_OBJECT))
     async def health() -> Response:
@@ -172,6 +173,7 @@ def _add_health(router: APIRouter, service: Service) -> None:
 
 
 _CAPABILITY = {"type": "string", "pattern": "^[A-Za-z0-9_-]{43}$"}
+# Bytes of JSON around one report of a batch.
 _ENVELOPE_BYTES = 256
 _MARKS = 64
 """The most commas, colons and brackets that a batch may have for each report it may hold."""
@@ -232,11 +234,11 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
         service.remember(digest)
         return JSONResponse({"capability": capability}, 201)
 
-    told = describe(
+    route = describe(
         "All that was sent is deleted, and the capability", 404, 503, needs="capability", ok=204
     )
 
-    @router.delete("/v1/enrolment", **told)
+    @router.delete("/v1/enrolment", **route)
     async def forget(request: Request) -> Response:
         digest = _person(service, request)
         service.forget(digest)
@@ -245,7 +247,7 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
 
 
 def _add_report(router: APIRouter, service: Service) -> None:
-    told = describe(
+    route = describe(
         "Send a report, in place of the last one",
         404,
         409,
@@ -255,7 +257,7 @@ def _add_report(router: APIRouter, service: Service) -> None:
         ok=204,
     )
 
-    @router.put("/v1/report", **told)
+    @router.put("/v1/report", **route)
     async def put(request: Request) -> Response:
         digest = _person(service, request)
         await service.admit(digest)
@@ -295,8 +297,8 @@ def _add_reading(router: APIRouter, service: Service) -> None:
         size = await service.ask(service.collecting().size, digest)
         if size is None:
             raise await _nothing(service, digest)
-        told = {"content-length": str(size)}
-        return Response(None, headers=told, media_type="application/json")
+        headers = {"content-length": str(size)}
+        return Response(None, headers=headers, media_type="application/json")
 
 
 def _add_batch(router: APIRouter, service: Service) -> None:
@@ -309,11 +311,11 @@ def _add_batch(router: APIRouter, service: Service) -> None:
     }
     entries = {"type": "array", "items": entry, "maxItems": most}
     body = {"type": "object", "required": ["reports"], "properties": {"reports": entries}}
-    told = describe(
+    route = describe(
         "Many reports, each with its own capability", 404, 503, body=body, gives=_OBJECT
     )
 
-    @router.post("/v1/reports", **told)
+    @router.post("/v1/reports", **route)
     async def batch(request: Request) -> Response:
         service.collecting()
         largest = min(most * (service.largest + _ENVELOPE_BYTES), LARGEST_BATCH)
@@ -406,7 +408,7 @@ def add_admin_routes(router: APIRouter, service: Service) -> None:
 
 
 def _add_numbers(router: APIRouter, service: Service) -> None:
-    told = describe(
+    route = describe(
         "Sums over everybody, for Prometheus",
         403,
         needs="administrator",
@@ -414,18 +416,18 @@ def _add_numbers(router: APIRouter, service: Service) -> None:
         media=_PROMETHEUS,
     )
 
-    @router.get("/metrics", **told)
+    @router.get("/metrics", **route)
     async def metrics(request: Request) -> Response:
         check_admin(request, service.settings.admin_token)
-        told = service.metrics.text(_gauges(service), _counters(service))
-        return PlainTextResponse(told, media_type=_PROMETHEUS)
+        route = service.metrics.text(_gauges(service), _counters(service))
+        return PlainTextResponse(route, media_type=_PROMETHEUS)
 
 
 def _add_building(router: APIRouter, service: Service) -> None:
     def admitted(request: Request) -> None:
         check_admin(request, service.settings.admin_token)
 
-    told = describe(
+    route = describe(
         "A release is being built from what was sent",
         403,
         404,
@@ -435,7 +437,7 @@ def _add_building(router: APIRouter, service: Service) -> None:
         ok=202,
     )
 
-    @router.post("/v1/admin/rebuild", **told)
+    @router.post("/v1/admin/rebuild", **route)
     async def rebuild(request: Request) -> Response:
         admitted(request)
         service.collecting()
@@ -466,7 +468,7 @@ async def _collected(service: Service, store: Store) -> dict[str, Any]:
 
 
 def _add_reload(router: APIRouter, service: Service) -> None:
-    told = describe(
+    route = describe(
         "Closed clusters: the directory's file is looked at again",
         403,
         404,
@@ -476,7 +478,7 @@ def _add_reload(router: APIRouter, service: Service) -> None:
         gives={"type": "object", "properties": {"reloaded": {"type": "boolean"}}},
     )
 
-    @router.post("/v1/admin/reload", **told)
+    @router.post("/v1/admin/reload", **route)
     async def reload(request: Request) -> Response:
         check_admin(request, service.settings.admin_token)
         return JSONResponse({"reloaded": await service.reload()})

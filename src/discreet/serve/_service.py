@@ -25,10 +25,15 @@ from discreet.serve._requests import Bodies, Buckets, Refused, unknown_capabilit
 from discreet.serve._settings import Settings
 from discreet.serve._store import Change, Outcome, Store
 
+# Bytes; chosen for safety.
 LARGEST_BATCH = 8 << 20
+# Bytes of bodies in memory at once; chosen for safety.
 _BODIES_BYTES = 64 << 20
+# The same for batches: four of the largest.
 _BATCHES_BYTES = 4 * LARGEST_BATCH
+# Capabilities whose enrolment is remembered: about 10 MB.
 _MOST_KNOWN = 100_000
+# Seconds to wait for a writer of the ledger.
 _LEDGER_WAIT = 5.0
 _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
@@ -50,7 +55,7 @@ class Service:
 
     Raises:
         InputError: The release or the database cannot be used, or they do not belong together.
-        LedgerError: What was told to be a ledger is none, or cannot be read.
+        LedgerError: The ledger is not one, or cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -180,11 +185,11 @@ class Service:
         if not self._published:
             return None
         about = self._published.get("about")
-        told = json.loads(about.plain.read(0, about.plain.size)) if about else {}
+        document = json.loads(about.plain.read(0, about.plain.size)) if about else {}
         largest = max(self._published.values(), key=lambda each: each.plain.size)
         return {
-            "method": told.get("method"),
-            "sha256": told.get("sha256", largest.digest),
+            "method": document.get("method"),
+            "sha256": document.get("sha256", largest.digest),
             "built": self._built_at or "before the start",
         }
 

@@ -9,7 +9,9 @@ from discreet.domain import InputError
 from discreet.protocols.servers import Protocol
 from discreet.serve._requests import Rate
 
+# Characters; even of hexadecimal digits they are 64 bits.
 _SHORTEST_TOKEN = 16
+# Reports; a batch is one transaction, which others wait for.
 _MOST_A_BATCH = 200
 
 LEAST_PEOPLE = 50

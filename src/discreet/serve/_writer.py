@@ -20,7 +20,9 @@ from discreet.serve._changes import Change, Forget, Outcome, Put, Withdraw, make
 MOST_WAITING = 64 << 20
 """Bytes that may wait; beyond that uploads are refused until there is room."""
 
+# Changes in one transaction, so that nobody waits long for others. Chosen by hand.
 _BATCH_CHANGES = 1000
+# Bytes in one transaction, likewise.
 _BATCH_BYTES = 16 << 20
 _GATHER_SECONDS = 0.002
 """While more than one person is sending, a transaction waits so long for others to join it."""
@@ -101,7 +103,7 @@ class GroupWriter:
             return self._closed and not self._waiting
 
     def _do(self, jobs: Sequence[_Job]) -> None:
-        # Whoever asked may have gone: theirs is written all the same, and nobody is told. From here
+        # Whoever asked may have gone: what they sent is written anyway. From here
         # on no future can be cancelled, so that telling cannot fail.
         waiting = [job.done.set_running_or_notify_cancel() for job in jobs]
         try:
@@ -110,26 +112,26 @@ class GroupWriter:
             self._do_singly(jobs, waiting)
             return
         for job, waits in zip(jobs, waiting, strict=True):
-            told = list(itertools.islice(results, len(job.changes)))
+            outcomes = list(itertools.islice(results, len(job.changes)))
             if waits:
-                job.done.set_result(told)
+                job.done.set_result(outcomes)
 
     def _do_singly(self, jobs: Sequence[_Job], waiting: Sequence[bool]) -> None:
         """Each job once more and by itself, until the database itself is seen to fail."""
         down: Exception | None = None
         for job, waits in zip(jobs, waiting, strict=True):
-            told: list[Outcome] = []
+            outcomes: list[Outcome] = []
             wrong = down
             if wrong is None:
                 try:
-                    told = self._try(job.changes)
+                    outcomes = self._try(job.changes)
                 except Exception as error:  # noqa: BLE001  (those who wait are told)
                     wrong = error
                     down = error if isinstance(error, OperationalError) else None
             if waits and wrong is not None:
                 job.done.set_exception(wrong)
             elif waits:
-                job.done.set_result(told)
+                job.done.set_result(outcomes)
 
     def _try(self, changes: Sequence[Change]) -> list[Outcome]:
         try:

@@ -9,7 +9,7 @@ from scipy import stats
 from discreet.domain import InputError
 from discreet.privacy import SeededRandomness
 from discreet.protocols.clusters_common.client import History, Terms
-from discreet.protocols.clusters_common.client._fakes import (
+from discreet.protocols.clusters_common.client._history import (
     choose_places,
     draw_codes,
 )

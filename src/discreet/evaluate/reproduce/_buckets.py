@@ -18,7 +18,7 @@ from discreet.evaluate.reproduce._trial import Trial
 from discreet.privacy import SeededRandomness, unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
 from discreet.protocols.open_clusters.messages import Collection, Upload
-from discreet.protocols.open_clusters.server import build
+from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.ratings import split_random
 from discreet.release import Release
 
@@ -72,7 +72,7 @@ class Bench:
 
     def release(self, collection: Collection, uploads: Iterable[Upload], **rule: Any) -> Release:
         """Averages by bucket, however few are in it."""
-        return build(collection, uploads, least_people=1, **rule)
+        return OpenClusters(collection).build(uploads, least_people=1, **rule)
 
     def judge(
         self,

@@ -18,8 +18,8 @@ from discreet.evaluate.reproduce._buckets import (
 )
 from discreet.evaluate.reproduce._found import Claim, Found
 from discreet.evaluate.reproduce._study import NETFLIX, Study
+from discreet.protocols.clusters_common.server import report
 from discreet.protocols.open_clusters.messages import Upload
-from discreet.protocols.open_clusters.server import report
 
 _KINDS = ("lsh", "orthogonal")
 

@@ -27,7 +27,9 @@ from discreet.protocols.clusters_common.messages import (
 from discreet.protocols.common import Fields, bytes_text
 
 PROTOCOL = "closed-clusters"
+# Of the messages: a change of their form is a new number.
 VERSION = 1
+# Bits: a hash value is two bytes in a tag.
 LONGEST_HASH = 16
 LAST_EPOCH = 2**53 - 1  # the largest that every JSON reader has exactly
 
@@ -73,8 +75,8 @@ class Collection:
             raise InputError(f"{PROTOCOL} collection: a hash has 1 to {LONGEST_HASH} bits")
         if not 1 <= self.epoch <= LAST_EPOCH:
             raise InputError(f"{PROTOCOL} collection: an epoch is a whole number from 1")
-        told = self.ratings
-        if told is not None and (told.hash_digest, told.bits) != (self.hash_digest, self.bits):
+        terms = self.ratings
+        if terms is not None and (terms.hash_digest, terms.bits) != (self.hash_digest, self.bits):
             raise InputError(
                 f"{PROTOCOL} collection: the authority signed another hash than that of these "
                 "items, scale, bits and beacon"
@@ -126,8 +128,10 @@ def _read_ratings(fields: Fields, catalog: Catalog | None) -> Obfuscation | None
     return Obfuscation(**read_terms(terms, catalog))
 
 
+# Of an X25519 or Ed25519 public key.
 KEY_BYTES = 32
 
+# The field of Curve25519.
 _PRIME = 2**255 - 19
 # The points of order 1, 2, 4 and 8 on the curve and its twist, each below the prime: whatever the
 # private key, the secret is zero.
@@ -202,6 +206,7 @@ def _refuse(wrong: npt.NDArray[Any], what: str, first: int) -> None:
         raise InputError(f"the public key in slot {first + int(np.argmax(wrong)):,} is {what}")
 
 
+# Slots, for safety: a client of this many computes tags for about 13 minutes.
 MOST_USERS = 1 << 24
 CHAIN_START = bytes(32)
 
@@ -209,6 +214,7 @@ _DIRECTORY = f"{PROTOCOL} directory"
 _DIRECTORY_TITLE = b"discreet closed directory 1"
 # Title, epoch, version, bits, slots, gone, hash digest, chain, digest of the gone.
 _STATEMENT = struct.Struct("<32sQQHII32s32s32s")
+# Of an Ed25519 signature.
 _SIGNATURE_BYTES = 64
 
 
@@ -336,11 +342,13 @@ class Directory:
         return found
 
 
+# Two different values have equal tags with probability 2^-128.
 TAG_BYTES = 16
 
 _TAGS = f"{PROTOCOL} tags"
 _TAGS_TITLE = b"discreet closed tags 1"
 _TAGS_HEAD = struct.Struct("<32sQIII")  # title, epoch, sender's slot, first slot, number of tags
+# 128 bits cannot be guessed.
 _MAC_BYTES = 16
 
 

@@ -37,8 +37,11 @@ TERMS_FIELDS = (
 RATINGS_FIELDS = ("ratings", "items", "codes")
 """What ratings are called in a message."""
 
+# Ten fakes for each true rating: more would mostly cost bandwidth. Chosen for safety.
 _MOST_PERCENT = 1_000
+# Percent; above it hardly a true rating would be sent. Chosen for safety.
 _MOST_SUPPRESSED = 90
+# Characters; chosen for safety.
 _BEACON = 200
 
 Items = npt.NDArray[np.int32]
@@ -127,8 +130,8 @@ def read_terms(fields: Fields, catalog: Catalog) -> dict[str, Any]:
     Raises:
         InputError: Something is missing, wrong, or of another catalogue.
     """
-    told = fields.text("catalog", 64)
-    if fields.whole("items", 1, 2**31 - 1) != len(catalog) or told != catalog.digest():
+    digest = fields.text("catalog", 64)
+    if fields.whole("items", 1, 2**31 - 1) != len(catalog) or digest != catalog.digest():
         raise InputError(f"{fields.kind}: 'catalog' is not this catalogue's digest")
     scale = Scale.parse(fields.text("scale"))
     return {"catalog": catalog, "scale": scale, **_read_terms(fields)}

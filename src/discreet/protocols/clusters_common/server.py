@@ -20,6 +20,7 @@ GRID = 4_096
 
 _BLOCK = 1 << 21
 """Ratings that are held beside the sums."""
+# Uploads held beside the sums, where each is small.
 _MANY = 1 << 16
 
 
@@ -123,8 +124,12 @@ DENIABLE = (
     "what people sent holds their true ratings among made-up ones, which is plausible deniability "
     "and not differential privacy, and no epsilon bounds what it tells"
 )
+# Ratings in a bucket's average of an item before it counts as much as what it is shrunk
+# towards. Chosen by hand.
 THIN = 80.0
+# People; smaller buckets would describe individuals. Chosen for safety.
 LEAST_PEOPLE = 5
+# Ratings of 0 added to each item's: shrinks the averages of rarely rated items. Chosen by hand.
 _ITEM_DAMPING = 5.0
 
 Arrays = dict[str, npt.NDArray[np.generic]]
@@ -195,8 +200,11 @@ def averages(
         shown = totals.raters >= least_people
     everybody = _everybody(totals, shown, least_people)
     fakes = _Fakes.expected(totals, everybody) if allow_for_fakes else _Fakes.none(totals)
-    told = _parameters(totals, fakes, everybody) | {"thin": thin, "least_people": least_people}
-    return told, _item_arrays(totals, fakes, everybody) | _bucket_arrays(totals, fakes, shown)
+    parameters = _parameters(totals, fakes, everybody) | {
+        "thin": thin,
+        "least_people": least_people,
+    }
+    return parameters, _item_arrays(totals, fakes, everybody) | _bucket_arrays(totals, fakes, shown)
 
 
 def _everybody(
@@ -361,7 +369,7 @@ def report(release: Release) -> Statistics:
     """
     if "bucket_sizes" not in release.arrays:
         raise InputError(f"statistics of buckets are of clusters, not of '{release.method}'")
-    arrays, told = release.arrays, release.parameters
+    arrays, parameters = release.arrays, release.parameters
     sizes = arrays["bucket_sizes"].astype(np.int64)
     ends = arrays["bucket_ends"].astype(np.int64)
     entries = ends - np.concatenate(([0], ends[:-1]))
@@ -374,11 +382,11 @@ def report(release: Release) -> Statistics:
     np.maximum.at(largest, bucket, c)
     items = len(release.catalog)
     typical = _median(np.where(shown, sizes, -1))
-    uploads = told["uploads"]
+    uploads = parameters["uploads"]
     present = sizes[sizes > 0]
-    buckets = int(told.get("clusters", len(sizes)))
+    buckets = int(parameters.get("clusters", len(sizes)))
     return Statistics(
-        people=int(told.get("people", sizes.sum())),
+        people=int(parameters.get("people", sizes.sum())),
         obfuscated=uploads["obfuscated"],
         revealed=uploads["revealed"],
         hash_only=uploads["none"],
@@ -394,7 +402,7 @@ def report(release: Release) -> Statistics:
         c_typical=_histogram(c[bucket == typical], items if shown.any() else 0),
         c_largest_histogram=_histogram(largest[shown], int(shown.sum())),
         c_largest=tuple(float(x) if np.isfinite(x) else None for x in largest[shown]),
-        share_true=100 / (100 + told["fake_percent"]),
+        share_true=100 / (100 + parameters["fake_percent"]),
     )
 
 

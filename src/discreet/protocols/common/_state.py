@@ -54,6 +54,7 @@ else:
         fcntl.flock(handle, fcntl.LOCK_EX)
 
 
+# Of the file: a change of its form is a new number.
 _VERSION = 1
 _FAMILIES = {"open-clusters": "clusters", "closed-clusters": "clusters"}
 """Protocols that share a file: they share what was made up, and two files would have two sets."""
@@ -78,7 +79,7 @@ class StateFile:
         """
         try:
             mode = self.path.stat().st_mode
-            told = json.loads(self.path.read_text("utf-8"))
+            content = json.loads(self.path.read_text("utf-8"))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
@@ -87,16 +88,16 @@ class StateFile:
             raise InputError(
                 "others may read this file, which holds secrets: chmod 600", path=self.path
             )
-        known = isinstance(told, dict) and told.get("version") == _VERSION
-        if not known or not isinstance(told.get("state"), dict):
-            raise InputError(f"is no state of a '{self.kind}' client", path=self.path)
-        if told.get("kind") != self.kind:
+        known = isinstance(content, dict) and content.get("version") == _VERSION
+        if not known or not isinstance(content.get("state"), dict):
+            raise InputError(f"is not the state of a '{self.kind}' client", path=self.path)
+        if content.get("kind") != self.kind:
             raise InputError(
-                f"is no state of a '{self.kind}' client but of another protocol's; "
+                f"is the state of another protocol's client, not of '{self.kind}'; "
                 "each needs a file of its own",
                 path=self.path,
             )
-        return dict(told["state"])
+        return dict(content["state"])
 
     def write(self, state: dict[str, Any]) -> None:
         """Replace the content; it is on disk when this returns."""
@@ -119,40 +120,41 @@ class StateFile:
                 self.write(state)
 
 
+# Relative; so that sums of epsilons may be rounded up to the limit itself.
 _SLACK = 1e-9
 
 
 class Limit:
     """What all reports together may cost.
 
-    The file remembers a limit from `remember` on, drawn or refused, until another one is told.
+    The file remembers a limit from `remember` on, drawn or refused, until another one is set.
 
     Args:
         file: The person's own.
-        told: The most epsilon; absent, the remembered one holds, if there is one.
+        value: The most epsilon; if absent, the remembered limit holds, if there is one.
 
     Raises:
-        InputError: It is no epsilon.
+        InputError: It is not an epsilon.
     """
 
-    def __init__(self, file: StateFile, told: float | None = None) -> None:
-        if told is not None and not _is_epsilon(told):
-            raise InputError(f"a limit is an epsilon from 0 on, not {told!r}")
-        self._file, self._told = file, told
+    def __init__(self, file: StateFile, value: float | None = None) -> None:
+        if value is not None and not _is_epsilon(value):
+            raise InputError(f"a limit is an epsilon from 0 on, not {value!r}")
+        self._file, self._given = file, value
 
     @property
     def value(self) -> float | None:
-        """As told, or as remembered."""
-        return self._told if self._told is not None else self._remembered(self._file.read())
+        """The limit given, or else the remembered one."""
+        return self._given if self._given is not None else self._remembered(self._file.read())
 
     def remember(self) -> None:
         """On disk before anything else: a report that is refused must not forget why."""
-        if self._told is not None:
+        if self._given is not None:
             with self._file.change() as state:
-                state["limit"] = self._told
+                state["limit"] = self._given
 
     def allows(self, spent: float, more: float) -> bool:
-        """Whether so much more may be spent."""
+        """Whether `more` may still be spent."""
         return _is_within(self.value, spent + more)
 
     def check(self, state: Mapping[str, Any], spent: float, more: float) -> None:

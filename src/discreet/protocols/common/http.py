@@ -29,6 +29,7 @@ from discreet.domain.errors import Refusal
 from discreet.domain.files import whole_file
 from discreet.protocols.common._state import StateFile
 
+# Characters of a server's reason that are shown.
 _LONGEST = 200
 _SECONDS = re.compile("[0-9]{1,6}")
 
@@ -55,6 +56,7 @@ def read_refusal(server: str, answer: http.client.HTTPResponse) -> Refusal:
     return refusal_of(server, answer, content)
 
 
+# Bytes read at a time.
 _CHUNK = 1 << 18
 _TAG = re.compile(r'"([0-9a-f]{64})"')
 
@@ -144,10 +146,12 @@ def _sha256(path: Path) -> str:
 
 __all__ = ["Refusal", "ServiceClient"]
 
+# Bytes of an answer; chosen for safety, well above a directory of a million members.
 _MOST_BYTES = 1 << 28
 _KEY = "service"
 _PORTS = {"http": 80, "https": 443}
 _VOID, _NOTHING = 401, 404
+# How often a broken download is resumed.
 _TRIES = 3
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
 
@@ -183,7 +187,7 @@ class ServiceClient:
         host, port = parts.hostname, _port(parts)
         wrong = parts.query or parts.fragment or parts.username or parts.password
         if parts.scheme not in _PORTS or host is None or wrong:
-            raise InputError("a server is a URL like https://example.org")
+            raise InputError("a server is a URL such as https://example.org")
         if parts.scheme == "http" and not insecure and not _is_here(host):
             raise InputError(f"http:// to {host} is readable on the way; use https://")
         self._prefix = parts.path.rstrip("/")
@@ -224,12 +228,12 @@ class ServiceClient:
         Raises:
             InputError: The answer is no catalogue, or not the one that its digest says.
         """
-        told = self._object("GET", "/v1/catalog")
+        document = self._object("GET", "/v1/catalog")
         try:
-            found = Catalog(told["ids"], told["titles"], CatalogOrigin(told["origin"]))
+            found = Catalog(document["ids"], document["titles"], CatalogOrigin(document["origin"]))
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{self.server} sent no catalogue") from None
-        if found.digest() != told.get("digest"):
+        if found.digest() != document.get("digest"):
             raise InputError(f"{self.server} sent a catalogue that is not what its digest says")
         return found
 
@@ -286,7 +290,7 @@ class ServiceClient:
     def delete(self) -> None:
         """Delete what was sent and the capability, at the server first and then here.
 
-        What the protocol's client remembers stays: it keeps count of what was ever told. A
+        What the protocol's client remembers stays: it keeps count of everything ever sent. A
         capability that the server does not know has been deleted: its answer may have been lost.
         """
         try:
@@ -333,17 +337,17 @@ class ServiceClient:
         Raises:
             InputError: There is none; `answered` says so too.
         """
-        told = ({"Content-Type": "application/json"} if body else {}) | dict(headers or {})
+        all_headers = ({"Content-Type": "application/json"} if body else {}) | dict(headers or {})
         kept = self._connection.sock is not None
         try:
             try:
-                return self._exchange(method, path, body, told)
+                return self._exchange(method, path, body, all_headers)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
                 # A kept connection was most likely closed while nobody spoke; a new one was
                 # not: the request was taken, and nobody knows what came of it.
                 if not kept:
                     raise
-            return self._exchange(method, path, body, told)
+            return self._exchange(method, path, body, all_headers)
         except (http.client.HTTPException, OSError) as error:
             raise self._silent(error) from None
 
@@ -407,12 +411,12 @@ class ServiceClient:
 
     def _parsed(self, content: bytes) -> dict[str, Any]:
         try:
-            told = json.loads(content)
+            document = json.loads(content)
         except (RecursionError, ValueError):
-            told = None
-        if not isinstance(told, dict):
+            document = None
+        if not isinstance(document, dict):
             raise InputError(f"{self.server} sent something else than a JSON object")
-        return told
+        return document
 
     def _file(self) -> StateFile:
         if self._path is None:
@@ -421,8 +425,8 @@ class ServiceClient:
 
     def _known(self, state: Mapping[str, Any]) -> str | None:
         """The capability for this server; one file serves several, with one memory for all."""
-        told = state.get(_KEY, {})
-        held = told.get(self.server) if isinstance(told, dict) else 0
+        capabilities = state.get(_KEY, {})
+        held = capabilities.get(self.server) if isinstance(capabilities, dict) else 0
         if held is not None and not isinstance(held, str):
             raise InputError("its capability is damaged", path=self._path)
         return held
@@ -445,7 +449,7 @@ def _port(parts: urllib.parse.SplitResult) -> int | None:
     try:
         return parts.port
     except ValueError:
-        raise InputError("a server is a URL like https://example.org:8000") from None
+        raise InputError("a server is a URL such as https://example.org:8000") from None
 
 
 def _is_here(host: str) -> bool:

@@ -27,7 +27,10 @@ from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Mech
 
 _NOWHERE = Path("no state")
 
+# Doubles of the table are this close to the true edges, with a wide margin: their errors are
+# about 2^-50. What falls nearer to an edge is settled exactly.
 _MARGIN = 2.0**-32
+# Extra bits when a draw is settled exactly.
 _GUARD = 40
 _STDS, _EXTRA = 12, 60
 
@@ -136,10 +139,10 @@ def draw_report(collection: Collection, own: OwnRatings, randomness: Randomness)
         raise InputError(f"an own rating is not on the scale {collection.scale}")
     values = collection.to_grid(own.values)
     if collection.mechanism is Mechanism.MODIFIED_LAPLACE:
-        told = _laplace(collection, rated, values, randomness)
+        answers = _laplace(collection, rated, values, randomness)
     else:
-        told = _response(collection, rated, values, randomness)
-    return Report.of(collection, *told)
+        answers = _response(collection, rated, values, randomness)
+    return Report.of(collection, *answers)
 
 
 def _laplace(
@@ -186,6 +189,7 @@ def _fakes(
     return np.asarray(places + before)
 
 
+# Bytes of JSON around a report's arrays, about.
 _ENVELOPE_BYTES = 250
 
 
@@ -316,10 +320,10 @@ class LocalClient:
         reports = state.get("reports", {})
         if not isinstance(reports, dict):
             raise InputError("the kept reports are damaged", path=self._file.path)
-        told = reports.get(self.collection.digest)
-        if told is None:
+        kept = reports.get(self.collection.digest)
+        if kept is None:
             return None
-        epoch = told.get("epoch") if isinstance(told, dict) else None
+        epoch = kept.get("epoch") if isinstance(kept, dict) else None
         if not isinstance(epoch, int):
             raise InputError("a kept report is damaged", path=self._file.path)
         if epoch > self.collection.epoch:
@@ -329,7 +333,7 @@ class LocalClient:
             )
         if epoch < self.collection.epoch:
             return None
-        return Report.from_json(told, self.collection)
+        return Report.from_json(kept, self.collection)
 
 
 def _spent(file: StateFile, state: dict[str, Any]) -> Spent:

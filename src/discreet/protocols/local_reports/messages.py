@@ -1,4 +1,4 @@
-"""What is said aloud: the collection, which the server announces, and a report on all its items.
+"""The messages of local reports: the announced collection, and a report on all its items.
 
 Every item of the catalogue has an answer: an integer on a grid, or nothing. Answers of nothing are
 not sent. A message marks the items that have one in a bit each and lists the integers beside them.
@@ -21,10 +21,14 @@ from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
 from discreet.protocols.common import Fields, bytes_text, numbers_text
 
 PROTOCOL, VERSION = "local-reports", 1
+# Items, for safety: a report on this many takes tens of megabytes.
 MOST_ITEMS = 1 << 24
+# For safety: it fits any integer type.
 MOST_EPOCHS = 1 << 31
 
 _LEAST_EPSILON, _MOST_EPSILON = 10, 50_000
+# Grid steps from the middle of a continuous scale to its end: rounding to them costs far less
+# than the noise. Chosen by hand.
 _CONTINUOUS_REACH = 100
 _FURTHEST = 20
 """Noise beyond so many scales (a chance of e^-20) is cut: nobody has more say than that."""
@@ -157,10 +161,10 @@ class Collection:
 
     def centred(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """A report's integers in grid steps above mid; levels lie from -reach to reach, evenly."""
-        told = values.astype(np.int32)
+        steps = values.astype(np.int32)
         if self.mechanism is Mechanism.RANDOMIZED_RESPONSE:
-            told = (told - 1) * (2 * self.reach // (self.levels - 1)) - self.reach
-        return told
+            steps = (steps - 1) * (2 * self.reach // (self.levels - 1)) - self.reach
+        return steps
 
     @cached_property
     def digest(self) -> str:
@@ -172,7 +176,7 @@ class Collection:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
-        """The announcement; the catalogue itself is told apart, and named by its digest here."""
+        """The announcement; the catalogue is fetched separately, and named by its digest here."""
         return {
             **_head("collection"),
             "catalog": self.catalog.digest(),
@@ -193,24 +197,24 @@ class Collection:
         """Read an announcement that speaks of this catalogue.
 
         Raises:
-            InputError: It is none, speaks of another catalogue, or contradicts itself.
+            InputError: It is malformed, names another catalogue, or contradicts itself.
         """
         fields = Fields(content, "collection", _COLLECTION)
         _check_head(fields, "collection")
         if fields.text("catalog") != catalog.digest():
             raise InputError("collection: 'catalog' is not the digest of the catalogue at hand")
-        told = cls(
+        collection = cls(
             catalog,
             Scale.parse(fields.text("scale")),
             Mechanism(fields.choice("mechanism", tuple(Mechanism))),
             fields.whole("epsilon_thousandths", _LEAST_EPSILON, _MOST_EPSILON) / 1000,
             fields.whole("epoch", 1, MOST_EPOCHS),
         )
-        for name, value in told.as_json().items():
+        for name, value in collection.as_json().items():
             given = content[name] if fields.has(name) else None
             if type(given) is not type(value) or given != value:
                 raise InputError(f"collection: '{name}' does not follow from the other fields")
-        return told
+        return collection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -241,8 +245,8 @@ class Report:
         marks = np.zeros(len(collection.catalog), np.bool_)
         marks[items] = True
         bits = np.packbits(marks, bitorder="little").tobytes()
-        told = values[order].astype(np.dtype(collection.number))
-        return cls(collection.digest, collection.epoch, bits, told)
+        integers = values[order].astype(np.dtype(collection.number))
+        return cls(collection.digest, collection.epoch, bits, integers)
 
     @property
     def items(self) -> npt.NDArray[np.int32]:
@@ -265,7 +269,7 @@ class Report:
         """Read a report on this collection.
 
         Raises:
-            InputError: It is none, or answers another collection or epoch, or cannot be right.
+            InputError: It is malformed, answers another collection or epoch, or is out of range.
         """
         fields = Fields(content, "report", _REPORT)
         _check_head(fields, "report")

@@ -100,8 +100,8 @@ class Spool:
             yield self._unpack(bits, values)
 
     def _store(self, batch: list[Report]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.integer]]:
-        told = (self._collection.digest, self._collection.epoch)
-        if any((report.collection, report.epoch) != told for report in batch):
+        expected = (self._collection.digest, self._collection.epoch)
+        if any((report.collection, report.epoch) != expected for report in batch):
             raise InputError("a report answers another collection or epoch than this one")
         joined = b"".join(report.reported for report in batch)
         bits = np.frombuffer(joined, np.uint8).reshape(len(batch), -1)
@@ -257,8 +257,8 @@ def learn_effects(collection: Collection, law: Law, totals: Totals) -> Effects:
     )
     half = collection.scale.range / 2
     effects = np.clip(effects, -half - mean, half - mean)
-    told = moments(mean + effects)
-    return Effects(people, mean, doubt, effects, left, counts, known, spread, told)
+    final_moments = moments(mean + effects)
+    return Effects(people, mean, doubt, effects, left, counts, known, spread, final_moments)
 
 
 def _known_counts(law: Law, counts: _Floats, people: int) -> tuple[_Floats, float]:
@@ -287,10 +287,10 @@ def _mean(
     """The mean rating above mid, drawn to a guess as far as noise asks for; and its variance."""
     scale = collection.scale
     guess, doubt = _GUESS * scale.range, _DOUBT * scale.range
-    told = law.moment(
+    moments = law.moment(
         np.full(len(sums), guess), shares, RATING_SPREAD * stretch(scale), collection.unit
     )
-    spread = math.sqrt(people * float(told.sum()))
+    spread = math.sqrt(people * float(moments.sum()))
     number = max(float(counts.sum()), spread / scale.range, 1.0)
     ratio = min(max(float(sums.sum()) / number, guess - 2 * doubt), guess + 2 * doubt)
     noise = (spread / number) ** 2
@@ -319,11 +319,15 @@ def _posterior(
 _Floats = npt.NDArray[np.float64]
 
 USER_VARIANCE, RATING_VARIANCE = 0.2, 0.72
+# How uncertain `USER_VARIANCE` is, in the same units. Chosen by hand.
 _USER_DOUBT = 0.1
 _STRENGTH = 0.05
 """What tastes add to the covariance of two ratings, roughly, on a scale of width 4."""
+# Items, for safety: bounds the covariance matrix to 32 MB.
 _MOST_HEAD = 2000
+# Ratings; a rarer item tells more about its raters than about itself. Chosen by hand.
 _FEWEST_RATINGS = 60
+# Factors at most, as many as a curator's release has by default.
 _RANK = 20
 
 
@@ -377,7 +381,7 @@ def _factors(
 
 
 def head_of(effects: Effects, width: float, most: int = _MOST_HEAD) -> npt.NDArray[np.int32]:
-    """The popular items among which tastes can be told, in rising order.
+    """The popular items among which tastes stand out of the noise, in rising order.
 
     Of the h most popular, tastes have an eigenvalue of about strength x sum n^2 / people, and noise
     reaches 2 sqrt(people h) v. As many items as leave tastes at three times the noise; where none
@@ -423,8 +427,8 @@ def _user_variance(
     noise = 2 * people * float(moments.sum()) ** 2
     if pairs <= 0 or pairs**2 * doubt**2 < noise * 1e-6:
         return guess
-    told = noise / pairs**2
-    found = guess + doubt**2 / (doubt**2 + told) * (float(cov.sum()) / pairs - guess)
+    variance = noise / pairs**2
+    found = guess + doubt**2 / (doubt**2 + variance) * (float(cov.sum()) / pairs - guess)
     return min(max(found, guess / 4), 2 * guess)
 
 
@@ -491,10 +495,10 @@ class LocalReports(servers.Protocol):
 
 def report(release: Release) -> dict[str, Any]:
     """Figures of a build, all of them computed from randomised reports."""
-    told = release.parameters.get("local_reports")
-    if not isinstance(told, dict):
+    figures = release.parameters.get("local_reports")
+    if not isinstance(figures, dict):
         raise InputError("this release was not built from local reports")
-    return dict(told)
+    return dict(figures)
 
 
 def _release(

@@ -22,11 +22,14 @@ from discreet.protocols.clusters_common.messages import (
 from discreet.protocols.common import Fields
 
 PROTOCOL = "open-clusters"
+# Of the messages: a change of their form is a new number.
 VERSION = 1
 
 HASH_ON = ("true", "obfuscated")
 
+# Of an epsilon: e^700 is near the largest double.
 _MOST_THOUSANDTHS = 700_000
+# The largest 32-bit integer.
 _MOST_EPOCH = 2**31 - 1
 
 _OWN_FIELDS = ("hash_on", "bit_epsilon_thousandths", "epoch")

@@ -189,9 +189,11 @@ class ClosedClusters(servers.Protocol):
     def from_order(cls, order: Mapping[str, Any]) -> Self:
         """See `servers.Protocol`."""
         directory, private = (base64.b64decode(order[name]) for name in ("directory", "private"))
-        told = Collection.from_json(order["collection"], servers.catalog_from(order))
-        assert told.ratings is not None
-        return cls(told.authority, Directory.from_bytes(directory), private, told.ratings)
+        collection = Collection.from_json(order["collection"], servers.catalog_from(order))
+        assert collection.ratings is not None
+        return cls(
+            collection.authority, Directory.from_bytes(directory), private, collection.ratings
+        )
 
     def order(self) -> dict[str, Any]:
         """See `servers.Protocol`; it holds the private key."""
@@ -245,8 +247,8 @@ class ClosedClusters(servers.Protocol):
         """See `servers.Protocol`; the tags must be complete and sent by the owner of their slot."""
         tags, checking = self.read(content).tags, self._checking
         checking.check(tags)
-        told = self.collection
-        parts = (told.authority, told.hash_digest, told.epoch.to_bytes(8, "little"))
+        terms = self.collection
+        parts = (terms.authority, terms.hash_digest, terms.epoch.to_bytes(8, "little"))
         scope = hashlib.sha256(b"discreet tags are said once\n" + b"".join(parts)).hexdigest()
         return _Tagged(tags, checking.directory.gone, scope)
 

@@ -33,6 +33,7 @@ from discreet.protocols.common.http import Refusal, ServiceClient
 _NOT_FOUND = 404  # HTTP status
 
 _KEY = "obfuscation"
+# The place of an item that a catalogue does not have.
 _NOWHERE = -1
 
 _Places = npt.NDArray[np.int32]
@@ -56,19 +57,19 @@ class Memory:
 
     def __init__(self, state: Mapping[str, Any], public: Obfuscation) -> None:
         self._public = public
-        told = state.get(_KEY, {})
+        kept = state.get(_KEY, {})
         try:
-            self.turn = int(told.get("turn", 0))
-            self._names = [(str(item), str(title)) for item, title in told.get("names", [])]
-            self._whole = History.from_state(told["history"]) if self.turn else History()
+            self.turn = int(kept.get("turn", 0))
+            self._names = [(str(item), str(title)) for item, title in kept.get("names", [])]
+            self._whole = History.from_state(kept["history"]) if self.turn else History()
             if not self._whole.is_within(len(self._names)):
                 raise ValueError
         except (AttributeError, KeyError, TypeError, ValueError):
             raise InputError("the client's state has no usable history of uploads") from None
-        if self.turn and told.get("scale") != public.scale.spelling:
+        if self.turn and kept.get("scale") != public.scale.spelling:
             raise InputError(
-                f"ratings were sent on the scale {told.get('scale')} with this file; on "
-                f"{public.scale.spelling} the true ones could be told from the made-up ones"
+                f"ratings were sent on the scale {kept.get('scale')} with this file; on "
+                f"{public.scale.spelling} true ratings could be distinguished from made-up ones"
             )
         self._places = self._find(public.catalog)
 
@@ -112,6 +113,8 @@ class Memory:
         return places
 
 
+# New ratings that wait until a later upload differs. Chosen by hand: a single one would show
+# which item is new.
 _BATCH = 5
 _TAKEN_BACK = "were when they were sent, and stay"
 _LEAST_PERCENT = 50
@@ -163,7 +166,7 @@ class Standing:
         alone = "itself" if self.late == 1 else "themselves"
         late = (
             f" {self.late:,} of the others came by {alone}, because more items were asked for, "
-            "and can be told to be made up."
+            "and can be recognised as made up."
         ) * bool(self.late)
         be = "is" if self.true == 1 else "are"
         guess = (
@@ -248,11 +251,11 @@ class Obfuscator:
         memory = Memory(state, self._public)
         before = memory.history
         same = history = before.without_gone(items)
-        told = (items, codes, self._public, self.terms, self.randomness)
+        now = (items, codes, self._public, self.terms, self.randomness)
         if not len(history.sent[0]) or history.news(items) >= self._batch:
-            history = history.advance(*told)
+            history = history.advance(*now)
         if history.lacks(self._public, self.terms):
-            history = history.filled_up(*told)
+            history = history.filled_up(*now)
         turn = memory.turn + (history is not same)
         if history is not before:
             memory.keep(history, state, turn)
@@ -361,7 +364,7 @@ def spell_again(items: int) -> str:
 
 
 def popularity_for(service: ServiceClient, terms: Obfuscation) -> dict[str, Any]:
-    """What `Obfuscator` has to be told of popularity; nothing unless the terms need it.
+    """The `popularity` argument of `Obfuscator`; nothing unless the terms need it.
 
     It is read off the release that the service offers to everybody: to fetch it tells nothing of
     the person.

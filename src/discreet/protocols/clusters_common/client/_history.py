@@ -34,6 +34,7 @@ from discreet.protocols.clusters_common.messages import Codes, Items, Obfuscatio
 
 _Floats = npt.NDArray[np.float64]
 
+# Draws of all new codes, of which the best is taken and, if need be, repaired. Chosen by hand.
 _TRIES = 256
 _FLOOR = 0.1
 """Of the mean popularity, added to each item's: what nobody fakes would be seen to be true."""
@@ -177,14 +178,16 @@ class Terms:
     least: int = 0
 
     @classmethod
-    def of(cls, collection: Obfuscation, **told: Any) -> Terms:
-        """The collection's, but for what is told.
+    def of(cls, collection: Obfuscation, **stricter: Any) -> Terms:
+        """The collection's terms, except for those given.
 
         Raises:
             InputError: Something is weaker than the collection asks for, or unusable.
         """
         terms = cls(collection.fakes, collection.fake_percent, collection.suppress_percent)
-        terms = replace(terms, **{name: value for name, value in told.items() if value is not None})
+        terms = replace(
+            terms, **{name: value for name, value in stricter.items() if value is not None}
+        )
         for name in ("fake_percent", "suppress_percent"):
             if getattr(terms, name) < getattr(collection, name):
                 raise InputError(f"{name} is at least the collection's {getattr(collection, name)}")
