@@ -31,7 +31,7 @@ from serve._running import (
 
 
 def test_who_deleted_is_absent_from_the_next_release(tmp_path: Path) -> None:
-    with running(make_settings(tmp_path)) as talk:
+    with running(make_settings(tmp_path), own_process=True) as talk:
         assert talk.ask("GET", "/v1/release").status == 404
         people = [talk.enrol() for _ in range(6)]
         for n, person in enumerate(people):

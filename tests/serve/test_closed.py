@@ -89,7 +89,7 @@ def lie(talk: Talk, town: Town, capability: str, number: int, value: int) -> Ans
 
 
 def test_members_send_tags_and_ratings_and_a_release_comes_of_them(town: Town) -> None:
-    with running(town.settings()) as talk:
+    with running(town.settings(), own_process=True) as talk:
         assert talk.ask("GET", "/v1/release").status == 404
         for number in range(MEMBERS):
             upload(talk, town, number)

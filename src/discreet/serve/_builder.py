@@ -143,7 +143,12 @@ class Builder:
     async def _build(self, protocol: Protocol, store: Store) -> dict[str, Any]:
         with build_folder(self._settings.release) as folder:
             made = folder / "made"
-            outcome = await self._work(protocol, made)
+            order = protocol.order() | {
+                "database": self._settings.database,
+                "output": os.fspath(made),
+                "least_people": self._settings.least_people,
+            }
+            outcome = await self._work(order)
             moving = run_in_threadpool(self._move, store, made)
             published, kept = await _to_the_end(moving)
         self._publish(published)
@@ -152,13 +157,8 @@ class Builder:
             _log.info("the file that was served is kept as %s", kept.name)
         return outcome
 
-    async def _work(self, protocol: Protocol, made: Path) -> dict[str, Any]:
+    async def _work(self, order: dict[str, Any]) -> dict[str, Any]:
         # Through a pipe: a command line is for everybody to read, and this holds secrets.
-        order = protocol.order() | {
-            "database": self._settings.database,
-            "output": os.fspath(made),
-            "least_people": self._settings.least_people,
-        }
         worker = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "discreet.serve._build_worker",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,

@@ -72,11 +72,11 @@ def test_other_terms_get_the_same_answer_about_the_hash_and_a_limit_holds(tmp_pa
 
 
 def test_randomized_bits_keep_their_law(tmp_path: Path) -> None:
-    items, codes = person(1_000, 100)
+    items, codes = person(120, 60)
     kept = 0
     randomness = SeededRandomness(5)
     for number in range(150):
-        told = terms(bits=16, bit_epsilon_thousandths=1_000, epoch=number)
+        told = terms(120, bits=16, bit_epsilon_thousandths=1_000, epoch=number)
         made = client(tmp_path, told, hash_only=True, randomness=randomness)
         wrong = made.report(own(items, codes)).hash ^ told.cluster_hash.value(items, codes)
         kept += 16 - wrong.bit_count()
@@ -86,7 +86,7 @@ def test_randomized_bits_keep_their_law(tmp_path: Path) -> None:
 def test_under_an_epsilon_nothing_rated_is_answered_too(tmp_path: Path) -> None:
     kept, randomness = 0, SeededRandomness(6)
     for epoch in range(150):
-        told = terms(bits=16, bit_epsilon_thousandths=1_000, epoch=epoch)
+        told = terms(120, bits=16, bit_epsilon_thousandths=1_000, epoch=epoch)
         upload = client(tmp_path, told, hash_only=True, randomness=randomness).report({})
         assert Upload.from_json(upload.as_json(), told).ratings == "none"
         kept += upload.hash.bit_count()  # nothing rated is all bits set

@@ -22,138 +22,30 @@ import ssl
 import urllib.parse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.domain.errors import Refusal
 from discreet.domain.files import whole_file
 from discreet.protocols.common._state import StateFile
 
-# Characters of a server's reason that are shown.
-_LONGEST = 200
-_SECONDS = re.compile("[0-9]{1,6}")
-
-
-def refusal_of(server: str, answer: http.client.HTTPResponse, content: bytes) -> Refusal:
-    """The refusal that an answer is, with the server's reason if it gave one."""
-    try:
-        reason = str(json.loads(content)["reason"])[:_LONGEST]
-    except (KeyError, RecursionError, TypeError, ValueError):
-        reason = ""
-    plain = "".join(letter for letter in reason if letter.isprintable())
-    wait = answer.headers.get("Retry-After", "")
-    return Refusal(server, answer.status, plain, int(wait) if _SECONDS.fullmatch(wait) else None)
-
-
-def read_refusal(server: str, answer: http.client.HTTPResponse) -> Refusal:
-    """The refusal that an answer is whose body is still to be read."""
-    try:
-        content = answer.read(1 << 16)
-    except (http.client.HTTPException, OSError):
-        content = b""
-    finally:
-        answer.close()
-    return refusal_of(server, answer, content)
-
-
-# Bytes read at a time.
-_CHUNK = 1 << 18
-_TAG = re.compile(r'"([0-9a-f]{64})"')
-
-
-class _Opens(Protocol):
-    server: str
-
-    def open(
-        self, method: str, path: str, body: bytes = b"", headers: Any = None
-    ) -> http.client.HTTPResponse: ...
-
-
-class Download:
-    """One file from a service whose ETag is the SHA-256 of its bytes.
-
-    Args:
-        service: Where from.
-        path: The path there.
-        target: The file here; what it holds is asked for again only if it changed.
-        tries: How often to go on after a break.
-    """
-
-    def __init__(self, service: _Opens, path: str, target: Path, tries: int) -> None:
-        self._service, self._path, self._target, self._tries = service, path, target, tries
-
-    def run(self) -> bool:
-        """Fetch: False if the file was the same already.
-
-        Raises:
-            InputError: It cannot be had, or is not what its digest says.
-        """
-        held = f'"{_sha256(self._target)}"' if self._target.is_file() else None
-        answer = self._open({} if held is None else {"If-None-Match": held})
-        if answer.status == 304:
-            answer.read()
-            return False
-        tag = answer.headers.get("ETag", "")
-        stated = _TAG.fullmatch(tag)
-        if answer.status != 200 or stated is None:
-            raise self._refused(answer)
-        with whole_file(self._target) as temporary:
-            whole = self._copy(answer, temporary)
-            for _ in range(self._tries):
-                if whole:
-                    break
-                size = temporary.stat().st_size
-                answer = self._open({"Range": f"bytes={size}-", "If-Range": tag})
-                if answer.status not in (200, 206):
-                    raise self._refused(answer)
-                if answer.status == 200:  # another release by now: from the beginning
-                    temporary.write_bytes(b"")
-                    tag = answer.headers.get("ETag", "")
-                    stated = _TAG.fullmatch(tag)
-                whole = self._copy(answer, temporary)
-            if not whole or stated is None or _sha256(temporary) != stated.group(1):
-                raise InputError(f"{self._service.server} sent a release that is incomplete")
-        return True
-
-    def _open(self, headers: dict[str, str]) -> http.client.HTTPResponse:
-        return self._service.open(
-            "GET", self._path, headers={"Accept-Encoding": "identity"} | headers
-        )
-
-    def _copy(self, answer: http.client.HTTPResponse, target: Path) -> bool:
-        """Append what comes; whether all of it came."""
-        try:
-            with target.open("ab") as file:
-                while chunk := answer.read(_CHUNK):
-                    file.write(chunk)
-        except (http.client.HTTPException, ConnectionError, TimeoutError):
-            answer.close()
-            return False
-        # Of an answer that ends early, read(n) says nothing.
-        return answer.length in (0, None)
-
-    def _refused(self, answer: http.client.HTTPResponse) -> InputError:
-        if answer.status >= 400:
-            return read_refusal(self._service.server, answer)
-        answer.close()
-        return InputError(f"{self._service.server} sent no release ({answer.status})")
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 __all__ = ["Refusal", "ServiceClient"]
 
 # Bytes of an answer; chosen for safety, well above a directory of a million members.
 _MOST_BYTES = 1 << 28
+# Bytes of a release read at a time.
+_CHUNK = 1 << 18
+# How often a broken download is resumed.
+_TRIES = 3
+# Characters of a server's reason that are shown.
+_LONGEST = 200
+# Where the person's file has the capabilities, by server.
 _KEY = "service"
 _PORTS = {"http": 80, "https": 443}
 _VOID, _NOTHING = 401, 404
-# How often a broken download is resumed.
-_TRIES = 3
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
+_SECONDS = re.compile("[0-9]{1,6}")
+_TAG = re.compile(r'"([0-9a-f]{64})"')
 
 
 class ServiceClient:
@@ -309,7 +201,7 @@ class ServiceClient:
         Raises:
             InputError: It cannot be fetched, or is not what its digest says, or cannot be written.
         """
-        return Download(self, "/v1/release", Path(path), _TRIES).run()
+        return _download(self, "/v1/release", Path(path))
 
     def directory(self) -> bytes:
         """Closed clusters: everybody's keys; the protocol's client checks who signed them."""
@@ -382,7 +274,7 @@ class ServiceClient:
             self._connection.close()
             raise InputError(f"{self.server} sent more than {_MOST_BYTES:,} bytes")
         if answer.status >= 300:
-            raise refusal_of(self.server, answer, content)
+            raise _refusal_of(self.server, answer, content)
         return content
 
     def _use(self, method: str, path: str, body: bytes = b"") -> bytes:
@@ -457,3 +349,76 @@ def _is_here(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _download(service: ServiceClient, path: str, target: Path) -> bool:
+    """Fetch a file whose ETag is the SHA-256 of its bytes: False if `target` is the same already.
+
+    Raises:
+        InputError: It cannot be had, or is not what its digest says.
+    """
+
+    def ask(headers: dict[str, str]) -> tuple[http.client.HTTPResponse, str]:
+        answer = service.open("GET", path, headers={"Accept-Encoding": "identity"} | headers)
+        if answer.status >= 400:
+            raise _refusal_of(service.server, answer)
+        return answer, answer.headers.get("ETag", "")
+
+    answer, tag = ask({"If-None-Match": f'"{_sha256(target)}"'} if target.is_file() else {})
+    if answer.status == 304:
+        answer.read()
+        return False
+    if answer.status != 200 or not _TAG.fullmatch(tag):
+        answer.close()
+        raise InputError(f"{service.server} sent no release ({answer.status})")
+    with whole_file(target) as temporary:
+        whole = _append(answer, temporary)
+        for _ in range(_TRIES):
+            if whole:
+                break
+            answer, now = ask({"Range": f"bytes={temporary.stat().st_size}-", "If-Range": tag})
+            if answer.status == 200:  # another release by now: from the beginning
+                temporary.write_bytes(b"")
+                tag = now
+            whole = _append(answer, temporary)
+        if not whole or tag != f'"{_sha256(temporary)}"':
+            raise InputError(f"{service.server} sent a release that is incomplete")
+    return True
+
+
+def _append(answer: http.client.HTTPResponse, target: Path) -> bool:
+    """Append what comes; whether all of it came."""
+    try:
+        with target.open("ab") as file:
+            while chunk := answer.read(_CHUNK):
+                file.write(chunk)
+    except (http.client.HTTPException, ConnectionError, TimeoutError):
+        answer.close()
+        return False
+    # If an answer ends early, read(n) does not say so.
+    return answer.length in (0, None)
+
+
+def _refusal_of(
+    server: str, answer: http.client.HTTPResponse, content: bytes | None = None
+) -> Refusal:
+    """The refusal that an answer is, with the server's reason if it gave one."""
+    if content is None:
+        try:
+            content = answer.read(1 << 16)
+        except (http.client.HTTPException, OSError):
+            content = b""
+        finally:
+            answer.close()
+    try:
+        reason = str(json.loads(content)["reason"])[:_LONGEST]
+    except (KeyError, RecursionError, TypeError, ValueError):
+        reason = ""
+    plain = "".join(letter for letter in reason if letter.isprintable())
+    wait = answer.headers.get("Retry-After", "")
+    return Refusal(server, answer.status, plain, int(wait) if _SECONDS.fullmatch(wait) else None)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -94,24 +94,24 @@ class Collection:
         """Epsilon in thousandths."""
         return round(self.epsilon * 1000)
 
-    @property
+    @cached_property
     def _parts(self) -> int | None:
         """Into how many steps the scale is divided; None if it is continuous."""
         return None if self.scale.step is None else round(self.scale.range / self.scale.step)
 
-    @property
+    @cached_property
     def reach(self) -> int:
         """Ratings are integers from -reach to reach: the coarsest such grid that has them all."""
         if self._parts is None:
             return _CONTINUOUS_REACH
         return self._parts if self._parts % 2 else self._parts // 2
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """How far apart two neighbouring integers are on the scale."""
         return self.scale.range / (2 * self.reach)
 
-    @property
+    @cached_property
     def levels(self) -> int:
         """How many levels the scale has; 0 if it is continuous."""
         return 0 if self._parts is None else self._parts + 1
@@ -135,13 +135,13 @@ class Collection:
             return "uint8"
         return "int16" if self.largest < 1 << 15 else "int32"
 
-    @property
+    @cached_property
     def laplace(self) -> ModifiedLaplace:
         """The mechanism, if it is modified Laplace."""
         assert self.mechanism is Mechanism.MODIFIED_LAPLACE
         return ModifiedLaplace(self.reach, self.epsilon)
 
-    @property
+    @cached_property
     def response(self) -> RandomizedResponse:
         """The mechanism, if it is randomized response; symbol 0 is "not rated"."""
         assert self.mechanism is Mechanism.RANDOMIZED_RESPONSE
