@@ -18,7 +18,7 @@ import numpy.typing as npt
 from discreet.domain import InputError, OwnRatings
 from discreet.domain.files import spell_size
 from discreet.privacy import Event, Randomness, SystemRandomness, Unit, event_from_dict, unbooked
-from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.accounting import compose
 from discreet.privacy.noise import GeometricLaw, draw_below, draw_noise, precision
 from discreet.protocols.clients import BEYOND_LIMIT, OTHER_TERMS, SEEN, Participant, Progress
 from discreet.protocols.common import Limit, StateFile
@@ -211,14 +211,14 @@ class Spent:
     @property
     def per_rating(self) -> float:
         """Epsilon for one rating: epsilons add up."""
-        return FilterAccountant().epsilon(list(self.events), 0.0) if self.events else 0.0
+        return compose(self.events).epsilon(0.0)
 
     @property
     def per_user(self) -> float:
         """Epsilon for everything that the person rated or not: n times as much, n the catalogue."""
         seen = [event.seen_by(Unit.USER) for event in self.events]
         bounded = [event for event in seen if event is not None]
-        return FilterAccountant().epsilon(bounded, 0.0) if bounded else 0.0
+        return compose(bounded).epsilon(0.0)
 
     def __str__(self) -> str:
         reports = f"{self.reports:,} report" + ("" if self.reports == 1 else "s")
