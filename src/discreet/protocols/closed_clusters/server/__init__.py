@@ -179,6 +179,8 @@ class ClosedClusters(servers.Protocol):
             )
         if not _is_key(authority):
             raise InputError("the term 'authority' is a public key, 64 hexadecimal digits")
+        if files["server_key"].exists():
+            _read_key(files["server_key"])  # what is wrong with it comes before the terms
         others = {name: value for name, value in terms.items() if name != "authority"}
         ratings = cls.read_terms(catalog, scale, others)
         directory = _read_directory(files["directory"])
