@@ -83,7 +83,7 @@ def test_from_an_authority_to_recommendations(files: Path) -> None:
         assert call("client", "show", *told, "--json").json()["protocol"] == "closed-clusters"
         said = call("client", "terms", "--server", talk.url)
         assert authority in said.out and "closed clusters" in said.out
-        assert "so many that 80 items or more look rated" in said.out
+        assert "so that 80 items or more look rated" in said.out
         assert talk.rebuild()["state"] == "built"
         found = call("client", "recommend", *told, *ratings, "-n", "3", "--json").json()
         assert len(found["recommendations"]) == 3

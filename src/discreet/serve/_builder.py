@@ -50,7 +50,7 @@ def build_folder(target: Path) -> Iterator[Path]:
 def remove_leftovers(target: Path) -> int:
     """Remove the folders in which builds of a file were cut short: how many.
 
-    A folder is ours by its name, and nobody's any more if no living process has locked it.
+    A folder is ours by its name, and abandoned if no living process has locked it.
     """
     target = target.resolve()
     ours = re.compile(re.escape(_prefix(target)) + "[a-z0-9_]{8}")

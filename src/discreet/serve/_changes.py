@@ -94,7 +94,7 @@ claims = Table(
 
 `collection` is the scope in which it may be said once, which several collections can share.
 
-It stays when what was sent is deleted, so that nobody says another thing by deleting the first.
+It stays when what was sent is deleted, so that deleting it does not allow a different claim.
 """
 
 # Noise does not compress: PostgreSQL need not try.
@@ -302,7 +302,7 @@ class _Group:
             found = self._connection.execute(asked).all()
             others |= {row.person for row in found if holders[row.slot] != row.person}
         if others:
-            # They are nobody's who is locked yet: all reports of this group, in their order.
+            # Their people are not locked yet: lock all reports of this group, in their order.
             touched = reports.c.person.in_(sorted(others | set(self._last)))
             lock = select(reports.c.person).where(touched).order_by(reports.c.person)
             self._connection.execute(lock.with_for_update()).all()

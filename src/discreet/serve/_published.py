@@ -41,7 +41,7 @@ class FileContent:
             self._descriptor = os.open(path, os.O_RDONLY)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
-        # Closed when nobody reads it any more: answers under way may outlive their release.
+        # Closed after its last reader: answers under way may outlive their release.
         weakref.finalize(self, os.close, self._descriptor)
         found = os.fstat(self._descriptor)
         self.size, self.place = found.st_size, (found.st_dev, found.st_ino)
@@ -129,7 +129,7 @@ def open_release(path: Path) -> dict[str, Representation]:
         The `release` byte for byte, its `catalog`, and `about`: what it is and promises.
 
     Raises:
-        InputError: It is no release, or damaged.
+        InputError: It is not a release, or damaged.
     """
     while True:
         content = FileContent(path)

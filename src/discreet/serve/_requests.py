@@ -27,7 +27,7 @@ _BURST_SHARE, _LEAST_BURST = 3, 5
 
 @dataclass(frozen=True)
 class Rate:
-    """So many a minute in the long run, and `burst` at once; 0 a minute: no limit."""
+    """Requests per minute in the long run, and `burst` at once; 0 per minute: no limit."""
 
     per_minute: float
     burst: int
@@ -38,7 +38,7 @@ class Rate:
 
     @classmethod
     def a_minute(cls, count: float) -> Rate:
-        """So many a minute; at once a third of them, and never fewer than 5."""
+        """This many per minute; a third of them at once, and never fewer than 5."""
         most = int(count / _BURST_SHARE) if 0 <= count < math.inf else 0
         return cls(count, max(most, _LEAST_BURST))
 
@@ -118,7 +118,7 @@ def capability_of(request: Request) -> bytes:
 
 
 def unknown_capability(*, unread: bool = False) -> Refused:
-    """The answer to a capability that nobody was given, or that was taken back.
+    """The answer to a capability that was never given out, or was taken back.
 
     Args:
         unread: The body was not read, so the connection cannot be used again.
@@ -154,7 +154,7 @@ class Bodies:
             self._held -= room.held
 
     def widen(self, most: int) -> None:
-        """Take so many at least."""
+        """Raise the limit to at least this."""
         self._most = max(self._most, most)
 
     def hold(self, size: int) -> None:

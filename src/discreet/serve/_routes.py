@@ -29,7 +29,7 @@ from discreet.serve._store import Change, Enrol, Forget, Put, Store, Withdraw
 
 _REASONS = {
     304: "It has not changed.",
-    400: "The body is no JSON.",
+    400: "The body is not JSON.",
     401: "The Authorization header carries no secret, or one that is not known here.",
     403: "There is no administrator.",
     404: "There is no such thing here.",
@@ -178,7 +178,7 @@ _ENVELOPE_BYTES = 256
 _MARKS = 64
 """The most commas, colons and brackets that a batch may have for each report it may hold."""
 _LARGE = 256 << 10
-"""Bodies beyond this are checked beside the event loop, so that nobody else waits for them."""
+"""Bodies beyond this are checked beside the event loop, so that other requests need not wait."""
 
 
 def add_people_routes(router: APIRouter, service: Service) -> None:

@@ -292,7 +292,7 @@ def _make_private(path: Path) -> None:
 
 
 def _check_ours(path: Path) -> None:
-    """Read alone, so that a file which is somebody else's stays as it is."""
+    """Open it read-only, so that a file of another program stays as it is."""
     place = f"{path.resolve().as_uri()}?mode=ro"
     asked = "SELECT name FROM sqlite_master WHERE type = 'table'"
     try:

@@ -25,10 +25,10 @@ _BATCH_CHANGES = 1000
 # Bytes in one transaction, likewise.
 _BATCH_BYTES = 16 << 20
 _GATHER_SECONDS = 0.002
-"""While more than one person is sending, a transaction waits so long for others to join it."""
+"""How long a transaction waits for others to join it, while more than one person is sending."""
 
 _TIDY_SECONDS = 1.0
-"""So long after a deletion at most (or a little more, while somebody reads) old pages stay."""
+"""How long old pages stay after a deletion, at most (or a little more, while others read)."""
 _TIDY_PATIENCE = 200
 """Milliseconds that tidying waits for those who read."""
 
@@ -46,7 +46,7 @@ class _Job:
 class GroupWriter:
     """Batches that wait become one transaction; each is acknowledged after its commit.
 
-    Where that fails each batch is tried once more by itself, so that nobody suffers for another.
+    Where that fails each batch is tried once more by itself, so that none fails because of another.
 
     Attributes:
         commits: Transactions so far.
@@ -155,7 +155,7 @@ class GroupWriter:
                     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
                 finally:
                     raw.execute(f"PRAGMA busy_timeout = {PATIENCE}")
-            self._untidy = bool(busy)  # while somebody reads: again in a second
+            self._untidy = bool(busy)  # while others read: again in a second
         except Exception:  # noqa: BLE001  (as above; the next deletion or the end tries again)
             self._untidy = True
 
@@ -183,7 +183,7 @@ class GroupWriter:
         return taken
 
     def _write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One transaction; whoever waits for any of these asked at the same time as the others."""
+        """One transaction, of requests that came at about the same time."""
         if self._connection is None:
             self._connection = self._engine.connect()
         connection = self._connection

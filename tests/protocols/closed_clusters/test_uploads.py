@@ -117,7 +117,7 @@ def test_a_client_outside_the_directory_sends_nothing(system: System, tmp_path: 
     ("change", "complaint"),
     [
         ({"epoch": 2}, "of another epoch; epoch 1 is running"),
-        ({"slot": 5}, "nobody is in the sender's slot"),
+        ({"slot": 5}, "the sender's slot is empty"),
         ({"slot": 1}, "not sent by the owner of the slot"),
         ({"first": 1}, "from slot 0 to at most 5"),
         ({"tags": bytes(6 * 16)}, "from slot 0 to at most 5"),

@@ -26,8 +26,8 @@ from discreet.protocols.common import StateFile, bytes_text
 class Authority:
     """Keeps the list of members and signs it.
 
-    Whoever it enrols learns, if they work with the server, everybody's hash value: that is why it
-    must check who a key belongs to, and why the server must not be able to enrol anybody. One
+    A member who works with the server learns everybody's hash value: that is why the authority
+    must check whom a key belongs to, and why the server must not be able to enrol anybody. One
     authority key serves one collection.
 
     Args:
@@ -93,7 +93,7 @@ class Authority:
             gone = set(state["gone"])
             for slot in leave:
                 if not 0 <= slot < len(keys) or slot in gone:
-                    raise InputError(f"nobody is in slot {slot:,}")
+                    raise InputError(f"slot {slot:,} is empty")
             state |= {"keys": bytes_text(keys.tobytes()), "gone": sorted(gone | set(leave))}
             state["version"] = state.get("version", 0) + 1
             return self._signed(state)

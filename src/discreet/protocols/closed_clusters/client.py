@@ -321,7 +321,7 @@ class ClosedParticipant(Participant):
             f"Authority: {announced.authority.hex()}. It decides who is in; compare its key with "
             "the one that it gave you itself.",
             f"Made up: {self._obfuscator.terms.fake_percent} ratings for every hundred true ones, "
-            f"as far as there are items left, and so many that {self._least:,} items or more look "
+            f"as far as there are items left, so that {self._least:,} items or more look "
             f"rated; {terms.suppress_percent} of a hundred true ratings are held back.",
             f"Epoch: {announced.epoch:,}. Within an epoch your tags stay as they are, even if your "
             "ratings change.",
@@ -386,7 +386,7 @@ class ClosedParticipant(Participant):
         return max(self.collection.least, self._obfuscator.terms.least)
 
     def _size(self, slots: int, items: int) -> int:
-        """The bytes of a message with tags for so many slots and ratings of so many items."""
+        """The bytes of a message with tags for `slots` and ratings of `items`."""
         tags = TagUpload(self._announced.epoch, 0, 0, bytes(16 * slots), bytes(16))
         sent = SentRatings(
             "obfuscated", np.arange(items, dtype=np.int32), np.zeros(items, np.uint8)

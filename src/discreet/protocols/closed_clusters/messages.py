@@ -123,7 +123,7 @@ def _read_ratings(fields: Fields, catalog: Catalog | None) -> Obfuscation | None
     if not fields.has("ratings"):
         return None
     if catalog is None:
-        raise InputError(f"{PROTOCOL} collection: it speaks of items, and there is no catalogue")
+        raise InputError(f"{PROTOCOL} collection: it mentions items, and no catalogue is given")
     terms = fields.nested("ratings", f"{PROTOCOL} ratings", TERMS_FIELDS)
     return Obfuscation(**read_terms(terms, catalog))
 
@@ -456,7 +456,7 @@ class Report:
 
     Args:
         tags: For everybody in the directory.
-        sent: The ratings, which need not be there: whoever sends tags alone helps to find clusters
+        sent: The ratings, which are optional: a person who sends tags alone helps to find clusters
             and adds nothing to their averages.
     """
 

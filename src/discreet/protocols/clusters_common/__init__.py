@@ -1,4 +1,4 @@
-"""Ratings among made-up ones, in buckets of people alike: what open and closed clusters share.
+"""What open and closed clusters share: obfuscated ratings, and averages by bucket of people.
 
-No protocol by itself: each of the two says how a person's bucket is found, and the rest is here.
+This is not a protocol: each of the two decides how a person's bucket is found; the rest is here.
 """

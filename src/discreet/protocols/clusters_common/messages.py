@@ -19,7 +19,7 @@ FAKES = ("around-mean", "uniform", "popular", "same-hash")
 RATINGS = ("obfuscated", "revealed", "none")
 
 LEAST = 80
-"""With so many items that look rated, nobody can try all subsets for one that has the hash."""
+"""Items that look rated, at least: too many to try all subsets for one that has the hash."""
 
 TERMS_FIELDS = (
     "items",
@@ -61,7 +61,7 @@ class Obfuscation:
         fakes: How made-up ratings are drawn, one of `FAKES`.
         fake_percent: How many there are for every hundred true ratings that are sent, at least.
         suppress_percent: How many of a hundred true ratings are not sent.
-        least: Every obfuscated upload has at least so many items.
+        least: The fewest items of an obfuscated upload.
     """
 
     catalog: Catalog

@@ -181,8 +181,8 @@ def averages(
 
     Args:
         totals: Of everything that was sent.
-        thin: A bucket's average of an item counts as much as what it is held back to once so many
-            ratings are in it; 0 falls back only where there are none.
+        thin: With this many ratings, a bucket's average of an item counts as much as what it is
+            shrunk towards; 0 falls back only where there are none.
         least_people: Smaller buckets are published by their size alone. Their ratings count in the
             averages over everybody, unless they are of fewer people than this altogether.
         allow_for_fakes: Tell predictors what fakes are expected to have added; averages are the
@@ -190,7 +190,7 @@ def averages(
         shown: Which buckets to publish; those of `least_people` or more if absent.
 
     Raises:
-        InputError: Nobody sent ratings, or an argument makes no sense.
+        InputError: No upload has ratings, or an argument is out of range.
     """
     if not 0 <= thin < 1e9 or least_people < 1:
         raise InputError("thin is 0 or above, and least_people 1 or above")
@@ -297,8 +297,8 @@ class Statistics:
         revealed: With true ratings alone.
         hash_only: Without ratings.
         buckets: How many there are.
-        empty: How many of them have nobody.
-        withheld: How many have somebody, and are published by their size alone or not at all.
+        empty: How many of them are empty.
+        withheld: How many are not empty, and published by their size alone or not at all.
         smallest: The size of the smallest bucket that has anybody.
         largest: The size of the largest.
         mean_size: Of all buckets that are published.

@@ -31,7 +31,7 @@ def numbers_text(values: npt.NDArray[Any], dtype: str) -> str:
 
 
 class Fields:
-    """A JSON object that somebody else wrote, field by field.
+    """A JSON object from outside, read field by field.
 
     Values are never repeated in errors: they may be private.
 
@@ -144,10 +144,10 @@ def make_capability() -> str:
 
 
 def capability_digest(capability: str) -> bytes:
-    """What a server keeps of it: 32 bytes that give nobody the capability.
+    """What a server keeps of it: 32 bytes from which the capability cannot be found.
 
     Raises:
-        InputError: It is none; what was given is not repeated.
+        InputError: It is not one; the text is not repeated.
     """
     if not _SHAPE.fullmatch(capability):
         raise InputError("a capability is 43 letters, digits, - or _")

@@ -109,8 +109,8 @@ class StateFile:
     def change(self) -> Iterator[dict[str, Any]]:
         """Read, let the caller change the content, write; nothing is written if that fails.
 
-        Whoever else wants to change the file waits meanwhile, in other processes too; so a block
-        must not change it again.
+        Other changes of the file wait meanwhile, in other processes too; so a block must not
+        change it again.
         """
         with alone(self.path):
             state = self.read()

@@ -118,7 +118,7 @@ class ServiceClient:
         """The items.
 
         Raises:
-            InputError: The answer is no catalogue, or not the one that its digest says.
+            InputError: The answer is not a catalogue, or not the one its digest names.
         """
         document = self._object("GET", "/v1/catalog")
         try:
@@ -235,8 +235,8 @@ class ServiceClient:
             try:
                 return self._exchange(method, path, body, all_headers)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-                # A kept connection was most likely closed while nobody spoke; a new one was
-                # not: the request was taken, and nobody knows what came of it.
+                # A kept connection was most likely closed while it was idle; a new one was
+                # not: the request was taken, and its outcome is unknown.
                 if not kept:
                     raise
             return self._exchange(method, path, body, all_headers)

@@ -298,8 +298,8 @@ class LocalClient:
                 depend on them.
 
         Raises:
-            InputError: A rating is no number, the epoch is over, the limit would be passed, or the
-                state cannot be read or written; nothing was drawn.
+            InputError: A rating is not a number, the epoch is over, the limit would be passed, or
+                the state cannot be read or written; nothing was drawn.
         """
         self.limit.remember()
         collection = self.collection

@@ -31,7 +31,7 @@ _LEAST_EPSILON, _MOST_EPSILON = 10, 50_000
 # than the noise. Chosen by hand.
 _CONTINUOUS_REACH = 100
 _FURTHEST = 20
-"""Noise beyond so many scales (a chance of e^-20) is cut: nobody has more say than that."""
+"""Scales of noise (a chance of e^-20) beyond which it is cut: this bounds a person's influence."""
 
 _HEAD = ("protocol", "version", "type")
 _COLLECTION = (
@@ -149,7 +149,7 @@ class Collection:
 
     @property
     def event(self) -> PureEvent:
-        """What one report costs whoever sends it."""
+        """What one report costs its sender."""
         laplace = self.mechanism is Mechanism.MODIFIED_LAPLACE
         mechanism = self.laplace if laplace else self.response
         return mechanism.event(f"a local report, epoch {self.epoch}", len(self.catalog))

@@ -237,7 +237,7 @@ class OpenParticipant(Participant):
         ]
 
     def _anew(self, true: int, sent: int, fakes: int) -> str:
-        """What ratings would be sent, of so many true ones."""
+        """What would be sent of `true` ratings."""
         size = spell_size(self._size(sent + fakes))
         ratings = spell_ratings(true, "true")
         part = ratings if sent == true else f"About {sent:,} of your {ratings}"

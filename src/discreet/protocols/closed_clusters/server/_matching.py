@@ -67,7 +67,7 @@ class Waiting:
         return np.column_stack((slots[here[who]], senders[whom]))
 
     def prune(self, stop: Slots, gone: npt.NDArray[np.bool_]) -> bool:
-        """Forget what nobody will ask for; False if that is everything, and the file is gone.
+        """Forget what will never be compared; False if that is everything, and the file is gone.
 
         Args:
             stop: For each slot, the first one that its owner has sent no tag for.
@@ -196,12 +196,12 @@ class Matching:
         """Whether an upload may be taken.
 
         Raises:
-            InputError: It is of another epoch, of nobody in the directory, does not go on where
+            InputError: It is of another epoch, of an empty slot, does not go on where
                 the sender's tags end, or was not made with the key of its slot.
         """
         upload.check_epoch(self.collection)
         if upload.slot >= len(self._stop) or self._gone[upload.slot]:
-            raise InputError(f"{_KIND}: nobody is in the sender's slot")
+            raise InputError(f"{_KIND}: the sender's slot is empty")
         due = self.next_slot(upload.slot)
         if upload.first != due or not upload.slot < upload.stop <= len(self._stop):
             raise InputError(

@@ -118,7 +118,7 @@ class Memory:
 _BATCH = 5
 _TAKEN_BACK = "were when they were sent, and stay"
 _LEAST_PERCENT = 50
-"""Fewer fakes for a hundred true ratings are sent only by whoever asks for it."""
+"""Per hundred true ratings: fewer fakes are sent only if the person asks for it."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Standing:
         suppressed: Items that the person has rated and that are not in it.
         share: N / (N + M), the chance that an item in it was ever rated, as far as counting goes;
             NaN if nothing was sent. M are fakes that came with true ratings.
-        late: Fakes that came by themselves, which whoever saw both uploads can tell.
+        late: Fakes that came without a batch, recognisable to anyone who saw both uploads.
         hash_epsilon: What the hash bits cost in all epochs that the client took part in: the same
             for one rating and for everything the person rated. 0 if they cost nothing or if
             nothing protects them.
@@ -186,7 +186,7 @@ class Obfuscator:
     """Hides one person's ratings among made-up ones, the same ones for good.
 
     What it remembers is in a part of the person's state that all collections share: see `Memory`.
-    Whoever loses it draws new fakes, and the items that both uploads share are then the true ones.
+    If it is lost, new fakes are drawn, and the items that both uploads share are the true ones.
 
     Args:
         public: The public terms.
@@ -264,7 +264,7 @@ class Obfuscator:
         return sent, turn
 
     def foresee(self, rated: int, state: Mapping[str, Any]) -> tuple[int, int]:
-        """About how many true ratings somebody who rated so many would send, and made-up ones.
+        """About how many true and made-up ratings a person with `rated` ratings would send.
 
         True ones at most, made-up ones at least. Nothing is drawn.
         """
@@ -316,7 +316,7 @@ def read_own(
     Args:
         own: Ids or titles and ratings.
         public: The public terms.
-        allow_none: Take somebody who has rated nothing.
+        allow_none: Accept a person who has rated nothing.
 
     Raises:
         InputError: There are none.

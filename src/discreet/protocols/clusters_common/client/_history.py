@@ -37,7 +37,7 @@ _Floats = npt.NDArray[np.float64]
 # Draws of all new codes, of which the best is taken and, if need be, repaired. Chosen by hand.
 _TRIES = 256
 _FLOOR = 0.1
-"""Of the mean popularity, added to each item's: what nobody fakes would be seen to be true."""
+"""Part of the mean popularity, added to each item's: an item never faked would be known true."""
 
 
 def choose_places(
@@ -59,7 +59,7 @@ def choose_places(
 def draw_codes(
     kind: str, mean: float, parts: int, shape: tuple[int, ...], randomness: Randomness
 ) -> Codes:
-    """Made-up ratings for somebody whose mean code is `mean`."""
+    """Made-up ratings for a person whose mean code is `mean`."""
     count = int(np.prod(shape))
     if kind == "uniform":
         uniform = draw_below(parts + 1, count, randomness)
@@ -168,7 +168,7 @@ class Terms:
         fake_percent: How many for every hundred true ratings that are sent, at least.
         suppress_percent: How many of a hundred true ratings are not sent.
         popularity: How popular each item is, for `popular` fakes: counts of a release.
-        least: So many items look rated, if the collection does not ask for more.
+        least: The fewest items that look rated, unless the collection asks for more.
     """
 
     fakes: str
@@ -207,7 +207,7 @@ class Terms:
         return terms
 
     def fakes_for(self, true: int) -> int:
-        """How many made-up ratings go with so many true ones, rounded up."""
+        """How many made-up ratings go with a number of true ones, rounded up."""
         return -(-true * self.fake_percent // 100)
 
 
@@ -231,7 +231,7 @@ class History:
             else, once fakes are everywhere, what is absent would be rated.
         taken_back: Made-up ones that were true when they were first sent.
         late: Made-up ones that came without a batch, because a collection asks for more items:
-            whoever saw both uploads knows them for what they are.
+            recognisable to anyone who saw both uploads.
     """
 
     true_items: Items = field(default_factory=_no_items)
@@ -271,12 +271,12 @@ class History:
         return _merge((self.true_items, self.fake_items), (self.true_codes, self.fake_codes))
 
     def is_within(self, size: int) -> bool:
-        """Whether it speaks of so many items and no others."""
+        """Whether all its items are below `size`."""
         columns = [getattr(self, name) for name in _NAMES if name not in _ITEMS_OF]
         return all(not len(c) or (c.min() >= 0 and c.max() < size) for c in columns)
 
     def mentions(self, size: int, *, hidden: bool = True) -> npt.NDArray[np.bool_]:
-        """Which of so many items it speaks of; without `hidden` only what was sent."""
+        """Which of `size` items it mentions; without `hidden` only those sent."""
         found = np.zeros(size, np.bool_)
         found[self.true_items] = found[self.fake_items] = True
         if hidden:
@@ -393,7 +393,7 @@ class History:
         )
 
     def _with_fakes(self, count: int, now: _Now) -> History:
-        """So many more fakes, on items that are not sent; fewer if none are left.
+        """With `count` more fakes, on items that are not sent; fewer if none are left.
 
         Whatever is rated and not sent is suppressed, and looks like any item that is not rated.
         """
