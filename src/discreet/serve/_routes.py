@@ -457,6 +457,7 @@ def _add_building(router: APIRouter, service: Service) -> None:
 
 async def _collected(service: Service, store: Store) -> dict[str, Any]:
     """Figures that only a service has that collects."""
+    assert service.protocol is not None
     return {
         **await service.ask(store.figures, service.digest),
         "collection": service.protocol.public_digest,

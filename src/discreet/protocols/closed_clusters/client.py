@@ -299,6 +299,8 @@ def _bytes(state: dict[str, Any], name: str) -> bytes:
 class ClosedParticipant(Participant):
     """Closed clusters; see `Participant`."""
 
+    collection: Obfuscation
+
     def __init__(self, service: ServiceClient, state: Path | None, limit: float | None) -> None:
         if limit is not None:
             raise InputError("--limit is for local reports: closed clusters have no epsilon")

@@ -346,6 +346,8 @@ def _spent(file: StateFile, state: dict[str, Any]) -> Spent:
 class LocalParticipant(Participant):
     """Local reports; see `Participant`."""
 
+    collection: Collection
+
     def __init__(self, service: ServiceClient, state: Path | None, limit: float | None) -> None:
         self.collection = Collection.from_json(service.collection(), service.catalog())
         self._client = LocalClient(self.collection, state or _NOWHERE, limit=limit)

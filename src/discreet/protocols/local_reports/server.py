@@ -20,6 +20,8 @@ from discreet.protocols import servers
 from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Mechanism, Report
 from discreet.release import Release, clean_auto
 
+_Floats = npt.NDArray[np.float64]
+
 _CELLS = 1 << 22
 """Answers, given or not, that are worked on at a time."""
 
@@ -116,9 +118,6 @@ class Spool:
         return Block(marks.view(np.bool_), self._collection.centred(values))
 
 
-_Floats = npt.NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class Law:
     """What is known of answers beforehand.
@@ -192,8 +191,6 @@ def geometric_variance(scale: float) -> float:
     ratio = math.exp(-1 / scale)
     return 2 * ratio / math.expm1(-1 / scale) ** 2
 
-
-_Floats = npt.NDArray[np.float64]
 
 # Of five-star data, in squared units of a scale of width 4; other scales stretch them.
 RATING_SPREAD, LARGEST_EFFECT = 1.2, 0.3
@@ -315,8 +312,6 @@ def _posterior(
     gain = tau2 * counts / (tau2 * counts**2 + noise)
     return gain * residuals, upper * noise / (upper * counts**2 + noise)
 
-
-_Floats = npt.NDArray[np.float64]
 
 USER_VARIANCE, RATING_VARIANCE = 0.2, 0.72
 # How uncertain `USER_VARIANCE` is, in the same units. Chosen by hand.

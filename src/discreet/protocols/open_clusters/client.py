@@ -161,6 +161,8 @@ def _hash_epsilon(state: Mapping[str, Any]) -> float:
 class OpenParticipant(Participant):
     """Open clusters; see `Participant`."""
 
+    collection: Collection
+
     def __init__(self, service: ServiceClient, state: Path | None, limit: float | None) -> None:
         self.collection = Collection.from_json(service.collection(), service.catalog())
         if limit is not None and self.collection.hash_event is None:

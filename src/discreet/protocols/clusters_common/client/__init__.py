@@ -30,6 +30,20 @@ from discreet.protocols.clusters_common.messages import (
 )
 from discreet.protocols.common.http import Refusal, ServiceClient
 
+__all__ = [
+    "History",
+    "Memory",
+    "Obfuscator",
+    "Standing",
+    "Terms",
+    "popularity_for",
+    "read_own",
+    "spell_again",
+    "spell_ratings",
+    "spell_waiting",
+    "standing",
+]
+
 _NOT_FOUND = 404  # HTTP status
 
 _KEY = "obfuscation"
