@@ -85,7 +85,7 @@ def test_what_is_being_put_in_its_place_when_the_service_ends_is_told_as_built(
         return {"release": "new"}, None
 
     async def scenario(builder: Builder) -> None:
-        builder.start(mock.Mock(), mock.Mock())
+        builder.start(mock.Mock(order=dict), mock.Mock())
         assert await run_in_threadpool(begun.wait, 10)
         stopping = asyncio.create_task(builder.stop())
         for _ in range(5):

@@ -346,4 +346,7 @@ def test_the_state_is_of_use_to_no_other_protocol(told: list[str], tmp_path: Pat
     state = tmp_path / "me.state"
     state.touch(0o600)
     state.write_text(json.dumps({"version": 1, "kind": "open-clusters", "state": {}}))
-    assert "no state of a 'local-reports' client" in call("client", "enroll", *told).complaint()
+    assert (
+        "another protocol's client, not of 'local-reports'"
+        in call("client", "enroll", *told).complaint()
+    )

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import CatalogOrigin, InputError, Scale
+from discreet.estimate import clean_auto
 from discreet.privacy import Guarantee, Unit
 from discreet.protocols import servers
 from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Mechanism, Report
-from discreet.release import Release, clean_auto
+from discreet.release import Release
 
 _Floats = npt.NDArray[np.float64]
 
