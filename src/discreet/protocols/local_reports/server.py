@@ -14,8 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import CatalogOrigin, InputError, Scale
-from discreet.estimate import clean_auto
+from discreet.domain import CatalogOrigin, InputError
+from discreet.estimate import (
+    LARGEST_EFFECT,
+    RATING_VARIANCE,
+    USER_VARIANCE,
+    clean_auto,
+    mean_guess,
+    shrink_counts,
+    stretch,
+)
 from discreet.privacy import Guarantee, Unit
 from discreet.protocols import servers
 from discreet.protocols.local_reports.messages import PROTOCOL, Collection, Mechanism, Report
@@ -193,10 +201,9 @@ def geometric_variance(scale: float) -> float:
     return 2 * ratio / math.expm1(-1 / scale) ** 2
 
 
-# Of five-star data, in squared units of a scale of width 4; other scales stretch them.
-RATING_SPREAD, LARGEST_EFFECT = 1.2, 0.3
-_GUESS, _DOUBT = 0.1, 0.2
-"""What the mean rating is taken for beforehand, in ranges above mid, and how sure that is."""
+# The variance of a rating around its item's level, in squared units of a scale of width 4; other
+# scales stretch it. A little above that of five-star data, since effects are known less well here.
+RATING_SPREAD = 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,11 +238,6 @@ class Effects:
         return self.mean + self.effects
 
 
-def stretch(scale: Scale) -> float:
-    """How much wider the scale is than five stars, squared."""
-    return (scale.range / 4) ** 2
-
-
 def learn_effects(collection: Collection, law: Law, totals: Totals) -> Effects:
     """Debias the totals; then the posterior of each effect under a prior learnt from all."""
     people, width = totals.reports, stretch(collection.scale)
@@ -262,15 +264,12 @@ def learn_effects(collection: Collection, law: Law, totals: Totals) -> Effects:
 def _known_counts(law: Law, counts: _Floats, people: int) -> tuple[_Floats, float]:
     """Counts that can be divided by, and the usual noise of one.
 
-    They are drawn to their mean as their noise asks for, but never by more than twice that noise:
-    a few items are truly popular.
+    After `shrink_counts` none is below a floor that grows with the noise.
     """
     rough = np.clip(counts / people, 0.0, 1.0)
     spread = math.sqrt(people * float(law.presence_variance(rough).mean()))
     mean = max(float(counts.mean()), 1e-3)
-    real = max(float(counts.var()) - spread**2, 0.0)
-    pull = spread**2 / (real + spread**2 + 1e-300)
-    drawn = counts + np.clip(pull * (mean - counts), -2 * spread, 2 * spread)
+    drawn, _ = shrink_counts(counts, spread)
     return np.clip(drawn, min(0.02 * mean + 0.1 * spread + 0.1, mean), people), spread
 
 
@@ -284,7 +283,7 @@ def _mean(
 ) -> tuple[float, float]:
     """The mean rating above mid, drawn to a guess as far as noise asks for; and its variance."""
     scale = collection.scale
-    guess, doubt = _GUESS * scale.range, _DOUBT * scale.range
+    guess, doubt = mean_guess(scale)
     moments = law.moment(
         np.full(len(sums), guess), shares, RATING_SPREAD * stretch(scale), collection.unit
     )
@@ -314,7 +313,6 @@ def _posterior(
     return gain * residuals, upper * noise / (upper * counts**2 + noise)
 
 
-USER_VARIANCE, RATING_VARIANCE = 0.2, 0.72
 # How uncertain `USER_VARIANCE` is, in the same units. Chosen by hand.
 _USER_DOUBT = 0.1
 _STRENGTH = 0.05
