@@ -8,11 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom, norm
+from scipy.stats import binom, binomtest, norm
 
-from discreet.audit._bands import at_least, at_most
-from discreet.audit.lower_bound import Claim, Guessed, audit_guesses, chance, refuted_size
-from discreet.audit.lower_bound._one_run import chance_under
+from discreet.audit._intervals import at_least, at_most, mean_band, success_band
+from discreet.audit.lower_bound import Claim
+from discreet.audit.lower_bound._canaries import (
+    Guessed,
+    chance,
+    chance_under,
+    guess_coins,
+    refuted_size,
+)
 from discreet.domain import InputError
 from discreet.privacy import GaussianEvent, GeometricEvent, PureEvent, Unit
 from discreet.privacy.accounting import gaussian_delta, gaussian_epsilon
@@ -44,8 +50,8 @@ def test_a_pure_claim_is_refuted_by_the_ratio() -> None:
     claim = Claim(1.0)
     assert float(claim.refuted(0.6, 0.1)) == pytest.approx(math.log(6))
     assert float(claim.refuted(0.1, 0.6)) == 0
-    assert claim.is_broken_by(1.01) and not claim.is_broken_by(1.0)
-    assert claim.told(1.5) == 1.5
+    assert claim.is_refuted_by(1.01) and not claim.is_refuted_by(1.0)
+    assert claim.as_epsilon(1.5) == 1.5
 
 
 def test_delta_is_taken_off_before() -> None:
@@ -58,8 +64,8 @@ def test_a_gaussian_claim_is_refuted_along_its_whole_curve() -> None:
     low, high = norm.cdf(0.8), norm.cdf(-0.8)
     found = float(claim.refuted(low, high))
     assert found == pytest.approx(1.6)
-    assert claim.is_broken_by(found)
-    assert claim.told(found) == pytest.approx(gaussian_epsilon(found, 1e-6))
+    assert claim.is_refuted_by(found)
+    assert claim.as_epsilon(found) == pytest.approx(gaussian_epsilon(found, 1e-6))
     # A little below what was refuted some point of the curve is passed; a little above none is.
     points = np.linspace(0, 20, 2001)
     for mu, passed in ((1.59, True), (1.61, False)):
@@ -152,7 +158,7 @@ def test_with_a_delta_the_chance_may_fall_before_it_rises() -> None:
     claim, guessed, miss = Claim(3.0, 2e-5), Guessed(4000, 400, 400), 0.05 / 3
     assert chance(guessed, 0.0, 2e-5) > miss > chance(guessed, 3.0, 2e-5)
     size = refuted_size(claim, guessed, miss)
-    assert claim.is_broken_by(size) and 4 < size < 5
+    assert claim.is_refuted_by(size) and 4 < size < 5
     assert chance(guessed, size * 0.999, 2e-5) <= miss < chance(guessed, size * 1.01, 2e-5)
 
 
@@ -160,14 +166,16 @@ def test_with_a_delta_the_chance_may_fall_before_it_rises() -> None:
 def test_no_coin_is_guessed_both_ways(count: int) -> None:
     """Of an odd number one is left out: so everything that is told is guessed rightly."""
     coins = np.arange(count) % 2 == 0
-    found = audit_guesses("x", Claim(1.0), coins * 1.0, coins, 0.95)
+    found = guess_coins("x", Claim(1.0), coins * 1.0, coins).finding(0.95)
     assert found.runs <= count and found.refuted == found.most > 1
 
 
 def test_one_run_of_nothing_but_noise_refutes_nothing() -> None:
     rng = np.random.default_rng(3)
     flagged = [
-        audit_guesses("x", Claim(0.1), rng.normal(size=100), rng.random(100) < 0.5, 0.9).is_violated
+        guess_coins("x", Claim(0.1), rng.normal(size=100), rng.random(100) < 0.5)
+        .finding(0.9)
+        .is_violated
         for _ in range(300)
     ]
     assert np.mean(flagged) <= 0.1
@@ -175,13 +183,25 @@ def test_one_run_of_nothing_but_noise_refutes_nothing() -> None:
 
 def test_one_run_that_tells_everything_refutes_much() -> None:
     coins = np.random.default_rng(4).random(400) < 0.5
-    found = audit_guesses("x", Claim(1.0), coins * 1.0, coins, 0.9999)
+    found = guess_coins("x", Claim(1.0), coins * 1.0, coins).finding(0.9999)
     assert found.is_violated and found.refuted > 2
     assert "canaries were right" in found.seen
 
 
 def test_too_few_canaries_are_refused() -> None:
     with pytest.raises(InputError, match="20 canaries or more"):
-        audit_guesses("x", Claim(1.0), np.zeros(5), np.zeros(5, np.bool_), 0.9)
+        guess_coins("x", Claim(1.0), np.zeros(5), np.zeros(5, np.bool_))
     with pytest.raises(InputError, match="a score for each"):
-        audit_guesses("x", Claim(1.0), np.zeros(5), np.zeros(50, np.bool_), 0.9)
+        guess_coins("x", Claim(1.0), np.zeros(5), np.zeros(50, np.bool_))
+
+
+@pytest.mark.parametrize(("won", "tries"), [(0, 50), (7, 50), (50, 50)])
+def test_bands_of_successes_are_clopper_and_pearsons(won: int, tries: int) -> None:
+    known = binomtest(won, tries).proportion_ci(0.95, "exact")
+    assert success_band(np.arange(tries) < won) == pytest.approx((known.low, known.high))
+
+
+def test_bands_of_means_stay_between_0_and_1() -> None:
+    assert mean_band(np.ones(9)) == (1.0, 1.0)
+    low, high = mean_band(np.array([0.0, 1.0] * 50))
+    assert (low, high) == pytest.approx((0.4015, 0.5985), abs=1e-3)

@@ -1,7 +1,7 @@
 """Averaging reports that are randomised again each time.
 
-A report keeps epsilon. A hundred fresh reports on the same rating keep a hundred times as much,
-which is nothing: so a client answers once an epoch and repeats itself.
+One report costs epsilon. A hundred fresh reports on the same rating cost a hundred times as much,
+which protects nothing: so a client answers once an epoch and repeats that answer.
 """
 
 from __future__ import annotations
@@ -13,39 +13,50 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.audit._chances import level_chances
+from discreet.audit._adversary import level_chances
+from discreet.audit.attacks._attack import Attack, Outcome, judge, most_with_prior
 from discreet.audit.attacks._data import Floats, pick_users
-from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior
 from discreet.domain import OwnRatings
 from discreet.privacy import Randomness, SeededRandomness
 from discreet.protocols.local_reports.client import LocalClient, draw_report
 from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
 from discreet.ratings import Ratings
 
+# Ratings that are attacked, reports about each, and epochs that they are spread over.
 _RATINGS, _REPORTS, _EPOCHS = 1000, 50, 3
+# Of one rating in one epoch.
 _EPSILON = 1.0
 
 
-def repeated_reports(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Ask the same people fifty times, with clients that remember and without."""
     scene = _Scene(ratings, seed)
     forget = f"{_REPORTS} reports, drawn afresh each time"
     frozen = f"{_REPORTS} reports in one epoch"
     epochs = f"{_REPORTS} reports in {_EPOCHS} epochs"
-    return AttackResult(
-        "repeated-reports",
+    return [
+        scene.outcome(forget, scene.forgetting(), 0, is_protected=False),
+        scene.outcome(frozen, scene.remembering(1), 1, is_protected=True),
+        scene.outcome(epochs, scene.remembering(_EPOCHS), _EPOCHS, is_protected=True),
+    ]
+
+
+ATTACK = Attack(
+    name="repeated-reports",
+    about="a rating, by averaging many local reports",
+    source="against any local mechanism",
+    knows=(
         "every report that a person has sent by randomized response, that the person has rated the "
-        "item, and how others rate it",
-        "find out the rating",
-        "the rating was found",
-        (
-            scene.outcome(forget, scene.forgetting(), 0, is_protected=False),
-            scene.outcome(frozen, scene.remembering(1), 1, is_protected=True),
-            scene.outcome(epochs, scene.remembering(_EPOCHS), _EPOCHS, is_protected=True),
-        ),
+        "item, and how others rate it"
+    ),
+    tries_to="find out the rating",
+    counts="the rating was found",
+    remark=(
         f"Epsilon is {_EPSILON:g} a rating and epoch. Repeating an answer costs nothing; epochs "
-        "add up. Guessing names the value that others most often gave the item.",
-    )
+        "add up. Guessing names the value that others most often gave the item."
+    ),
+    outcomes=_outcomes,
+)
 
 
 class _Scene:

@@ -86,7 +86,7 @@ def test_what_is_no_key_is_refused(
     path = tmp_path / "key.json"
     planted[1].save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    with pytest.raises(InputError, match="is no key of canaries"):
+    with pytest.raises(InputError, match="is not a key of canaries"):
         Canaries.load(path)
     with pytest.raises(InputError, match="cannot be read: No such file"):
         Canaries.load(tmp_path / "absent.json")

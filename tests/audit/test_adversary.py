@@ -11,7 +11,7 @@ from scipy.special import ndtr
 from scipy.stats import binomtest
 
 from discreet.audit import Guesses, Victims, attack_release, choose_victims, guess
-from discreet.audit._bands import success_band
+from discreet.audit._intervals import success_band
 from discreet.domain import InputError, Scale
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums

@@ -13,8 +13,7 @@ import pytest
 
 from cli._calling import call, write_sample
 from discreet import __version__
-from discreet.audit.lower_bound import SUBJECTS
-from discreet.audit.lower_bound.planted import PLANTED
+from discreet.audit.lower_bound import PLANTED, SUBJECTS
 from discreet.audit.stability import PLANTED_READERS, READERS
 from discreet.domain import InputError
 from discreet.report import make_report, read_audit
@@ -117,7 +116,7 @@ def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch)
         (("laplace", "--runs", 3), "an audit makes from 40"),
         (("laplace", "--confidence", 2), "confidence is from 0.5 to below 1"),
         (("laplace", "--search", -1), "number of steps from 0 on"),
-        (("gaussian", "laplace", "--search", 5), "nothing that was named is one; leave it out"),
+        (("gaussian", "laplace", "--search", 5), "none of these subjects is one; leave it out"),
         (("--release", "a.discreet"), "give --release and --canaries"),
         (("--canaries", "key", "all"), "leave names, --planted and --list out"),
         (("--release", "a", "--canaries", "key", "--runs", 99), "leave --runs, --search and"),
@@ -150,7 +149,8 @@ def test_from_planting_canaries_to_auditing_a_release(tmp_path: Path) -> None:
     assert one["subject"] == "release" and one["distinguisher"] == "one run"
     assert one["claimed_epsilon"] == pytest.approx(1.0, rel=1e-6) and not one["violated"]
     assert (
-        "is no key of canaries" in call("audit", "--release", made, "--canaries", path).complaint()
+        "is not a key of canaries"
+        in call("audit", "--release", made, "--canaries", path).complaint()
     )
     table = call("audit", "--release", made, "--canaries", key).out
     assert one["seen"] in table and "without these canaries looks the same" in table

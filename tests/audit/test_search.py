@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pytest
 
 from discreet.audit.lower_bound import Neighbours, StatisticSubject
-from discreet.audit.lower_bound._statistics_pairs import head_of, part_of
+from discreet.audit.lower_bound._statistics import head_of, part_of
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring, ItemLevels, PaperCentring
 from discreet.measure.covariance import RatingCovariance
@@ -83,6 +83,6 @@ def test_a_climb_gets_somewhere_and_not_past_the_bound(name: str, noise: Noise) 
     make = BOTH.get(name, partial(refinement, name))
     start = Neighbours.by_rating(ITEMS, {0: 3.0, 1: 2.0, 2: 4.0}, (3, 3.0))
     measure, bound = make(noise)
-    subject = StatisticSubject(name, name, measure, start, noise, bound)
+    subject = StatisticSubject.of(name, name, measure, start, noise, bound)
     worse = subject.worse(STEPS, np.random.default_rng(7))
     assert 1.1 * subject.moved < worse.moved <= 1, "not where it began"

@@ -14,9 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.audit._chances import level_chances
+from discreet.audit._adversary import level_chances
 from discreet.audit._tags import BITS, Group, large_group, our_tags
 from discreet.audit.attacks import AttackResult, most_with_prior, most_without_record
+from discreet.audit.attacks._attack import judge, twice
 from discreet.audit.attacks._data import (
     MOST_PEOPLE,
     join,
@@ -30,8 +31,7 @@ from discreet.audit.attacks._data import (
 from discreet.audit.attacks._membership import _Scene as MembershipScene
 from discreet.audit.attacks._quotient import secret_keys
 from discreet.audit.attacks._reconstruction import _Scene as ReconstructionScene
-from discreet.audit.attacks._repeated import _Scene as RepeatedScene
-from discreet.audit.attacks._result import judge, twice
+from discreet.audit.attacks._repeated_reports import _Scene as RepeatedScene
 from discreet.audit.attacks._uploads import upload_tables
 from discreet.domain import InputError
 from discreet.privacy.accounting import gaussian_delta

@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from scipy.stats import binom
 
-from discreet.audit._bands import at_least, at_most
+from discreet.audit._intervals import at_least, at_most
 from discreet.audit.lower_bound import (
     SUBJECTS,
     Claim,
     Finding,
     Neighbours,
-    NoisySubject,
-    PairSubject,
+    NoisyPair,
+    Subject,
     audit,
     audit_all,
-    find_subjects,
+    find,
+    observe,
     search,
 )
-from discreet.audit.lower_bound._distinguish import choose_threshold, learn
+from discreet.audit.lower_bound._engine import choose_threshold, learn
 from discreet.domain import PRESENCE, InputError
 from discreet.privacy import Noise, Randomness, SeededRandomness, Unit
 
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass
-class Coin(PairSubject):
-    """Says 1 with one probability in world 0 and with another in world 1."""
+Output = Callable[[Floats, int, Randomness], Floats]
 
-    chances: tuple[float, float]
-    name: str = "coin"
-    about: str = "a coin"
-    runs: int = 1000
 
-    claim = Claim(1.0)
+def coin(chances: tuple[float, float], output: Output = lambda said, *_: said) -> Subject:
+    """Says 1 with one probability in world 0 and with another in world 1, or what `output` says."""
 
-    def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
         uniform = randomness.words(runs) / 2.0**64
-        said = (uniform < self.chances[world]).astype(np.float64)
-        return said if self.chances[0] > self.chances[1] else -said
+        said = (uniform < chances[world]).astype(np.float64)
+        return output(said if chances[0] > chances[1] else -said, world, randomness)
+
+    return Subject("coin", "a coin", Claim(1.0), draw, 1000)
 
 
 def alarm_rate(first: float, second: float, tries: int, miss: float) -> float:
@@ -58,7 +56,7 @@ def alarm_rate(first: float, second: float, tries: int, miss: float) -> float:
 def test_a_false_alarm_is_as_rare_as_the_confidence_says() -> None:
     """Exactly at the claim, P = e^eps P', audits at 80 % flag as rarely as four rates make them."""
     first, second = 0.5, 0.5 / np.e
-    right = Coin((first, second))
+    right = coin((first, second))
     alarms = [audit(right, runs=400, confidence=0.8, seed=n).is_violated for n in range(400)]
     rate, undivided = (alarm_rate(first, second, 300, miss) for miss in (0.05, 0.2))
     most = binom.ppf(1 - 1e-5, 400, rate)
@@ -68,7 +66,7 @@ def test_a_false_alarm_is_as_rare_as_the_confidence_says() -> None:
 
 @pytest.mark.parametrize("chances", [(0.6, 0.1), (0.1, 0.6), (0.4, 0.9), (0.99, 0.9)])
 def test_both_directions_are_looked_at(chances: tuple[float, float]) -> None:
-    found = audit(Coin(chances), runs=40_000, confidence=0.999, seed=1)
+    found = audit(coin(chances), runs=40_000, confidence=0.999, seed=1)
     p, q = chances
     ratios = [p / q, q / p, (1 - p) / (1 - q), (1 - q) / (1 - p)]
     truth = float(np.log(max(ratios)))
@@ -76,30 +74,25 @@ def test_both_directions_are_looked_at(chances: tuple[float, float]) -> None:
     assert found.is_violated and found.how == "analytic" and found.runs == 30_000
 
 
-def test_infinite_scores_and_such_as_are_no_numbers_are_borne() -> None:
-    class Odd(Coin):
-        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
-            said = super().draw(world, runs, randomness)
-            return np.where(said > 0, np.inf, np.where(np.arange(runs) % 2, np.nan, -np.inf))
+def test_infinite_scores_and_nan_are_outcomes() -> None:
+    def odd(said: Floats, *_: object) -> Floats:
+        return np.where(said > 0, np.inf, np.where(np.arange(len(said)) % 2, np.nan, -np.inf))
 
-    found = audit(Odd((0.9, 0.1)), confidence=0.99, seed=1)
+    found = audit(coin((0.9, 0.1), odd), confidence=0.99, seed=1)
     assert found.refuted > 1.5
 
 
 @pytest.mark.parametrize("is_row", [False, True])
 @pytest.mark.parametrize("chances", [(0.9, 0.1), (0.1, 0.9)])
-def test_what_is_no_number_is_an_outcome_of_its_own(
-    is_row: bool, chances: tuple[float, float]
-) -> None:
-    """A mechanism that fails for one person's data only tells them apart by that."""
+def test_nan_is_an_outcome_of_its_own(is_row: bool, chances: tuple[float, float]) -> None:
+    """A mechanism that fails for one person's data only gives them away by that."""
 
-    class Failing(Coin):
-        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
-            said = np.where(super().draw(world, runs, randomness) != 0, np.nan, 0.0)
-            noise = randomness.words(runs) / 2.0**64
-            return np.column_stack([noise, said]) if is_row else said
+    def failing(said: Floats, _: int, randomness: Randomness) -> Floats:
+        missing = np.where(said != 0, np.nan, 0.0)
+        noise = randomness.words(len(said)) / 2.0**64
+        return np.column_stack([noise, missing]) if is_row else missing
 
-    found = audit(Failing(chances), confidence=0.99, seed=1)
+    found = audit(coin(chances, failing), confidence=0.99, seed=1)
     assert found.refuted > 1.5 and found.how == ("learnt" if is_row else "analytic")
 
 
@@ -108,19 +101,16 @@ def test_what_is_no_number_is_an_outcome_of_its_own(
     [((900,), (300,)), ((300,), (300,)), ((900, 2), (900, 3)), ((900, 0), (900, 0)), ((), ())],
 )
 def test_worlds_with_other_runs_than_asked_for_are_refused(shapes: tuple[tuple[int]]) -> None:
-    class Short(Coin):
-        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
-            return np.ones(shapes[world])
-
+    short = coin((0.5, 0.5), lambda _, world, __: np.ones(shapes[world]))
     with pytest.raises(InputError, match="each of 900 runs has a score, or a row"):
-        audit(Short((0.5, 0.5)), runs=900)
+        audit(short, runs=900)
 
 
 def test_what_so_many_runs_can_prove_is_told() -> None:
     """Even where every run of one world shows what none of the other does."""
-    sure = audit(Coin((1.0, 0.0)), runs=400, confidence=0.99, seed=1)
+    sure = audit(coin((1.0, 0.0)), runs=400, confidence=0.99, seed=1)
     assert sure.refuted == sure.most and 3 < sure.most < 4 and sure.can_refute
-    few = audit(Coin((1.0, 0.0)), runs=40, confidence=1 - 1e-4, seed=1)
+    few = audit(coin((1.0, 0.0)), runs=40, confidence=1 - 1e-4, seed=1)
     assert few.refuted == few.most < 1 and not few.can_refute
 
 
@@ -133,15 +123,17 @@ def test_what_so_many_runs_can_prove_is_told() -> None:
 def test_a_lower_confidence_never_proves_less(name: str, runs: int, seed: int) -> None:
     """The same events are counted, whatever the confidence is."""
     levels = (1 - 1e-6, 1 - 1e-4, 0.999, 0.99, 0.95, 0.8, 0.5)
-    told = [audit(SUBJECTS[name](), runs=runs, confidence=c, seed=seed) for c in levels]
+    told = [audit(SUBJECTS[name].make(), runs=runs, confidence=c, seed=seed) for c in levels]
     found = [each.refuted for each in told]
+    again = observe(SUBJECTS[name].make(), runs=runs, seed=seed)
+    assert told == [again.finding(c) for c in levels]
     assert found == sorted(found) and found[-1] > 0
     assert len({each.most for each in told}) == len(levels)
 
 
 def test_few_runs_have_a_threshold_too() -> None:
     """At which nothing is refuted at the strictest level that thresholds are compared at."""
-    found = audit(Coin((1.0, 0.0)), runs=40, confidence=0.9, seed=1)
+    found = audit(coin((1.0, 0.0)), runs=40, confidence=0.9, seed=1)
     assert found.refuted == found.most > 1
 
 
@@ -157,13 +149,12 @@ def test_two_outputs_with_the_same_noise_are_seen_through() -> None:
 def test_thresholds_are_chosen_on_runs_that_the_score_has_not_met() -> None:
     """From as many columns of noise as there are runs a score learns its own rows by heart."""
 
-    class Columns(Coin):
-        def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
-            said = super().draw(world, runs, randomness)
-            noise = randomness.words(runs * 60).reshape(runs, 60) / 2.0**64
-            return np.column_stack([noise, said + 0.3 * noise[:, 0]])
+    def columns(said: Floats, _: int, randomness: Randomness) -> Floats:
+        noise = randomness.words(len(said) * 60).reshape(len(said), 60) / 2.0**64
+        return np.column_stack([noise, said + 0.3 * noise[:, 0]])
 
-    found = [audit(Columns((0.9, 0.1)), runs=240, confidence=0.9, seed=n).refuted for n in range(8)]
+    subject = coin((0.9, 0.1), columns)
+    found = [audit(subject, runs=240, confidence=0.9, seed=n).refuted for n in range(8)]
     assert np.mean(found) > 1, "0.86 if they are chosen on the same"
 
 
@@ -195,7 +186,7 @@ def test_a_threshold_is_where_most_is_refuted(is_high: bool) -> None:
 
 
 def test_an_audit_with_a_seed_is_repeatable_and_without_one_is_not() -> None:
-    subject = SUBJECTS["laplace/step-1"]()
+    subject = SUBJECTS["laplace/step-1"].make()
     told = {"runs": 2000, "confidence": 0.99}
     assert audit(subject, **told, seed=3) == audit(subject, **told, seed=3)
     counts = {audit(subject, **told).seen for _ in range(3)}
@@ -205,13 +196,13 @@ def test_an_audit_with_a_seed_is_repeatable_and_without_one_is_not() -> None:
 @pytest.mark.parametrize("runs", [0, 39, 1 << 27])
 def test_impossible_numbers_of_runs_are_refused(runs: int) -> None:
     with pytest.raises(InputError, match="an audit makes from 40"):
-        audit(Coin((0.5, 0.5)), runs=runs)
+        audit(coin((0.5, 0.5)), runs=runs)
 
 
 @pytest.mark.parametrize("confidence", [0.2, 1.0, 95.0])
 def test_impossible_confidences_are_refused(confidence: float) -> None:
     with pytest.raises(InputError, match=r"confidence is from 0\.5 to below 1"):
-        audit(Coin((0.5, 0.5)), confidence=confidence)
+        audit(coin((0.5, 0.5)), confidence=confidence)
 
 
 def test_only_entries_that_differ_are_drawn() -> None:
@@ -222,17 +213,17 @@ def test_only_entries_that_differ_are_drawn() -> None:
             self.drawn += len(buffer)
             super().fill(buffer)
 
-    few = NoisySubject("x", "x", np.arange(1000), np.arange(1000), Noise.LAPLACE, 1.0)
-    few = replace(few, first=np.append(np.arange(999), 5000))
+    first = np.append(np.arange(999), 5000)
+    few = NoisyPair(first, np.arange(1000), Noise.LAPLACE, 1.0)
     source = Counting(1)
     few.draw(0, 100, source)
     assert 0 < source.drawn < 100 * 100
 
 
 def test_what_a_statistic_moves_by_is_told_as_a_part_of_its_sensitivity() -> None:
-    told = ("x", "x", np.array([3, 4]), np.array([0, 0]))
-    assert NoisySubject(*told, Noise.GAUSSIAN, 10.0).moved == 0.5
-    assert NoisySubject(*told, Noise.LAPLACE, 10.0).moved == pytest.approx(0.7)
+    worlds = (np.array([3, 4]), np.array([0, 0]))
+    assert NoisyPair(*worlds, Noise.GAUSSIAN, 10.0).moved == 0.5
+    assert NoisyPair(*worlds, Noise.LAPLACE, 10.0).moved == pytest.approx(0.7)
 
 
 def test_a_search_keeps_the_unit_and_never_gets_worse() -> None:
@@ -250,12 +241,12 @@ def test_a_search_keeps_the_unit_and_never_gets_worse() -> None:
 
 
 def test_names_may_be_beginnings() -> None:
-    assert find_subjects(["ledger", "ledger/pure"]) == [
+    assert find(["ledger", "ledger/pure"], SUBJECTS) == [
         "ledger/pure", "ledger/gaussian", "ledger/mixed",
     ]  # fmt: skip
-    assert find_subjects(["all"]) == list(SUBJECTS)
+    assert find(["all"], SUBJECTS) == list(SUBJECTS)
     with pytest.raises(InputError, match="no subject 'ledge'"):
-        find_subjects(["ledge"])
+        find(["ledge"], SUBJECTS)
 
 
 def test_the_confidence_of_a_table_is_shared_out() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from cli._calling import call
 from discreet.audit.attacks import ATTACKS, AttackResult
-from discreet.audit.attacks._result import judge
+from discreet.audit.attacks._attack import judge
 from discreet.ratings import find_shape, make_ratings, write_ratings
 
 
