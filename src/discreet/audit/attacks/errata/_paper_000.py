@@ -14,6 +14,7 @@ from discreet.measure import Noise
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.covariance import RatingCovariance
 from discreet.privacy.accounting import gaussian_mu
+from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
 
@@ -110,5 +111,5 @@ def _huber_moved(example: Centred) -> float:
     with_it, without = (
         ours.measure(example.neighbours.ratings(world), weights=False) for world in (0, 1)
     )
-    moved = np.triu(without.square(with_it.cov - without.cov), 1)
+    moved = np.triu(unpack(with_it.cov - without.cov), 1)
     return float(np.linalg.norm(moved) / ours.grid**2)
