@@ -37,7 +37,9 @@ class PairPredictor(OneByOne):
         places = rows[inside[0]], columns[inside[1]]
         # Copying whole rows is several times faster than picking most of their entries.
         many = 4 * len(places[1]) > len(matrix)
-        found = matrix[places[0]].take(places[1], axis=1) if many else matrix[np.ix_(*places)]
+        found: npt.NDArray[np.float32] = (
+            matrix[places[0]].take(places[1], axis=1) if many else matrix[np.ix_(*places)]
+        )
         if found.shape == (len(rows), len(columns)):
             return found
         whole = np.zeros((len(rows), len(columns)), np.float32)

@@ -40,7 +40,7 @@ class SlopeOnePredictor(PairPredictor):
         bias = float(self._model.bias_shares(own) @ residuals)
         weights = self._between(self._weights, own.items, items).sum(axis=0, dtype=np.float64)
         moved = self._between(self._moved, own.items, items).sum(axis=0, dtype=np.float64)
-        return self._model.baseline[items] + bias - moved / (weights + 1e-30)
+        return np.asarray(self._model.baseline[items] + bias - moved / (weights + 1e-30))
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """Its share of the bias, and of the mean over pairs."""
