@@ -181,12 +181,10 @@ class PredictorBattery:
 
     def test_impossible_own_ratings_are_refused(self, model: Predictor) -> None:
         title, id_ = model.catalog.titles[0], model.catalog.ids[0]
-        if not model.release.scale.presence:
-            with pytest.raises(InputError):
-                model.recommend({title: model.release.scale.hi + 1})
-        if title != id_:
-            with pytest.raises(InputError):
-                model.recommend({title: model.release.scale.hi, id_: model.release.scale.hi})
+        if not model.release.scale.presence:  # of presence, values are not looked at
+            for own in ({title: model.release.scale.hi + 1}, {title: 1.0, id_: 2.0}):
+                with pytest.raises(InputError):
+                    model.recommend(own)
         with pytest.raises(InputError):
             model.recommend({}, -1)
 

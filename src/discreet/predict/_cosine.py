@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import OwnRatings
-from discreet.predict._model import Floats
-from discreet.predict._pairs import PairPredictor
-from discreet.predict._predictor import probability
+from discreet.predict._pairs import PairPredictor, add_pairs
+from discreet.predict._people import People
+from discreet.predict._predictor import Floats, Ints, probability
 from discreet.release import Release, unpack
 
 # Added to the sum of |similarity|, so that a few weak neighbours move a prediction little. A
@@ -43,23 +43,27 @@ class CosinePredictor(PairPredictor):
         if len(self._head):
             self._similarities = _similarities(release)
 
-    def _one(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
-        like = self._between(self._similarities, own.items, items)
-        base = self._model.baseline[items]
-        if self._model.presence:
-            return self._logarithm(base, like.sum(axis=0, dtype=np.float64), len(own))
-        residuals = self._model.residuals(own.items, own.values)
-        bias = float(self._model.bias_shares(own) @ residuals)
-        size = np.abs(like).sum(axis=0, dtype=np.float64)
-        return np.asarray(base + bias + (residuals - bias) @ like / (size + _DAMPING))
+    def _add(
+        self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
+    ) -> None:
+        values = people.values if self._model.presence else y
+        add_pairs(
+            tasks, targets, people.starts, people.items, values, self._positions,
+            self._similarities, self._similarities, parts,
+        )  # fmt: skip
 
-    def _logarithm(self, base: Floats, total: Floats, count: int) -> Floats:
+    def _combine(self, base: Floats, bias: Floats, counts: Ints, parts: Floats) -> Floats:
+        if self._model.presence:
+            return self._logarithm(base, parts[..., 0], counts)
+        return np.asarray(base + bias + parts[..., 0] / (parts[..., 1] + _DAMPING))
+
+    def _logarithm(self, base: Floats, total: Floats, counts: Ints | int) -> Floats:
         mean = np.maximum(total, 0.0) + _POPULARITY * probability(base)
-        return np.asarray(np.log(np.maximum(mean / (count + _POPULARITY), _LEAST)))
+        return np.asarray(np.log(np.maximum(mean / (counts + _POPULARITY), _LEAST)))
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """Of ratings as for `knn`; of presence, the change shared out by similarity."""
-        like = self._between(self._similarities, own.items, items).T.astype(np.float64)
+        like = self._between(self._similarities, own.items, items)
         base = self._model.baseline[items]
         if self._model.presence:
             moved = self._logarithm(base, like.sum(axis=1), len(own))

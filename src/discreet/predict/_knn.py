@@ -6,20 +6,19 @@ A is the covariance between neighbours and a that between each of them and the t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from discreet.domain import InputError, OwnRatings
-from discreet.predict._model import Model
-from discreet.predict._predictor import Floats, OneByOne
+from discreet.predict._bulk import BulkPredictor
+from discreet.predict._people import People
+from discreet.predict._predictor import Floats, Ints
 from discreet.release import Release, unpack
 
 Singles = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 
 # Added to the neighbours' variances in a covariance matrix, in squared ratings of a five-star
 # scale. Chosen by hand: about the variance of one person's rating around what is expected of it.
@@ -27,12 +26,9 @@ _RIDGE = 0.5
 # A neighbour is left out if those before it explain all but this share of its variance: solving
 # on would divide by what is mostly noise. Chosen for safety.
 _LEAST_PIVOT = 0.05
-# Targets whose systems are in memory at once: 20 neighbours take 0.8 MiB of float64, which stays
-# in the cache. Chosen by hand; it does not change results.
-_TARGETS_AT_ONCE = 256
 
 
-class KnnPredictor(OneByOne):
+class KnnPredictor(BulkPredictor):
     """The person's bias, plus a weighted sum of the nearest own ratings.
 
     With y_j = x_j - b, the own ratings without baseline and (shrunk) bias, an item's score is
@@ -70,87 +66,47 @@ class KnnPredictor(OneByOne):
         if not (ridge is None or ridge >= 0) or not shrink >= 0:
             raise InputError("ridge and shrink are 0 or above")
         self._neighbours = int(neighbours)
-        self._model = Model.of(release)
-        head = release.arrays.get("head", np.empty(0, np.int32)).astype(np.int64)
-        self._positions = np.full(len(release.catalog), -1)
-        self._positions[head] = np.arange(len(head))
         self._weights = self._averages = np.empty((0, 0), np.float32)
-        if len(head):
+        if len(self._head):
             self._weights = unpack(release.arrays["weights"], np.float32)
             self._averages = _averages(release, self._weights, shrink)
+        # Columns of zeros change nothing, and let the kernel work eight at a time.
+        rank = self._model.factors.shape[1]
+        self._factors = np.pad(self._model.factors, ((0, 0), (0, -rank % 8)))
         unit = (release.scale.range / 4) ** 2
-        self._head_ridge = _RIDGE * unit if ridge is None else float(ridge)
-        self._factor_ridge = 0.0 if ridge is None else float(ridge)
+        self._ridges = np.array([_RIDGE * unit, 0.0] if ridge is None else [ridge, ridge])
 
-    def _one(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
-        residuals = self._model.residuals(own.items, own.values)
-        bias = float(self._model.bias_shares(own) @ residuals)
-        found = self._model.baseline[items] + bias
-        for block, near, weights in self._neighbours_of(own, items):
-            found[block] += (weights * (residuals - bias)[near]).sum(axis=1)
-        return found
+    def _add(
+        self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
+    ) -> None:
+        self._weigh(tasks, targets, people, y, parts, np.empty((0, 0)))
+
+    def _weigh(
+        self,
+        tasks: Ints,
+        targets: npt.NDArray[np.int32],
+        people: People,
+        y: Floats,
+        parts: Floats,
+        whole: Floats,
+    ) -> None:
+        longest = int(np.diff(people.starts).max(initial=1))
+        add_neighbours(
+            tasks, targets, people.starts, people.items, y, self._positions, self._averages,
+            self._weights, self._factors, self._model.noise,
+            max(min(self._neighbours, longest), 1), self._ridges, parts, whole,
+        )  # fmt: skip
+
+    def _combine(self, base: Floats, bias: Floats, _: Ints, parts: Floats) -> Floats:
+        return np.asarray(base + bias + parts[..., 0])
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """With b = sum c_j x_j, b + sum w_j (x_j - b) is the sum of (c_j (1 - sum w) + w_j) x_j."""
-        whole = np.zeros((len(items), len(own)))
-        for block, near, weights in self._neighbours_of(own, items):
-            # Added, because places of 0 weight all point to the first rating.
-            np.add.at(whole, (block[:, None], near), weights)
-        share = self._model.bias_shares(own) * (1 - whole.sum(axis=1, keepdims=True))
-        return np.asarray((whole + share) * self._model.residuals(own.items, own.values))
-
-    def _neighbours_of(
-        self, own: OwnRatings, items: npt.NDArray[np.int32]
-    ) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """Blocks of targets with their neighbours, as places in the own ratings, and weights."""
-        inside = self._positions[items] >= 0
-        rated = np.flatnonzero(self._positions[own.items] >= 0)
-        if len(rated):
-            for block in _blocks(np.flatnonzero(inside)):
-                near, weights = self._by_matrix(own.items[rated], items[block])
-                yield block, rated[near], weights
-        if len(own) and self._model.factors.shape[1]:
-            for block in _blocks(np.flatnonzero(~inside)):
-                yield block, *self._by_factors(own.items, items[block])
-
-    def _by_matrix(
-        self, own: npt.NDArray[np.int32], items: npt.NDArray[np.int32]
-    ) -> tuple[Ints, Floats]:
-        """From the head's matrix; an entry's similarity is the weight that it rests on."""
-        targets, places = self._positions[items], self._positions[own]
-        similar = self._weights[np.ix_(targets, places)]
-        similar[targets[:, None] == places] = 0  # no item is its own neighbour
-        near, counts = _nearest(similar, min(self._neighbours, len(own)))
-        found = places[near]
-        a = self._averages[targets[:, None], found]
-        A = self._averages[found[:, :, None], found[:, None, :]]
-        return near, _solve(A, a, counts, self._head_ridge)
-
-    def _by_factors(
-        self, own: npt.NDArray[np.int32], items: npt.NDArray[np.int32]
-    ) -> tuple[Ints, Floats]:
-        """From the factors; similarity is how much of the target's variance a rating explains.
-
-        The covariance of two items is F_i F_j, the variance of a rating F_j F_j + s_j, and so the
-        explained variance (F_i F_j)^2 / (F_j F_j + s_j).
-        """
-        F, noise = self._model.factors, self._model.noise[own].astype(np.float32)
-        rows = F[own]
-        covariance = F[items] @ rows.T
-        similar = covariance**2 / ((rows**2).sum(axis=1) + noise)
-        similar[items[:, None] == own] = 0
-        near, counts = _nearest(similar, min(self._neighbours, len(own)))
-        chosen = rows[near]
-        A = chosen @ chosen.transpose(0, 2, 1)
-        diagonal = np.arange(near.shape[1])
-        A[:, diagonal, diagonal] += noise[near]
-        a = np.take_along_axis(covariance, near, axis=1)
-        return near, _solve(A, a, counts, self._factor_ridge)
-
-
-def _blocks(where: Ints) -> Iterator[Ints]:
-    for begin in range(0, len(where), _TARGETS_AT_ONCE):
-        yield where[begin : begin + _TARGETS_AT_ONCE]
+        weights, parts = np.zeros((len(items), len(own))), np.empty((len(items), 1))
+        tasks, nothing = np.array([[0, 0, len(items), 0]]), np.zeros(len(own))
+        self._weigh(tasks, items, People.one(own), nothing, parts, weights)
+        share = self._model.bias_shares(own) * (1 - weights.sum(axis=1, keepdims=True))
+        return np.asarray((weights + share) * self._model.residuals(own.items, own.values))
 
 
 def _averages(release: Release, weights: Singles, shrink: float) -> Singles:
@@ -203,61 +159,137 @@ def _shrunk(
     return np.asarray(mean + (covariance - mean * weight) * weight / whole)
 
 
-@njit(cache=True, nogil=True)
-def _nearest(similar: Singles, most: int) -> tuple[Ints, Ints]:
-    """The places of each row's largest positive numbers, the largest first, and how many.
+@njit(cache=True, nogil=True, fastmath=True)
+def add_neighbours(
+    tasks: Any,
+    targets: Any,
+    starts: Any,
+    items: Any,
+    y: Any,
+    positions: Any,
+    averages: Any,
+    head_weights: Any,
+    factors: Any,
+    noise: Any,
+    most: int,
+    ridges: Any,
+    parts: Any,
+    whole: Any,
+) -> None:
+    """Put w y into `parts` for every target, and w into the rows of `whole`, unless it is empty.
 
-    The earlier place wins among equals. Rows with fewer than `most` are filled up with 0.
+    In the head the covariance of two items is their average, and similarity the weight that it
+    rests on. Elsewhere the covariance is F_i F_j, the variance of a rating F_j F_j + s_j, and
+    similarity how much of the target's variance a rating explains: (F_i F_j)^2 / (F_j F_j + s_j).
     """
-    near, counts = np.zeros((len(similar), most), np.int64), np.zeros(len(similar), np.int64)
-    for row in range(len(similar)):
-        values, chosen, count = similar[row], near[row], 0
-        for place in range(len(values)):
-            value = values[place]
-            if value <= 0 or (count == most and value <= values[chosen[most - 1]]):
-                continue
-            spot = min(count, most - 1)
-            while spot > 0 and values[chosen[spot - 1]] < value:
-                chosen[spot] = chosen[spot - 1]
-                spot -= 1
-            chosen[spot] = place
-            count = min(count + 1, most)
-        counts[row] = count
-    return near, counts
+    near, A, a = np.empty(most, np.int64), np.empty((most, most)), np.empty(most)
+    for task in range(len(tasks)):
+        person, begin, end, out = tasks[task]
+        first, last = starts[person], starts[person + 1]
+        own, count = items[first:last], last - first
+        rows = factors[own]
+        columns, spreads = np.ascontiguousarray(rows.T), np.empty(count, np.float32)
+        for j in range(count):
+            spreads[j] = noise[own[j]] + _dot(rows[j], rows[j])
+        similar, covariance = np.empty(count, np.float32), np.empty(count, np.float32)
+        for t in range(begin, end):
+            item, target = targets[t], positions[targets[t]]
+            if target >= 0:
+                for j in range(count):
+                    place = positions[own[j]]
+                    fits = place >= 0 and place != target  # no item is its own neighbour
+                    similar[j] = head_weights[target, place] if fits else np.float32(0.0)
+            else:
+                covariance[:] = 0
+                for f in range(len(columns)):
+                    _add_scaled(columns[f], factors[item, f], covariance)
+                for j in range(count):
+                    similar[j] = covariance[j] * covariance[j] / spreads[j]
+                    if own[j] == item:
+                        similar[j] = 0
+            size = nearest(similar, near)
+            for p in range(size):
+                i = near[p]
+                if target >= 0:
+                    place = positions[own[i]]
+                    a[p] = averages[target, place]
+                    for q in range(p + 1):
+                        A[q, p] = averages[place, positions[own[near[q]]]]
+                else:
+                    a[p] = covariance[i]
+                    for q in range(p):
+                        A[q, p] = _dot(rows[i], rows[near[q]])
+                    A[p, p] = spreads[i]
+                A[p, p] += ridges[0 if target >= 0 else 1]
+            solve(A, a, size)
+            total = 0.0
+            for p in range(size):
+                total += a[p] * y[first + near[p]]
+            parts[out + t - begin, 0] = total
+            if len(whole):
+                for p in range(size):
+                    whole[t, near[p]] = a[p]
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _solve(systems: Singles, sides: Singles, counts: Ints, ridge: float) -> Floats:
-    """The solutions of (A + ridge I) w = a, one row per system, of which the first count rows hold.
+def _dot(x: Any, y: Any) -> np.float32:
+    total = np.float32(0.0)
+    for f in range(len(x)):
+        total += x[f] * y[f]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_scaled(column: Any, factor: np.float32, out: Any) -> None:
+    for j in range(len(out)):
+        out[j] += factor * column[j]
+
+
+@njit(cache=True, nogil=True)
+def nearest(similar: Singles, near: Ints) -> int:
+    """Fill in the places of the largest positive numbers, the largest first; returns how many.
+
+    The earlier place wins among equals.
+    """
+    count, most, least = 0, len(near), np.float32(0.0)
+    for place in range(len(similar)):
+        value = similar[place]
+        if value <= least:
+            continue
+        spot = min(count, most - 1)
+        while spot > 0 and similar[near[spot - 1]] < value:
+            near[spot] = near[spot - 1]
+            spot -= 1
+        near[spot] = place
+        count = min(count + 1, most)
+        if count == most:
+            least = similar[near[most - 1]]
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def solve(A: Floats, b: Floats, size: int) -> None:
+    """Replace b by the solution of A x = b, with A's upper triangle; A is used up.
 
     A = R^T R by Cholesky. A pivot that is not above its share of the variance (noise can make A
-    indefinite) is given up: its weight is 0 and the other equations go on without it.
+    indefinite) is given up: its unknown is 0 and the other equations go on without it.
     """
-    most = sides.shape[1]
-    solved, A = np.zeros((len(sides), most)), np.empty((most, most))
-    for row in range(len(sides)):
-        size, b = counts[row], solved[row]
-        for p in range(size):
-            b[p] = sides[row, p]
-            for c in range(p, size):
-                A[p, c] = systems[row, p, c]
-            A[p, p] += ridge
-        for p in range(size):
-            # What earlier pivots explain is subtracted by now: compare with the variance itself.
-            least = _LEAST_PIVOT * max(systems[row, p, p] + ridge, 0.0)
-            inverse = 1.0 / np.sqrt(A[p, p]) if A[p, p] > least else 0.0
-            A[p, p] = inverse
-            b[p] *= inverse
-            for c in range(p + 1, size):
-                A[p, c] *= inverse
-                b[c] -= A[p, c] * b[p]
-            for r in range(p + 1, size):
-                factor = A[p, r]
-                for c in range(r, size):
-                    A[r, c] -= factor * A[p, c]
-        for p in range(size - 1, -1, -1):
-            total = b[p]
-            for c in range(p + 1, size):
-                total -= A[p, c] * b[c]
-            b[p] = total * A[p, p]
-    return solved
+    least = np.empty(size)
+    for p in range(size):
+        least[p] = _LEAST_PIVOT * max(A[p, p], 0.0)
+    for p in range(size):
+        inverse = 1.0 / np.sqrt(A[p, p]) if A[p, p] > least[p] else 0.0
+        A[p, p] = inverse
+        b[p] *= inverse
+        for c in range(p + 1, size):
+            A[p, c] *= inverse
+            b[c] -= A[p, c] * b[p]
+        for r in range(p + 1, size):
+            factor = A[p, r]
+            for c in range(r, size):
+                A[r, c] -= factor * A[p, c]
+    for p in range(size - 1, -1, -1):
+        total = b[p]
+        for c in range(p + 1, size):
+            total -= A[p, c] * b[c]
+        b[p] = total * A[p, p]

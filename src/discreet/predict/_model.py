@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import OwnRatings
+from discreet.predict._people import People
 from discreet.release import Release
 
 Floats = npt.NDArray[np.float64]
@@ -61,11 +62,30 @@ class Model:
         """x_j = r_j - G - M_j for every rating; 1 for every presence."""
         return values.copy() if self.presence else values - self.baseline[items]
 
-    def bias_shares(self, own: OwnRatings) -> Floats:
-        """How much each residual weighs in b, whose posterior mean (without tastes) is their sum.
+    def biases(self, people: People) -> tuple[Floats, Floats]:
+        """The posterior mean of each person's b (without tastes), and x_j - b for every rating.
 
         b = sum x_j / s_j over 1/user_variance + sum 1/s_j, s_j the noise of item j.
         """
-        precisions = 1 / self.noise[own.items]
-        prior = 1 / max(self.bias_variance, _LEAST_BIAS_VARIANCE)
-        return np.asarray(precisions / (prior + precisions.sum()))
+        residuals, precisions = (
+            self.residuals(people.items, people.values),
+            self._precisions(people),
+        )
+        person = np.repeat(np.arange(len(people)), np.diff(people.starts))
+        sums, weights = (
+            np.bincount(person, each, len(people)) for each in (residuals * precisions, precisions)
+        )
+        means = sums / (self._prior + weights)
+        return means, residuals - means[person]
+
+    def bias_shares(self, own: OwnRatings) -> Floats:
+        """How much each residual weighs in b."""
+        precisions = self._precisions(own)
+        return np.asarray(precisions / (self._prior + precisions.sum()))
+
+    def _precisions(self, own: OwnRatings | People) -> Floats:
+        return np.asarray(1 / self.noise[own.items])
+
+    @property
+    def _prior(self) -> float:
+        return 1 / max(self.bias_variance, _LEAST_BIAS_VARIANCE)

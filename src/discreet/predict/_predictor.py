@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -209,44 +208,6 @@ class Predictor(abc.ABC):
             tuple((titles[own.items[j]], float(row[j])) for j in chosen if row[j] > 0)
             for row, chosen in zip(contributions, order, strict=True)
         ]
-
-
-class OneByOne(Predictor):
-    """A predictor whose formula is for one person; several people are shared out among threads."""
-
-    @abc.abstractmethod
-    def _one(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
-        """One person's expected ratings of these items, not clipped; every index was checked."""
-
-    def _pairs(self, people: People, rows: Ints, items: npt.NDArray[np.int32]) -> Floats:
-        found = np.empty(len(rows))
-
-        def work(group: tuple[int, Ints]) -> None:
-            person, where = group
-            found[where] = self._one(people[person], items[where])
-
-        _on_threads(work, groups(rows))
-        return found
-
-    def _scores(self, people: People) -> npt.NDArray[np.float32]:
-        every = np.arange(len(self.catalog), dtype=np.int32)
-        found = np.empty((len(people), len(every)), np.float32)
-
-        def work(person: int) -> None:
-            found[person] = self._one(people[person], every)
-
-        _on_threads(work, range(len(people)))
-        return found
-
-
-def _on_threads(work: Callable[[Any], None], tasks: Iterable[Any]) -> None:
-    listed = list(tasks)
-    if len(listed) == 1:
-        work(listed[0])
-        return
-    with ThreadPoolExecutor() as pool:
-        for _ in pool.map(work, listed):
-            pass
 
 
 def groups(keys: Ints) -> Iterator[tuple[int, Ints]]:

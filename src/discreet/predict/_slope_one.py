@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import OwnRatings
-from discreet.predict._model import Floats
-from discreet.predict._pairs import PairPredictor
+from discreet.predict._pairs import PairPredictor, add_pairs
+from discreet.predict._people import People
+from discreet.predict._predictor import Floats, Ints
 from discreet.release import Release, unpack
 
 # How much a pair's sum varies at least by who happened to rate, in variances of a rating per unit
@@ -35,19 +36,23 @@ class SlopeOnePredictor(PairPredictor):
             np.fill_diagonal(self._weights, 0.0)  # no item is its own pair
             self._moved = _moved(release, levels)
 
-    def _one(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
-        residuals = self._model.residuals(own.items, own.values)
-        bias = float(self._model.bias_shares(own) @ residuals)
-        weights = self._between(self._weights, own.items, items).sum(axis=0, dtype=np.float64)
-        moved = self._between(self._moved, own.items, items).sum(axis=0, dtype=np.float64)
-        return np.asarray(self._model.baseline[items] + bias - moved / (weights + 1e-30))
+    def _add(
+        self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
+    ) -> None:
+        add_pairs(
+            tasks, targets, people.starts, people.items, np.ones_like(y), self._positions,
+            self._moved, self._weights, parts,
+        )  # fmt: skip
+
+    def _combine(self, base: Floats, bias: Floats, _: Ints, parts: Floats) -> Floats:
+        # The kernel looks up own item minus target, which is the wrong way round.
+        return np.asarray(base + bias - parts[..., 0] / (parts[..., 1] + 1e-30))
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """Its share of the bias, and of the mean over pairs."""
-        residuals = self._model.residuals(own.items, own.values)
-        weights = self._between(self._weights, own.items, items).sum(axis=0, dtype=np.float64)
-        moved = self._between(self._moved, own.items, items) / (weights + 1e-30)
-        return np.asarray(self._model.bias_shares(own) * residuals - moved.T)
+        bias = self._model.bias_shares(own) * self._model.residuals(own.items, own.values)
+        weights = self._between(self._weights, own.items, items).sum(axis=1, keepdims=True)
+        return np.asarray(bias + self._between(self._moved, own.items, items) / (weights + 1e-30))
 
 
 def _moved(release: Release, levels: Floats) -> npt.NDArray[np.float32]:

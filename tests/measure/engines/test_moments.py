@@ -100,8 +100,9 @@ def test_progress_counts_every_pair_once() -> None:
 
 
 @pytest.mark.parametrize("at_call", [1, 4])
-def test_an_interruption_leaves_no_thread(at_call: int) -> None:
+def test_an_interruption_leaves_no_thread(monkeypatch: pytest.MonkeyPatch, at_call: int) -> None:
     table = random_table(600, 400, seed=4)
+    monkeypatch.setattr(local, "_BAND", 5000)
     calls = 0
 
     def interrupt(done: int, total: int) -> None:
