@@ -14,8 +14,7 @@ from discreet.audit._likelihood import log_ratio
 from discreet.audit._neighbours import Neighbours, search
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject
-from discreet.measure import Noise
-from discreet.privacy import Randomness, Unit, unbooked
+from discreet.privacy import Noise, Randomness, Unit, unbooked
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.ratings import Ratings
 
@@ -40,7 +39,7 @@ def release(
     """Integers through the real mechanism of this noise, charged for."""
     mechanism = mechanism_of(noise, scale)
     event = mechanism.event(sensitivity, *_BOOKED)
-    return mechanism.release(values, event, unbooked([event], randomness))  # type: ignore[arg-type]
+    return mechanism.release(values, event, unbooked([event], randomness))
 
 
 @dataclass(frozen=True, eq=False)
