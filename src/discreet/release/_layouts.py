@@ -1,6 +1,6 @@
 """What a release of each method holds: its arrays and its parameters.
 
-A further method is one more entry of `METHODS`.
+A new method is one more entry of `METHODS`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from discreet.release._triangles import packed_side, packed_size
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 
+# Bytes up to which an array's content is checked whenever a release is made or opened: 16 MiB take
+# a few milliseconds. Chosen by hand.
 SMALL = 16 * 2**20
-"""Bytes up to which an array's content is looked at whenever a release is made or opened."""
 
 _TRIANGLE = "triangle of "
 
@@ -34,8 +35,8 @@ class ArrayLayout:
         shape: A name for the length of each axis; equal names are equal lengths. `items` is the
             catalogue's length, `triangle of x` is x (x + 1) / 2.
         at_least: The smallest allowed value, if there is one.
-        below: An axis' name: every value is an index of that axis, and none occurs twice.
-        optional: Whether a release may do without it.
+        below: The name of an axis: every value is an index of that axis, and none occurs twice.
+        optional: Whether a release may lack it.
     """
 
     dtype: str
@@ -51,8 +52,8 @@ class MethodLayout:
 
     Attributes:
         arrays: The layout of each array.
-        parameters: The smallest allowed value of each parameter that has to be there.
-        together: Optional arrays that are there all or none, and the parameters they need.
+        parameters: The smallest allowed value of each required parameter.
+        together: Optional arrays that come all or none, and the parameters they need.
     """
 
     arrays: Mapping[str, ArrayLayout]
@@ -135,7 +136,7 @@ def find_method(name: str) -> MethodLayout:
 
 
 def check_layout(method: str, items: int, parameters: Mapping[str, Any], arrays: Arrays) -> None:
-    """Refuse arrays or parameters that are missing, foreign or of the wrong type or shape.
+    """Refuse arrays or parameters that are missing, unknown or of the wrong type or shape.
 
     Raises:
         InputError: Says which one, and what it should be.
@@ -179,7 +180,7 @@ def _check_shapes(layout: MethodLayout, items: int, arrays: Arrays) -> None:
 
 
 def _check_length(name: str, axis: str, length: int, lengths: dict[str, int]) -> None:
-    """Compare one axis with what is known of its length, or learn it."""
+    """Compare one axis with its known length, or learn the length from it."""
     base = axis.removeprefix(_TRIANGLE)
     if base not in lengths:
         side = packed_side(length) if base != axis else length
