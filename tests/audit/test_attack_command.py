@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from cli._calling import call
-from discreet.audit import attacks
 from discreet.audit.attacks import ATTACKS, AttackResult
 from discreet.audit.attacks._attack import judge
 from discreet.ratings import find_shape, make_ratings, write_ratings
@@ -35,7 +34,7 @@ def test_a_bound_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, most in bounds.items()
     )
     found = AttackResult("quotient", "much", "learn", "right", outcomes, "no remark")
-    monkeypatch.setattr(attacks, "run_attacks", lambda *_, **__: [found])
+    monkeypatch.setattr("discreet.cli.attack.run_attacks", lambda *_, **__: [found])
     lines = [line.split() for line in call("attack", "quotient").out.splitlines()]
     assert [line[-2] for line in lines if line and line[0] in bounds] == ["73.2", "70.0", "100.0"]
 
@@ -44,7 +43,7 @@ def test_a_table_of_an_attack_on_made_up_ratings() -> None:
     said = call("attack", "quotient", "--seed", 4)
     assert said.code == 0
     lines = said.out.splitlines()
-    assert "made up in the shape of ml-100k" in lines[0]
+    assert "in the shape of ml-100k" in lines[0]
     (paper,) = (line for line in lines if line.startswith("  the paper's tags"))
     assert "no         100.0 (94.6-100.0)" in paper
     assert any("keyed tags" in line and " yes " in line for line in lines)
@@ -70,7 +69,7 @@ def test_an_attack_that_passes_its_bound_is_told(monkeypatch: pytest.MonkeyPatch
         for name, rights in (("kept", lost), ("passed", won))
     )
     found = AttackResult("quotient", "much", "learn", "right", outcomes, "no remark")
-    monkeypatch.setattr(attacks, "run_attacks", lambda *_, **__: [found])
+    monkeypatch.setattr("discreet.cli.attack.run_attacks", lambda *_, **__: [found])
     said = call("attack", "quotient")
     assert said.code == 1
     assert [line.split()[0] for line in said.out.splitlines() if "50.0 PASSED" in line] == [
@@ -91,14 +90,14 @@ def test_several_attacks_are_made_in_the_order_they_are_named() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "say which attack, or all; discreet attack --list tells them"),
+        ((), "say which attack, or all; see discreet attack --list"),
         (("linkages",), "unknown attack 'linkages'; there are two-releases"),
         (("sybils", "linkages"), "unknown attack 'linkages'; there are two-releases"),
         (("all", "linkages"), "unknown attack 'linkages'; there are two-releases"),
         (("linkage", "--data", "missing.csv"), "missing.csv"),
         (("linkage", "--data", "no/ml-1m"), "no/ml-1m: no such folder; discreet data get ml-1m"),
         (("linkage", "--data", "/no/ml-1ms"), "/no/ml-1ms: no such file\n"),
-        (("linkage", "--scale", "1..5"), "made up and none are read: leave --scale out"),
+        (("linkage", "--scale", "1..5"), "no ratings are read: leave --scale out"),
     ],
     ids=[
         "none",

@@ -94,8 +94,8 @@ def test_planted_bugs_are_caught_and_one_that_is_missed_is_an_error() -> None:
 
 def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"mine/half": PLANTED["half-noise/laplace"]}
-    monkeypatch.setattr("discreet.audit.lower_bound.SUBJECTS", broken)
-    monkeypatch.setattr("discreet.audit.stability.READERS", {})
+    monkeypatch.setattr("discreet.cli.audit.SUBJECTS", broken)
+    monkeypatch.setattr("discreet.cli.audit.READERS", {})
     said = call("audit", "all", "--seed", 1)
     assert said.code == 1
     assert "VIOLATED" in said.out and "an event came up" in said.out
@@ -105,16 +105,19 @@ def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch)
     ("told", "complaint"),
     [
         ((), "say what to audit: a name from --list, or all"),
-        (("nothing",), "no subject 'nothing'; discreet audit --list has them all"),
-        (("half-noise",), "no subject 'half-noise'; that is a bug planted on purpose: say --plant"),
-        (("--planted", "gaussian"), "no planted bug 'gaussian'; that is no bug but the real thing"),
-        (("--planted", "x"), "no planted bug 'x'; discreet audit --planted --list has them all"),
+        (("nothing",), "no subject 'nothing'; see discreet audit --list"),
+        (("half-noise",), "no subject 'half-noise'; that is a bug planted on purpose: add --plant"),
+        (
+            ("--planted", "gaussian"),
+            "no planted bug 'gaussian'; that is not a bug but the real thing",
+        ),
+        (("--planted", "x"), "no planted bug 'x'; see discreet audit --planted --list"),
         (("laplace", "nothing"), "there is no subject 'nothing'"),
         (("laplace", "--runs", 3), "an audit makes from 40"),
         (("laplace", "--confidence", 2), "confidence is from 0.5 to below 1"),
         (("laplace", "--search", -1), "number of steps from 0 on"),
         (("gaussian", "laplace", "--search", 5), "none of these subjects is one; leave it out"),
-        (("--release", "a.discreet"), "say --release and --canaries"),
+        (("--release", "a.discreet"), "give --release and --canaries"),
         (("--canaries", "key", "all"), "leave names, --planted and --list out"),
         (("--release", "a", "--canaries", "key", "--runs", 99), "leave --runs, --search and"),
         (("--release", "a", "--canaries", "key", "--search", 9), "leave --runs, --search and"),
@@ -131,7 +134,7 @@ def test_from_planting_canaries_to_auditing_a_release(tmp_path: Path) -> None:
     mixed, key, made = (tmp_path / name for name in ("mixed.csv", "key.json", "a.discreet"))
     planted = call("plant-canaries", path, *reading, "--count", 60, "-o", mixed, "--key", key)
     assert planted.code == 0, planted.err
-    assert "of 60 canaries in it" in planted.err
+    assert "of 60 canaries;" in planted.err
     inside = sum(json.loads(key.read_text())["included"])
     before, after = (len(Path(p).read_text().splitlines()) for p in (path, mixed))
     assert after == before + inside
@@ -204,11 +207,11 @@ def test_a_key_is_there_before_the_ratings_and_an_old_one_stays_unless_told(
         raise InputError("no room")
 
     with monkeypatch.context() as patched:
-        patched.setattr("discreet.ratings.write_ratings", fail)
+        patched.setattr("discreet.cli.plant_canaries.write_ratings", fail)
         assert "no room" in call(*told).complaint()
     assert key.exists() and not mixed.exists()
     before = key.read_bytes()
-    assert "key.json: exists; choose another name, or say --overwrite" in call(*told).complaint()
+    assert "key.json: exists; choose another name, or give --overwrite" in call(*told).complaint()
     assert key.read_bytes() == before and not mixed.exists()
     assert call(*told, "--overwrite").code == 0 and mixed.exists()
     first = mixed.read_bytes()
@@ -249,7 +252,7 @@ def test_a_catalogue_from_data_is_refused_with_the_reason(tmp_path: Path) -> Non
     path, *_ = write_sample(tmp_path)
     told = ("--scale", "1..5", "-o", tmp_path / "m.csv", "--key", tmp_path / "k.json")
     said = call("plant-canaries", path, "--catalog", "from-data", *told).complaint()
-    assert "from-data reads off the private ratings" in said and "--catalog a file" in said
+    assert "from-data lists only items that somebody" in said and "--catalog a file" in said
     wrong = ("--scale", "from-data", "--catalog", tmp_path / "items.csv", *told[2:])
     assert "'from-data' is not a scale" in call("plant-canaries", path, *wrong).complaint()
     assert not (tmp_path / "k.json").exists() and not (tmp_path / "m.csv").exists()

@@ -119,14 +119,14 @@ def test_planted_readers_are_caught_on_the_command_line() -> None:
     missed = call("audit", "--planted", "reader-bug/quotes", "--runs", 1, "--seed", 1)
     assert missed.code == 1 and "MISSED" in missed.out
     assert "leave --planted out" in call("audit", "--planted", "reader/csv").complaint()
-    assert "say --planted" in call("audit", "reader-bug").complaint()
+    assert "add --planted" in call("audit", "reader-bug").complaint()
     assert "1 pair of files or more" in call("audit", "reader/csv", "--runs", 0).complaint()
     assert "none of these subjects is one" in call("audit", "reader", "--search", 5).complaint()
 
 
 def test_a_reader_that_is_violated_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"reader/mine": PLANTED_READERS["reader-bug/split-in-order"]}
-    monkeypatch.setattr("discreet.audit.stability.READERS", broken)
+    monkeypatch.setattr("discreet.cli.audit.READERS", broken)
     said = call("audit", "reader", "--seed", 1)
     assert said.code == 1
     assert "VIOLATED" in said.out and "records that are not the attacker's changed" in said.out

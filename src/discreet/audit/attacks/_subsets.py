@@ -18,7 +18,7 @@ from discreet.audit.attacks._data import Floats, Ints, people_with, pick_users
 from discreet.audit.attacks._uploads import collection_of, true_hashes, uploads
 from discreet.privacy import SeededRandomness, unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
-from discreet.protocols.obfuscation.messages import LEAST
+from discreet.protocols.clusters_common.messages import LEAST
 from discreet.ratings import Ratings
 
 # Victims, and bits of a hash.

@@ -45,6 +45,7 @@ __all__ = [
     "Auditable",
     "Canaries",
     "Claim",
+    "Entry",
     "Evidence",
     "Finding",
     "Neighbours",
