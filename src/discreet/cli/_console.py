@@ -21,6 +21,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from discreet.domain.files import spell_size as spell_size
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 # The exit code where nobody reads the output, as shells have it (128 + SIGPIPE); 1 would say that
@@ -62,13 +64,6 @@ def write_json(data: Any) -> None:
     """One JSON document on standard output."""
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
-
-
-def spell_size(size: int) -> str:
-    """Bytes as people read them."""
-    if size < 1e3:
-        return f"{size} bytes"
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
 
 
 def table(
