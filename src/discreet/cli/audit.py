@@ -7,7 +7,7 @@ import math
 import secrets
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,15 +15,16 @@ import typer
 
 from discreet import __version__
 from discreet.audit.lower_bound import (
+    PLANTED,
     SUBJECTS,
     Canaries,
+    Entry,
     Finding,
-    Makers,
+    Subjects,
     audit_all,
     audit_release,
     matching,
 )
-from discreet.audit.lower_bound.planted import PLANTED
 from discreet.audit.stability import (
     FILES,
     PLANTED_FILES,
@@ -81,7 +82,7 @@ _Release = Annotated[
 ]
 _Key = Annotated[Path | None, typer.Option(help="The key that plant-canaries wrote.")]
 
-_Readers = Mapping[str, Callable[[], Reader]]
+_Readers = Mapping[str, Entry[Reader]]
 
 
 def audit(
@@ -135,7 +136,7 @@ def audit(
         raise typer.Exit(_FOUND)
 
 
-def _known(planted: bool) -> tuple[Makers, _Readers]:
+def _known(planted: bool) -> tuple[Subjects, _Readers]:
     """What can be audited: mechanisms and statistics, and readers; or the planted bugs of both."""
     return (PLANTED, PLANTED_READERS) if planted else (SUBJECTS, READERS)
 
@@ -204,12 +205,12 @@ def _audit_readers(
     with _console.stages() as progress:
         for done, name in enumerate(names):
             progress("readers", done, len(names))
-            findings.append(search_violations(name, makers[name](), files=files, seed=seed))
+            findings.append(search_violations(name, makers[name].make(), files=files, seed=seed))
     return findings
 
 
 def _list(names: list[str], among: Mapping[str, Any], as_json: bool) -> None:
-    subjects = {name: among[name]().about for name in _found(names, among)}
+    subjects = {name: among[name].about for name in _found(names, among)}
     if as_json:
         _console.write_json([{"name": name, "about": about} for name, about in subjects.items()])
         return
