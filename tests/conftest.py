@@ -31,7 +31,7 @@ _SLOW = ("tests/spark", "tests/web", "tests/integration")
 _EXTRAS = {
     "fastapi": "serve", "sqlalchemy": "serve", "uvicorn": "serve", "psycopg": "serve",
     "pyspark": "spark", "pandas": "spark", "matplotlib": "plots",
-    "opendp": "dev", "playwright": "dev", "schemathesis": "dev",
+    "dp_accounting": "dev", "opendp": "dev", "playwright": "dev", "schemathesis": "dev",
 }  # fmt: skip
 
 
