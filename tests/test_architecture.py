@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "discreet"
+PAPERS = ROOT / "papers"
 
 _SHARED_OBFUSCATION = ("protocols.common", "protocols.obfuscation.messages")
 
@@ -22,7 +24,10 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
     "domain": (),
     "ratings": (),
     "privacy": (),
-    "measure": ("ratings", "privacy", "release"),
+    "measure": ("ratings", "privacy"),
+    # Has never seen a rating: released numbers in, parameters out.
+    "estimate": ("release", "privacy"),
+    "methods": ("ratings", "privacy", "measure", "estimate", "release"),
     "release": ("privacy",),
     "predict": ("release", "privacy.mechanisms"),
     "protocols.common": ("privacy",),
@@ -36,7 +41,7 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
         *(*_SHARED_OBFUSCATION, "protocols.obfuscation.client"),
     ),
     "protocols.*.server": (
-        *("protocols.*.messages", "privacy", "release"),
+        *("protocols.*.messages", "privacy", "estimate", "release"),
         *(*_SHARED_OBFUSCATION, "protocols.obfuscation.server"),
     ),
     # Packages above client and server run before both, so they may load neither.
@@ -49,14 +54,15 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
         "protocols.*.server",
         "privacy.ledger",
     ),
-    "audit": ("ratings", "privacy", "measure", "release", "predict", "protocols", "serve"),
-    # The papers' figures need attacks too.
-    "evaluate.reproduce": (
-        *("ratings", "privacy", "measure", "release", "predict", "protocols"),
-        *("audit", "evaluate"),
+    "audit": (
+        *("ratings", "privacy", "measure", "estimate", "methods", "release"),
+        *("predict", "protocols", "serve"),
     ),
-    "evaluate": ("ratings", "privacy", "measure", "release", "predict", "protocols", "serve"),
-    "spark": ("ratings", "measure", "release"),
+    "evaluate": (
+        *("ratings", "privacy", "measure", "estimate", "methods", "release"),
+        *("predict", "protocols", "serve"),
+    ),
+    "spark": ("ratings", "measure", "methods", "release"),
     "report": ("release", "privacy"),
     "cli": ("",),
     "__main__": ("",),
@@ -167,6 +173,29 @@ def problems(root: Path) -> list[str]:
     return said
 
 
+def of_papers(root: Path) -> list[str]:
+    """Imports of `papers` in the package: research uses the product, never the reverse."""
+    return [
+        f"{name}, line {node.lineno}: imports {target}"
+        for name, path in modules(root).items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        for target in names_in(node)
+        if is_within(target, "papers")
+    ]
+
+
+def private_to_rooms(papers: Path) -> list[str]:
+    """Imports of private names of the package, and of its command line, in `papers`."""
+    said = []
+    for name, path in modules(papers).items():
+        for found in imports(f"papers.{name}", path):
+            if isinstance(found, str):
+                said.append(found)
+            elif re.search(r"(^|\.)_(?!_)", found.target) or is_within(found.target, "cli"):
+                said.append(f"{found.module}, line {found.line}: imports {found.target}")
+    return said
+
+
 def claims_without_proof(root: Path) -> list[str]:
     """Folders that claim a bound and have no PROOF.md with a Statement and a Proof."""
     folders = [root / "privacy" / "accounting", root / "privacy" / "ledger"]
@@ -208,6 +237,41 @@ def plant(root: Path, files: Mapping[str, str]) -> Path:
 def test_rooms_import_only_what_the_table_allows() -> None:
     assert len(modules(SOURCE)) > 20
     assert problems(SOURCE) == []
+
+
+def test_the_product_does_not_need_the_papers() -> None:
+    assert of_papers(SOURCE) == []
+    assert len(modules(PAPERS)) > 10
+    assert private_to_rooms(PAPERS) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from papers.trusted_curator.preset import fit_paper",
+        "def f():\n    import papers",
+        "import_module('papers.catalogue')",
+    ],
+)
+def test_a_product_that_needs_the_papers_is_found(tmp_path: Path, code: str) -> None:
+    assert of_papers(plant(tmp_path, {"measure/a.py": "from discreet.privacy import Unit"})) == []
+    assert len(of_papers(plant(tmp_path, {"measure/a.py": code}))) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from discreet.measure._fit import fit",
+        "from discreet.privacy import _events",
+        "from discreet.cli import main",
+        "import discreet.measure",
+    ],
+)
+def test_papers_that_look_behind_a_room_are_found(tmp_path: Path, code: str) -> None:
+    (tmp_path / "a.py").write_text("from discreet.measure import fit\nimport numpy\n")
+    assert private_to_rooms(tmp_path) == []
+    (tmp_path / "b.py").write_text(code)
+    assert len(private_to_rooms(tmp_path)) == 1
 
 
 def test_every_claim_has_its_proof_beside_it() -> None:

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from discreet.measure._everybody import total
+from discreet.measure._source import total
 from discreet.ratings import Ratings, find_shape, make_ratings
 
 if importlib.util.find_spec("pyspark") is None:

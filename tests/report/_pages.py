@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from discreet.domain import CatalogOrigin
-from discreet.evaluate._clusters import simulated_uploads
 from discreet.privacy import ChargeRecord, GaussianEvent, Guarantee, Provenance, Unit
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.protocols.open_clusters.messages import Collection
@@ -15,6 +14,7 @@ from discreet.protocols.open_clusters.server import build
 from discreet.ratings import Ratings
 from discreet.release import Release
 from discreet.report import AuditFinding, make_report, sha256_of
+from papers.untrusted_server.clusters import simulated_uploads
 from report._reading import Seen, see
 
 

@@ -1,6 +1,5 @@
-"""The public file: types, codec, cleaning. Nothing here has ever seen a rating."""
+"""The public file: types and codec. Nothing here has ever seen a rating."""
 
-from discreet.release._cleaning import clean_auto, clean_none, clean_paper
 from discreet.release._codec import FORMAT, load
 from discreet.release._methods import METHODS, ArrayLayout, MethodLayout
 from discreet.release._registry import register_predictors
@@ -13,9 +12,6 @@ __all__ = [
     "ArrayLayout",
     "MethodLayout",
     "Release",
-    "clean_auto",
-    "clean_none",
-    "clean_paper",
     "load",
     "pack",
     "packed_bases",

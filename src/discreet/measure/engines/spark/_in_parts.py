@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.measure._everybody import Elsewhere, Ints, Measure, PairStatistic
+from discreet.measure._source import Measure, RemoteRatings
+from discreet.measure._statistic import Ints, PairStatistic
 from discreet.measure.engines.spark._arrow import Work
 from discreet.measure.engines.spark._errors import CHANGED
 from discreet.measure.engines.spark._leaves import (
@@ -30,7 +31,7 @@ _FAN_IN = 64
 """Partitions whose sums one task adds; where there are more, crowds of them are added first."""
 
 
-class InParts(Elsewhere):
+class InParts(RemoteRatings):
     """Ratings in partitions, each of whole users.
 
     Args:

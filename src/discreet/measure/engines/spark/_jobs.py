@@ -10,7 +10,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, TypeVar
 
-from discreet.measure._everybody import Tell
+from discreet.measure._statistic import Progress as Tell
 from discreet.measure.engines.spark._errors import spark_errors, spoken
 from discreet.measure.engines.spark._session import Session, Table
 from discreet.measure.engines.spark._settings import needed_settings

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from discreet.measure._everybody import Measure, PairStatistic
+from discreet.measure._source import Measure
+from discreet.measure._statistic import PairStatistic
 from discreet.measure.engines.spark._leaves import Leaf, leaves_of, tile_from, tiles_of
 from discreet.measure.engines.spark._parts import Shape, joined, task_context, use_own_cores_only
 from discreet.measure.engines.spark._tiles import cut_tiles, sittings
@@ -76,7 +77,7 @@ class SumPairs:
         ratings, number, crowd = joined(self.shape, parts), 0, _crowd(self.crowds)
         del parts
         yield from _counts(crowd, ratings.user_count, len(ratings))
-        inside = self.statistic.inside(ratings)
+        inside = self.statistic.entries(ratings)
         del ratings
         for sitting in sittings(len(self.statistic.head), self.band):
             sums = self.statistic.sum_pairs(inside.within(*sitting.bands))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.estimate import clean_auto
 from discreet.protocols.local_reports.messages import Collection
 from discreet.protocols.local_reports.server._blocks import Spool
 from discreet.protocols.local_reports.server._effects import Effects, stretch
 from discreet.protocols.local_reports.server._law import Law
-from discreet.release import clean_auto
 
 _Floats = npt.NDArray[np.float64]
 
