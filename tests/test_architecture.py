@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "discreet"
 PAPERS = ROOT / "papers"
 
-_SHARED_OBFUSCATION = ("protocols.common", "protocols.obfuscation.messages")
+_SHARED_BY_CLUSTERS = ("protocols.common", "protocols.clusters_common.messages")
 
 # Most specific first. `*` is one protocol; in the rules of a protocol it means that very protocol.
 # Everybody may import domain and their own room.
@@ -32,18 +32,23 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
     "predict": ("release", "privacy.mechanisms"),
     "protocols.common": ("privacy",),
     # What open and closed clusters share; no protocol, so it goes by its own rows.
-    "protocols.obfuscation.messages": ("protocols.common", "privacy"),
-    "protocols.obfuscation.client": (*_SHARED_OBFUSCATION, "privacy"),
-    "protocols.obfuscation.server": (*_SHARED_OBFUSCATION, "privacy", "release"),
-    "protocols.*.messages": ("protocols.common", "protocols.obfuscation.messages", "privacy"),
+    "protocols.clusters_common.messages": ("protocols.common", "privacy"),
+    "protocols.clusters_common.client": (*_SHARED_BY_CLUSTERS, "privacy", "predict"),
+    "protocols.clusters_common.server": (*_SHARED_BY_CLUSTERS, "privacy", "release"),
+    "protocols.*.messages": ("protocols.common", "protocols.clusters_common.messages", "privacy"),
     "protocols.*.client": (
-        *("protocols.*.messages", "privacy", "predict"),
-        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.client"),
+        *("protocols.*.messages", "protocols.clients", "privacy", "predict"),
+        *(*_SHARED_BY_CLUSTERS, "protocols.clusters_common.client"),
     ),
     "protocols.*.server": (
-        *("protocols.*.messages", "privacy", "estimate", "release"),
-        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.server"),
+        *("protocols.*.messages", "protocols.servers", "privacy", "estimate", "release"),
+        *(*_SHARED_BY_CLUSTERS, "protocols.clusters_common.server"),
     ),
+    # A third party, whom a service's operator must not be.
+    "protocols.*.authority": ("protocols.*.messages", "protocols.common"),
+    # The registries: each loads one side alone.
+    "protocols.clients": ("protocols.*.client", "protocols.common"),
+    "protocols.servers": ("protocols.*.server", "release"),
     # Packages above client and server run before both, so they may load neither.
     "protocols": (),
     "serve": (
@@ -52,6 +57,7 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
         "protocols.common",
         "protocols.*.messages",
         "protocols.*.server",
+        "protocols.servers",
         "privacy.ledger",
     ),
     "audit": (
@@ -288,7 +294,7 @@ def test_the_top_level_and_domain_load_no_private_room() -> None:
 
 PUBLIC_ROOMS = [
     room
-    for room in ("domain", "privacy", "release", "predict", "report", "serve")
+    for room in ("domain", "privacy", "release", "predict", "protocols", "report", "serve")
     if (SOURCE / room).is_dir()
 ]
 
@@ -299,7 +305,7 @@ def test_public_rooms_work_where_private_ones_were_deleted(room: str) -> None:
     assert names
     run(
         "import importlib, sys\n"
-        "sys.modules['discreet.ratings'] = sys.modules['discreet.measure'] = None\n"
+        "for room in ('ratings', 'measure', 'methods'): sys.modules[f'discreet.{room}'] = None\n"
         f"for name in {names}: importlib.import_module(name)"
     )
 
@@ -326,6 +332,11 @@ def test_public_rooms_work_where_private_ones_were_deleted(room: str) -> None:
         ("predict/a.py", "from discreet.privacy import ledger", "which predict may not"),
         ("serve/a.py", "from discreet.protocols.x.client import y", "which serve may not"),
         ("serve/a.py", "from discreet.measure import fit", "which serve may not"),
+        ("serve/a.py", "from discreet.protocols import clients", "which serve may not"),
+        ("serve/a.py", "from discreet.protocols.x.authority import y", "which serve may not"),
+        ("protocols/servers.py", "from discreet.protocols.x.client import y", "may not"),
+        ("protocols/clients.py", "import_module('discreet.protocols.x.server')", "may not"),
+        ("protocols/x/client.py", "from discreet.protocols.servers import Protocol", "may not"),
         ("measure/a.py", "from discreet.audit import x", "which measure may not"),
         ("audit/a.py", "from discreet.evaluate import x", "which audit may not"),
         ("audit/a.py", "from discreet.cli import x", "which audit may not"),
@@ -359,6 +370,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, path: str, code: str, comp
         ("protocols/x/client.py", "from discreet.protocols.x import messages"),
         ("protocols/x/server/_a.py", "from discreet.protocols.x.server._b import c"),
         ("serve/a.py", "from discreet.protocols.x.server import a"),
+        ("protocols/servers.py", "import_module('discreet.protocols.x.server')"),
         ("cli/a.py", "from discreet.audit import x\nfrom discreet.measure import y"),
         ("__init__.py", "import importlib\nimportlib.import_module(home)"),
         ("__main__.py", "from discreet.cli import main"),

@@ -18,7 +18,7 @@ from discreet.evaluate import people_of, user_mean
 from discreet.predict import People
 from discreet.privacy import SEEDED, SeededRandomness
 from discreet.protocols.local_reports.messages import Collection, Mechanism
-from discreet.protocols.local_reports.server import build, report
+from discreet.protocols.local_reports.server import LocalReports, report
 from discreet.ratings import split_random
 from papers.figure import Claim, Result, curve, finish, level, where
 from papers.local_privacy.completion import (
@@ -140,7 +140,7 @@ def _one_draw(
     collection = Collection(train.catalog, train.scale, mechanism, epsilon)
     randomness = SeededRandomness(f"paper 004 {seed}")
     reports = list(send_reports(collection, trial.people, randomness))
-    release = build(collection, reports, not_private=(SEEDED,))
+    release = LocalReports(collection).build(reports, not_private=(SEEDED,))
     raw, at_home = _least_squares(trial, as_matrix(collection, reports))
     answers = float(report(release)["answers_per_report"])
     return trial.error(release.predictor()), raw, at_home, answers

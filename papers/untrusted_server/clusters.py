@@ -14,10 +14,11 @@ from discreet.domain.cluster_hash import to_grid
 from discreet.evaluate import rmse
 from discreet.privacy import SeededRandomness, unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
-from discreet.protocols.obfuscation.client import History, Terms
-from discreet.protocols.obfuscation.messages import SentRatings
+from discreet.protocols.clusters_common.client import History, Terms
+from discreet.protocols.clusters_common.messages import SentRatings
+from discreet.protocols.clusters_common.server import report
 from discreet.protocols.open_clusters.messages import Collection, Upload
-from discreet.protocols.open_clusters.server import build, report
+from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.ratings import Ratings, split_random
 from discreet.release import Release
 from papers.figure import COLOURS, PAPER_STYLE, Claim, Result, curve, finish, level, where
@@ -74,7 +75,7 @@ class Bench:
 
     def release(self, collection: Collection, uploads: Iterable[Upload], **rule: Any) -> Release:
         """Averages by bucket, however few are in it."""
-        return build(collection, uploads, least_people=1, **rule)
+        return OpenClusters(collection).build(uploads, least_people=1, **rule)
 
     def judge(
         self,

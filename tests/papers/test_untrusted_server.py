@@ -12,8 +12,9 @@ from discreet.audit.counterexamples import large_group
 from discreet.domain import Catalog
 from discreet.domain.cluster_hash import ClusterHash
 from discreet.evaluate import people_of, rmse
+from discreet.protocols.clusters_common.server import report
 from discreet.protocols.open_clusters.messages import Collection
-from discreet.protocols.open_clusters.server import build, read_upload, report
+from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.ratings import Split, read_ratings, split_random
 from papers.erratum import Erratum
 from papers.untrusted_server.clusters import simulated_uploads
@@ -44,7 +45,7 @@ def split(data_folder: Path) -> Split:
 
 def error(split: Split, collection: Collection, **told: object) -> float:
     uploads = simulated_uploads(split.train, collection)
-    model = build(collection, uploads, **told).predictor()  # type: ignore[arg-type]
+    model = OpenClusters(collection).build(uploads, **told).predictor()  # type: ignore[arg-type]
     rows = split.test.user_of_rating()
     found = model.predict_pairs(people_of(split.train), rows, split.test.items)
     return rmse(found, split.test.values())
@@ -58,8 +59,8 @@ def test_uploads_are_what_clients_would_send(split: Split) -> None:
     assert np.isin(first, uploads[0].items).all()
     assert len(uploads[0].items) == max(80, 2 * len(first))
     for upload in uploads[:20]:
-        assert read_upload(told, upload.as_json()).hash == upload.hash
-    found = report(build(told, uploads))
+        assert OpenClusters(told).read(upload.as_json()).hash == upload.hash
+    found = report(OpenClusters(told).build(uploads))
     assert found.people == len(uploads) and found.obfuscated == len(uploads)
     assert "not differential privacy" in found.sentences()[0]
 

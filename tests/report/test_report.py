@@ -24,7 +24,7 @@ from discreet.methods import fit
 from discreet.privacy import GaussianEvent, Guarantee, Noise, PureEvent, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.protocols.local_reports import messages as local
-from discreet.protocols.local_reports.server import build as build_local
+from discreet.protocols.local_reports.server import LocalReports
 from discreet.ratings import Ratings
 from discreet.release import Release
 from discreet.report import AuditFinding, is_report, make_report
@@ -50,7 +50,7 @@ def local_reports(ratings: Ratings) -> Release:
         ratings.catalog, ratings.scale, local.Mechanism.RANDOMIZED_RESPONSE, 2.0
     )
     some = send_reports(collection, people_of(ratings), SeededRandomness(1))
-    return build_local(collection, some)
+    return LocalReports(collection).build(some)
 
 
 KINDS: dict[str, Callable[[Ratings], Release]] = {
