@@ -74,7 +74,7 @@ coverage: $(VENV)/test-ready
 
 lint: $(VENV)/test-ready
 	@echo "Checking style and types"
-	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/mypy && $(BIN)/mypy --config-file tests/mypy.ini
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/mypy
 	@if [ -x $(VENV)/node_modules/.bin/tsc ]; then for of in tsconfig worker.tsconfig; do $(VENV)/node_modules/.bin/tsc -p tests/web/$$of.json || exit 1; done; \
 	  else echo "Types of the page's scripts are not checked: TypeScript needs npm ('make system-deps')"; fi
 
