@@ -9,7 +9,7 @@ import pytest
 
 from discreet.domain import InputError, Scale
 from discreet.evaluate import Judge, people_of, popularity, user_mean
-from discreet.methods import MethodName, RefinedMethod, fit
+from discreet.methods import RefinedMethod, fit
 from discreet.predict import Release
 from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
