@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 
 from audit.battery import Observed, SubjectBattery, runs_of
+from discreet.audit._neighbours import one_thread
 from discreet.audit.attacks import ATTACKS, AttackResult
 from discreet.audit.attacks._data import prepare
 from discreet.audit.lower_bound import PLANTED, SUBJECTS, Auditable, Evidence, observe
@@ -17,6 +18,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test of a battery for every name; nothing is built for that."""
     if metafunc.cls is not None and issubclass(metafunc.cls, SubjectBattery):
         metafunc.parametrize("name", metafunc.cls.names())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _on_one_thread() -> Iterator[None]:
+    """The data here are small: a quarter to two thirds of the time went into sharing them out."""
+    with one_thread():
+        yield
 
 
 @pytest.fixture(scope="session")

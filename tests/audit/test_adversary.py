@@ -21,6 +21,9 @@ from discreet.ratings import Ratings, Shape, make_ratings
 
 PRESENCE = Scale.parse("presence")
 FEW = 5
+# Victims of attacks that succeed, or fail, nearly always: 20 right guesses of 20 lie outside an
+# interval around 1/2 that misses once in 100,000.
+FOUND_OUT = 20
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +123,8 @@ def test_almost_without_noise_every_attack_succeeds(
 def test_of_presence_it_is_found_out_whether_a_record_is_there(
     clicks: Ratings, method: MethodName, protect: Unit
 ) -> None:
-    victims = choose_victims(clicks, 40, np.random.default_rng(4))
-    assert 0 < victims.secrets.sum() < 40
+    victims = choose_victims(clicks, FOUND_OUT, np.random.default_rng(4))
+    assert 0 < victims.secrets.sum() < FOUND_OUT
     for row, secret in enumerate(victims.secrets):
         without, with_it = victims.versions(row)
         assert len(with_it) == len(without) + 1
@@ -130,7 +133,7 @@ def test_of_presence_it_is_found_out_whether_a_record_is_there(
     told = {"method": method, "protect": protect}
     assert attacked(clicks, victims, epsilon=1e4, **told).posterior.all()
     blind = attacked(clicks, victims, epsilon=0.01, **told).posterior
-    low, high = success_band(blind)
+    low, high = success_band(blind, 1 - 1e-5)
     assert low <= 0.5 <= high
 
 
@@ -139,9 +142,9 @@ def test_of_presence_it_is_found_out_whether_a_record_is_there(
 def test_in_noise_an_attack_is_no_better_than_a_guess(
     ratings: Ratings, method: MethodName, protect: Unit
 ) -> None:
-    victims = choose_victims(ratings, 40, np.random.default_rng(6))
+    victims = choose_victims(ratings, FOUND_OUT, np.random.default_rng(6))
     won = attacked(ratings, victims, epsilon=0.01, method=method, protect=protect)
-    assert np.mean(won.posterior == won.prior) > 0.95
+    assert np.count_nonzero(won.posterior != won.prior) <= 1
     assert success_band(won.posterior)[0] <= won.prior.mean()
     assert success_band(won.likelihood)[0] <= max(won.prior.mean(), won.majority.mean())
 

@@ -47,7 +47,7 @@ def by_paper(noise: Noise) -> Told:
 def covariance(part: str, noise: Noise) -> Told:
     statistic = RatingCovariance(noise, head_of(ITEMS), HuberCentring(0.5, 2), levels())
     bound = statistic.sensitivities[part == "diagonal"]
-    return lambda r: part_of(statistic.measure(r, weights=False).cov, ITEMS, part), bound
+    return lambda r: part_of(statistic.measure(r)[0], ITEMS, part), bound
 
 
 def agreement(_: Noise) -> Told:

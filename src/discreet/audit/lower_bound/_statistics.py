@@ -283,9 +283,7 @@ def _slope_one(name: str, about: str, part: str, unit: Unit, noise: Noise) -> St
     old = 8 if noise is Noise.GAUSSIAN or part == "weights" else 1
     statistic = DifferencePairs(unit, noise, head_of(9), STARS)
     neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 1.0), (old, 5.0))
-    bound = statistic.sensitivity if part == "differences" else statistic.weight_sensitivity
-    told = (_attribute(statistic.measure, part), neighbours, noise, bound)
-    return StatisticSubject.of(name, about, *told)
+    return _of_pairs(name, about, statistic, part == "weights", neighbours)
 
 
 @_add(
@@ -298,9 +296,24 @@ def _cosine(name: str, about: str, part: str, unit: Unit, noise: Noise) -> Stati
         old = 2 if unit is Unit.RATING and noise is Noise.LAPLACE else 0
     statistic = CosinePairs(unit, noise, head_of(9), STARS)
     neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 5.0), (old, 5.0))
-    bound = statistic.square_sensitivity if part == "squares" else statistic.sensitivity
-    told = (_attribute(statistic.measure, part), neighbours, noise, bound)
-    return StatisticSubject.of(name, about, *told)
+    return _of_pairs(name, about, statistic, part == "squares", neighbours)
+
+
+def _of_pairs(
+    name: str,
+    about: str,
+    statistic: DifferencePairs | CosinePairs,
+    is_second: bool,
+    neighbours: Neighbours,
+) -> StatisticSubject:
+    """The first or the second part of a statistic of pairs."""
+    bound = statistic.parts[is_second].sensitivity
+    noise = statistic.noise
+
+    def measure(ratings: Ratings) -> Ints:
+        return np.asarray(statistic.measure(ratings)[is_second])
+
+    return StatisticSubject.of(name, about, measure, neighbours, noise, bound)
 
 
 # Refinements of tastes.
