@@ -9,12 +9,17 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 from hypothesis import settings
 
 # A kernel compiles on its first call, which no deadline should count.
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
+
+# Starting two threads takes 50 times as long as checking a handful of ratings on one. Tests of
+# threads ask for them.
+numba.set_num_threads(1)
 
 # In a job that runs in the background an interrupt is ignored, until somebody listens to it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

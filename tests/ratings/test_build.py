@@ -159,13 +159,12 @@ def _build_many(rows, user_count: int) -> Ratings:
 
 def test_the_same_on_any_number_of_threads():
     rows = _many_rows(200_000, seed=1)
-    most = numba.get_num_threads()
-    numba.set_num_threads(1)
+    alone = _build_many(rows, 4000)
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
     try:
-        alone = _build_many(rows, 4000)
+        together = _build_many(rows, 4000)
     finally:
-        numba.set_num_threads(most)
-    together = _build_many(rows, 4000)
+        numba.set_num_threads(1)
     for name in ("starts", "items", "codes", "times"):
         np.testing.assert_array_equal(getattr(alone, name), getattr(together, name))
 
