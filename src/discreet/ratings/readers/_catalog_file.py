@@ -78,11 +78,13 @@ def _places(names: list[str], columns: CatalogColumns | None, file: Path) -> dic
             if place is not None:
                 places[role] = place
     except InputError as error:
-        raise InputError(f"as a catalogue, {error.reason}", path=file) from None
+        reason = error.reason.partition(";")[0]
+        raise InputError(
+            f"as a catalogue, {reason}; rename or remove one of them", path=file
+        ) from None
     if "id" not in places:
         raise InputError(
-            "as a catalogue it needs a column of item ids, named like id, item_id or movieId; or "
-            'say which with read_catalog(..., columns={"id": ...})',
+            "as a catalogue it needs a column of item ids, named like id, item_id or movieId",
             path=file,
         )
     return places

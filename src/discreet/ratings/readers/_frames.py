@@ -290,4 +290,4 @@ def _places(
     try:
         return find_columns(names, columns, implicit=implicit)
     except InputError as error:
-        raise InputError(error.reason, path=path) from None
+        raise InputError(error.reason, path=path, hints=error.hints) from None

@@ -20,8 +20,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.ratings.readers._batch import Batch, Lines, Source
+from discreet.domain import Catalog, CatalogOrigin, Hint, InputError, Scale
+from discreet.ratings.readers._batch import MORE_FIELDS, Batch, Lines, Source
 from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._columns import Columns, Role, find_columns, given_positions
@@ -108,7 +108,7 @@ class TextTable:
         slots: dict[str, int] = {role: slot for slot, role in enumerate(self.places)}
         fields = f"does not have the {self.dialect.fields} fields that every line must have"
         if not self.header:
-            fields += '; if every line has others too, say how many: columns={"fields": ...}'
+            fields += f"; if every line has more fields, say how many, like {MORE_FIELDS}"
         wanted = list(self.places.values())
         for cells in ahead(read_cells(self.path, self.dialect, wanted, header=self.header)):
             bad = np.flatnonzero(cells.faults)
@@ -217,7 +217,7 @@ def _open_table(
     try:
         places = find_columns(names, columns, implicit=implicit, may_show=False)
     except InputError as error:
-        raise InputError(error.reason, path=path) from None
+        raise InputError(error.reason, path=path, hints=error.hints) from None
     return TextTable(path, dialect, places, header=True)
 
 
@@ -250,9 +250,11 @@ def describe_text(
     if counted is not None:
         separator = separator or usual_separator(path)
         if separator is None:
+            example = Hint("separator", "|")
             raise InputError(
-                'its name does not say what separates its fields; give it, like separator="|"',
+                f"its name does not say what separates its fields; give it, like {example}",
                 path=path,
+                hints=[example],
             )
         return _dialect(separator, counted[1], quoting), None
     line = header()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Union, get_args
 import polars as pl
 import pyarrow as pa
 
-from discreet.domain import PRESENCE, Catalog, InputError, Scale
+from discreet.domain import PRESENCE, Catalog, Hint, InputError, Scale
 from discreet.ratings._bound import bound_contributions
 from discreet.ratings._ratings import Intake, Ratings
 from discreet.ratings.readers._batch import Progress, Source
@@ -121,7 +121,7 @@ def read_ratings(
     except InputError as error:
         if error.path is not None or found.path is None:
             raise
-        located = InputError(error.reason, path=found.path)
+        located = InputError(error.reason, path=found.path, hints=error.hints)
     raise located
 
 
@@ -156,10 +156,12 @@ def _scale(told: Scale | None, source: Source) -> Scale:
     if told is not None:
         return told
     if source.scale is None:
+        whole, half = Hint("scale", (1, 5)), Hint("scale", (0.5, 5, 0.5))
         raise InputError(
-            "the scale is not known from the layout; say it, like scale=(1, 5) for whole stars or "
-            "scale=(0.5, 5, 0.5) for half stars",
+            f"the scale is not known from the layout; give it, like {whole} for whole stars or "
+            f"{half} for half stars",
             path=source.path,
+            hints=[whole, half],
         )
     return source.scale
 
@@ -173,10 +175,12 @@ def _catalog(given: Catalog | str | os.PathLike[str] | None, source: Source) -> 
     if given is not None:
         return read_catalog(given)
     if source.find_catalog is None:
+        file, from_data = Hint("catalog", "items.csv"), Hint("catalog", FROM_DATA)
         raise InputError(
-            'the list of items is not known from the layout; give it, like catalog="items.csv". '
-            'catalog="from-data" reads it off the private ratings, which shows that somebody rated '
-            "each item, and every release will say so",
+            f"the list of items is not known from the layout; give it, like {file}. {from_data} "
+            "reads it off the private ratings, which shows that somebody rated each item, and "
+            "every release will say so",
             path=source.path,
+            hints=[file, from_data],
         )
     return source.find_catalog()

@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
+from discreet.domain import Hint, InputError
 from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._files import BEGINNING, PIECE, Piece, beginning, pieces
 
@@ -33,9 +33,10 @@ _BOM = b"\xef\xbb\xbf"
 _USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".dat": "::"}
 _SEPARATORS = ("\t", "::", ";", "|", ",", " ")
 """What a header line may be separated by, the first that makes enough names of it."""
+_QUOTING_HINTS = (Hint("quoting", "multiline"), Hint("quoting", "none"))
 _QUOTES_ADVICE = (
     "a quote is not closed on its line, or stands inside a field; if fields have line breaks in "
-    'quotes, say quoting="multiline"; if quotes mean nothing in this file, quoting="none"'
+    f"quotes, give {_QUOTING_HINTS[0]}; if quotes mean nothing in this file, {_QUOTING_HINTS[1]}"
 )
 _WRONG_QUOTES = {
     "lines": _QUOTES_ADVICE,
@@ -137,7 +138,7 @@ def cells_of(
             wrong = found.faults == fault
             if wrong.any():
                 first = int(found.lines[np.argmax(wrong)]) + lines
-                raise InputError(reason, path=path, line=first)
+                raise InputError(reason, path=path, line=first, hints=_QUOTING_HINTS)
         yield replace(found, lines=found.lines + lines, is_cut=is_cut)
         rest, lines = data[used:], lines + seen
         if used < whole and piece.is_last:
@@ -275,9 +276,11 @@ def separator_of_header(line: str, path: Path, least: int) -> str:
                 return separator
     if least == 1:
         return usual or "\t"
+    hints = Hint("separator", "^"), Hint("columns", {"user": 0, "item": 1, "rating": 2})
     raise InputError(
         f"its first line has fewer than {least} fields with any usual separator: if it is a "
-        'header, say what separates them, like separator="^"; if there is none, count the columns, '
-        'like columns={"user": 0, "item": 1, "rating": 2}',
+        f"header, say what separates them, like {hints[0]}; if there is no header, count the "
+        f"columns, like {hints[1]}",
         path=path,
+        hints=hints,
     )

@@ -10,7 +10,7 @@ from typing import get_args
 import numpy as np
 import pyarrow as pa
 
-from discreet.domain import PRESENCE, Catalog, InputError, Scale
+from discreet.domain import PRESENCE, Catalog, Hint, InputError, Scale
 from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import spark_errors
 from discreet.measure.engines.spark._jobs import Progress, run_stage
@@ -97,7 +97,11 @@ def read_public(
 
 def _scale(given: GivenScale | None, implicit: bool) -> Scale:
     if given is None and not implicit:
-        raise InputError("say the scale, like scale=(1, 5); or implicit=True for presence alone")
+        stars, presence = Hint("scale", (1, 5)), Hint("implicit", True)
+        raise InputError(
+            f"give the scale, like {stars}; or {presence} for presence alone",
+            hints=[stars, presence],
+        )
     try:
         told = Scale.parse(given) if isinstance(given, str) else given
         known = Scale(*told) if isinstance(told, tuple) else told or PRESENCE
@@ -113,9 +117,11 @@ def _catalog(given: Catalog | str | os.PathLike[str] | None) -> Catalog:
     if isinstance(given, Catalog):
         return given
     if given is None:
+        file, from_data = Hint("catalog", "items.csv"), Hint("catalog", _FROM_DATA)
         raise InputError(
-            'give the list of items, like catalog="items.csv"; catalog="from-data" reads it off '
-            "the private ratings, and every release will say so"
+            f"give the list of items, like {file}; {from_data} reads it off the private ratings, "
+            "and every release will say so",
+            hints=[file, from_data],
         )
     return read_catalog(given)
 

@@ -47,10 +47,10 @@ class Table(PublicTable):
             place = by_name(names, "item", ID_NAMES)
         except InputError as error:
             reason = error.reason.partition(";")[0]
-            raise self.error(f'{reason}; say which: item="..."') from None
+            raise self.error(f"{reason}; rename or remove one of them") from None
         if place is None:
-            reason = "needs a column of item ids, named like id, item_id or movieId; or say which"
-            raise self.error(f'{reason}: item="..."{self.listed()}')
+            reason = "needs a column of item ids, named like id, item_id or movieId"
+            raise self.error(f"{reason}{self.listed()}")
         return names[place]
 
     def listed(self) -> str:
