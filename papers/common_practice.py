@@ -15,8 +15,7 @@ _Floats = npt.NDArray[np.float64]
 
 # The parts of what is left that the adversary may spend in one step, and the least worth spending.
 # Chosen by hand: more choices can only raise what it reaches.
-_SHARES = (0.02, 0.1, 0.4, 1.0)
-_LEAST = 1e-4
+_SHARES, _LEAST = (0.02, 0.1, 0.4, 1.0), 1e-4
 # Nodes and weights of a sum over the standard normal law; outside 8.5 it has less than 1e-16.
 _NODES = np.linspace(-8.5, 8.5, 256)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()

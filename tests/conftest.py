@@ -1,9 +1,11 @@
-"""Fixtures that several rooms' tests share."""
+"""What all rooms' tests share: the quick tier, skips for absent parts, and who runs what."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,43 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 _ROOT = Path(__file__).resolve().parent.parent
 
-# What one process does as a whole, and first, since it mostly waits: for Spark, for a browser.
+# One process runs all of these, and first, since they mostly wait: for Spark, for a browser.
 _WHOLE = ("tests/spark", "tests/web")
+
+# `make quick` leaves these out as a whole, and elsewhere what is marked `slow`.
+_SLOW = ("tests/spark", "tests/web", "tests/integration")
+
+# Parts that a lean set-up lacks, and how to get them; files that import one are skipped without it.
+_EXTRAS = {
+    "fastapi": "serve", "sqlalchemy": "serve", "uvicorn": "serve", "psycopg": "serve",
+    "pyspark": "spark", "pandas": "spark", "matplotlib": "plots",
+    "dp_accounting": "dev", "opendp": "dev", "playwright": "dev", "schemathesis": "dev",
+}  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cpu", action="store_true", help="report CPU seconds per test file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--cpu"):
+        from _cpu import CpuReport
+
+        config.pluginmanager.register(CpuReport(config), "cpu-report")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """A file that needs an absent part is skipped, and the summary says which part."""
+    report = yield
+    absent = re.search(r"ModuleNotFoundError: No module named '(\w+)", str(report.longrepr))
+    if report.failed and absent and absent.group(1) in _EXTRAS:
+        part = absent.group(1)
+        reason = f"Skipped: {part} is absent: pip install 'discreet[{_EXTRAS[part]}]'"
+        report.outcome, report.longrepr = "skipped", (str(collector.path), 1, reason)
+    return report
 
 
 def _group(nodeid: str) -> str:
@@ -33,19 +70,24 @@ def _group(nodeid: str) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """A browser, for which a test waits, goes before what only takes its time."""
+    """Give way to the browser, for which a test waits."""
     if "PYTEST_XDIST_WORKER" in os.environ and _group(item.nodeid) != "tests/web":
         os.nice(max(10 - os.nice(0), 0))
 
 
+# Before pytest deselects by marker.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What waits comes first."""
     items.sort(key=lambda item: _group(item.nodeid) not in _WHOLE)
+    for item in items:
+        if item.nodeid.startswith(_SLOW):
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Who shares tests out among processes keeps groups together, in the order of the tests."""
+    """Processes get whole groups, in the order of the tests."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Groups(LoadScopeScheduling):
@@ -59,8 +101,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder with real rating data: `DISCREET_DATA`, or `shared/data` beside the checkout."""
-    told = os.environ.get("DISCREET_DATA")
-    folder = Path(told) if told else _ROOT.parent / "shared" / "data"
+    given = os.environ.get("DISCREET_DATA")
+    folder = Path(given) if given else _ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         pytest.skip("real rating data is absent: set DISCREET_DATA to the folder that holds it")
     return folder

@@ -9,11 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from discreet import __version__
 from discreet.privacy import GaussianEvent, Guarantee, Unit
 from discreet.privacy.accounting import calibrate_gaussian
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "SECURITY")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 
 def test_the_commands_page_is_what_the_commands_say() -> None:
@@ -44,3 +48,14 @@ def test_the_sample_guarantee_is_what_is_printed() -> None:
     promise = Guarantee(Unit.USER, (event,), 1e-6, ("one account is one person",))
     page = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
     assert " ".join(str(promise).split()) in " ".join(page.split())
+
+
+def test_the_table_of_rooms_is_the_one_that_is_enforced() -> None:
+    done = subprocess.run([sys.executable, "docs/make_rooms.py", "--check"], cwd=ROOT, check=False)
+    assert done.returncode == 0, "run 'make docs', describe new rooms, commit CONTRIBUTING.md"
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    page = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", page, re.MULTILINE)
+    assert released[0] == __version__

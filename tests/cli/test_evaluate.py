@@ -119,7 +119,7 @@ def test_people_may_be_sampled(sample: list[str]) -> None:
         (("--epsilon", "nan"), "epsilon must be above 0, not nan"),
         (("--delta", "0"), "or use --noise laplace"),
         (("--draws", "0"), "at least 1 draw"),
-        (("--models", "best"), "'best' is no model"),
+        (("--models", "best"), "unknown model 'best'"),
         (("--predictor", "guess"), "'guess' is no predictor"),
         (("--share", "1"), "between 0 and 1"),
         (("--people", "0"), "at least 1 person"),

@@ -93,7 +93,7 @@ def test_presence_is_judged_by_its_lists(clicks: list[str]) -> None:
     assert set(rows) == {"private", "non-private", "popularity"}
     assert rows["private"]["ndcg_at_10"] > rows["popularity"]["ndcg_at_10"]
     assert not {"rmse", "rmse_sd", "mae"} & rows["private"].keys()
-    refused = call("evaluate", *clicks, "--models", "private,paper")
+    refused = call("evaluate", *clicks, "--models", "private,item-mean")
     assert refused.code != 0 and "needs ratings" in refused.err
 
 

@@ -38,7 +38,7 @@ class Fits:
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> Fits:
     fits = Fits()
-    monkeypatch.setattr("discreet.measure.fit", fits)
+    monkeypatch.setattr("discreet.methods.fit", fits)
     return fits
 
 
@@ -125,7 +125,7 @@ def test_progress_ends_with_everything_done(fits: Fits, split: Split) -> None:
 @pytest.mark.parametrize(
     ("told", "complaint"),
     [
-        ({"models": ["best"]}, "'best' is no model"),
+        ({"models": ["best"]}, "unknown model 'best'"),
         ({"models": []}, "at least one model"),
         ({"draws": 0}, "at least 1 draw"),
         ({"predictors": []}, "at least one predictor"),

@@ -120,9 +120,8 @@ def load(url: str) -> Iterator[list[Uploader]]:
     uploaders = [Uploader(url, reports) for _ in range(6)]
     for each in uploaders:
         each.start()
-    begun = time.monotonic()
     while sum(len(each.acknowledged) for each in uploaders) < _PEOPLE:
-        assert time.monotonic() - begun < 30
+        assert any(each.is_alive() for each in uploaders), "the service went away"
         time.sleep(0.02)
     yield uploaders
     for each in uploaders:

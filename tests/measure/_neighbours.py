@@ -50,6 +50,8 @@ def ratings_of(people: Sequence[Person], items: int, scale: Scale) -> Ratings:
 
 
 def values_on(scale: Scale) -> st.SearchStrategy[float]:
+    if scale.presence:
+        return st.just(1.0)
     if scale.levels is not None:
         return st.sampled_from(scale.levels.tolist())
     return st.floats(scale.lo, scale.hi, width=32)

@@ -68,9 +68,9 @@ class Search:
 def whole_vector(statistic: RatingCovariance, person: Ratings) -> Ints:
     """What one person adds the outer product of."""
     inside = np.where(person.items < len(statistic.head), person.items, -1).astype(np.int32)
-    made = statistic._quantised(person, inside)
+    values, _ = statistic._quantised(person, inside)
     vector = np.zeros(len(statistic.head), dtype=np.int64)
-    vector[inside[inside >= 0]] = made.values[inside >= 0]
+    vector[inside[inside >= 0]] = values[inside >= 0]
     return vector
 
 
@@ -213,7 +213,7 @@ def test_the_bound_of_wgt_is_exactly_the_worst_case(noise: Noise, offset: float,
 def vote_of(statistic: RatingCovariance, count: int) -> int:
     """The vote of somebody with so many items of the head."""
     items = np.arange(count, dtype=np.int32)
-    return int(statistic._quantised(threes(items, len(statistic.head) + 1), items).votes[0])
+    return int(statistic._quantised(threes(items, len(statistic.head) + 1), items)[1][0])
 
 
 @every_noise

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.domain import InputError, Scale
 from discreet.evaluate import Judge, people_of, popularity, user_mean
-from discreet.methods import MethodName, RefinedMethod, fit
+from discreet.methods import RefinedMethod, fit
 from discreet.predict import Release
 from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
@@ -37,18 +37,18 @@ def fitted(split: Split, **options: object) -> Release:
     return fit(split.train, randomness=SeededRandomness(1), **options)  # type: ignore[arg-type]
 
 
-def test_refined_is_what_is_meant_if_nothing_is_told(split: Split) -> None:
+def test_refined_is_the_default(split: Split) -> None:
     release = fitted(split, epsilon=5.0)
     assert release.method == "refined"
     assert release.predictor().name == "posterior"
     assert release.guarantee.unit is Unit.USER
-    same = fitted(split, epsilon=5.0, method=MethodName.REFINED, settings=RefinedMethod())
+    same = fitted(split, epsilon=5.0, method=RefinedMethod())
     assert np.array_equal(release.arrays["factors"], same.arrays["factors"])
 
 
 def test_settings_of_one_method_are_not_the_other_s(split: Split) -> None:
-    with pytest.raises(InputError, match="not settings"):
-        fitted(split, method="covariance", settings=RefinedMethod())
+    with pytest.raises(InputError, match="method covariance has no setting 'reach'"):
+        fitted(split, method="covariance", reach=1.0)
 
 
 @pytest.mark.parametrize("protect", Unit)

@@ -1,4 +1,7 @@
-"""A service with the page, and a real browser to open it in."""
+"""A service with the page, and a real browser to open it in.
+
+Imports of the service are inside the fixtures: without it, this file must still load.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from discreet.serve import Settings
-from serve._running import FREE, Talk, running
-from web._films import film_release, open_page
 
 # The same engine without windows, if it is there, takes two thirds of the time.
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "chrome")
@@ -47,14 +46,19 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a small release."""
+    from web._films import film_release
+
     path = tmp_path_factory.mktemp("films") / "films.discreet"
     film_release().save(path)
     return path
 
 
 @pytest.fixture(scope="session")
-def plain(films: Path) -> Iterator[Talk]:
+def plain(films: Path) -> Iterator[Any]:
     """A service that publishes and collects nothing."""
+    from discreet.serve import Settings
+    from serve._running import FREE, running
+
     with running(Settings(films, **FREE)) as talk:
         yield talk
 
@@ -65,6 +69,8 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
     Without `worker` the page does without its service worker, which saves the test half a second.
     """
+    from web._films import open_page
+
     contexts: list[Any] = []
     complaints: list[str] = []
 

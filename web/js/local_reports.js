@@ -54,7 +54,7 @@ export async function readCollection(json, catalog) {
   return { ...told, mechanism, epsilon: thousandths / 1000, epoch, scale, unit, mid, levels: parts + 1 };
 }
 
-/** An item that is not rated shows with odds ways e^-exponent: [ways, exponent]. */
+/** An item that is not rated shows with odds ways e^-exponent. @returns {[ways: number, exponent: number]} */
 const oddsOf = ({ mechanism, epsilon, levels }) => (mechanism === LAPLACE ? [1, epsilon / 2] : [levels, epsilon]);
 
 /** Noise of the mechanism's scale in grid steps, rounded up. */
@@ -76,7 +76,7 @@ function answersOf(collection, values, random) {
   const other = drawBelow(levels, values.length, random);
   return values.map((value, i) => {
     const symbol = ((value + reach) * (levels - 1)) / (2 * reach) + 1; // 0 is "not rated"
-    return (kept[i] ? symbol : other[i] + (other[i] >= symbol)) || null;
+    return (kept[i] ? symbol : other[i] + Number(other[i] >= symbol)) || null;
   });
 }
 

@@ -92,6 +92,7 @@ export function drawNoise(scale, count, random) {
  * Weights of a binomial around its mode: the first number, and sums up to it, the next, ... What is left
  * out has a probability below 2^-(bits + 26), by Bernstein's inequality. As odds are above 2^-73, each
  * step adds an error below 2^76, with 2^(bits + 160) at the mode: below 2^-(bits + 45) of the sum.
+ * @returns {[number, bigint[]]}
  */
 function weights(items, ways, exponent, bits) {
   const one = 1n << BigInt(bits + 160);
@@ -115,12 +116,14 @@ function weights(items, ways, exponent, bits) {
 /**
  * How many of `items` (at most 2^24) show, each with odds ways e^-exponent to 1, exponent at most 50:
  * the distribution function inverted at a uniform number.
+ * @param {number} items @param {number} ways @param {number} exponent @param {any} random
  */
 export function drawBinomial(items, ways, exponent, random) {
   for (let leading = random.words(1)[0], bits = 64; ; bits += 64) {
     const [first, sums] = once(`sums ${items} ${ways} ${exponent} ${bits}`, () =>
       weights(items, ways, exponent, bits),
     );
+    /** @type {bigint} */
     const total = sums.at(-1);
     const slack = total >> 24n; // of the uniform number's last bit
     const low = leading * total - slack;

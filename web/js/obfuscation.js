@@ -107,12 +107,13 @@ export function obfuscate(memory, collection, own, how) {
   if (!sentOf(same).items.length || newsIn(same, own) >= how.batch) history = advance(same, own, how);
   const short = lacks(history, how);
   if (short > 0) history = withFakes(history, short, own, how, { late: true });
-  const kept = history === before ? memory.obfuscation : keep(history, turn + (history !== same));
+  const kept = history === before ? memory.obfuscation : keep(history, turn + Number(history !== same));
   return { sent: sentOf(history), kept };
 }
 
 /** How many ratings are new since the last batch. */
 function newsIn(history, own) {
+  /** @param {{true_items?: number, met?: boolean, suppressed?: boolean}} [known] */
   const isKnown = ({ true_items: code, met, suppressed } = {}) => code !== undefined || met || suppressed;
   return own.items.filter((item) => !isKnown(history.get(item))).length;
 }
@@ -140,10 +141,10 @@ function advance(then, own, how) {
   for (const [item, { met, ...known }] of then) {
     const meets = "fake_items" in known && !known.suppressed && rated.has(item);
     now.set(item, meets ? { ...known, met: true } : known);
-    newlyMet += meets && !met;
+    if (meets && !met) newlyMet++;
   }
   const fresh = [...own.items.keys()].filter((i) => !then.has(own.items[i]));
-  const hidden = drawBelow(100, fresh.length, random).map((place) => place < terms.suppress);
+  const hidden = drawBelow(100, fresh.length, random).map((place) => Number(place < terms.suppress));
   fresh.forEach((i, at) => now.set(own.items[i], hidden[at] ? { suppressed: true } : { true_items: own.codes[i] }));
   // By the batch, not by all there is: else every item that joins later would be a true one. A fake that
   // was met is one fake less.

@@ -72,7 +72,7 @@ export function readUpload(message, collection) {
   return { hash, kind, items, codes, ratings: fromGrid(collection.scale, codes) };
 }
 
-/** The person's own terms: the collection's or stricter ones, and never below the floors. */
+/** The person's own terms: the collection's or stricter ones, and never below the floors. @param {any} collection @param {any} own @param {boolean} bare */
 function termsOf(collection, { fakes = collection.fakes, fakePercent, suppressPercent, popularity = null }, bare) {
   const { items: size, parts } = collection;
   const floors = [Math.max(collection.fake_percent, bare ? 0 : LEAST_PERCENT), collection.suppress_percent];
@@ -104,7 +104,7 @@ export class OpenClient extends Client {
   constructor(collection, memory, options = {}) {
     super(collection, memory, options);
     const { reveal = false, hashOnly = false, batch = 5 } = options;
-    if (reveal && hashOnly) throw new Error("either reveal all ratings or send only the hash, not both");
+    if (reveal && hashOnly) throw new Error("reveal all ratings or send only the hash, not both");
     if (hashOnly && collection.hash_on === "obfuscated")
       throw new Error("this collection hashes what is sent; the hash alone is not taken");
     if (!(batch >= 1)) throw new Error("a batch is at least 1 change");

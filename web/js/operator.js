@@ -57,7 +57,7 @@ function limitOf({ unit, spent_epsilon: told, limit_epsilon: limit, delta, popul
   const name = `Epsilon spent of the limit per ${whom}`;
   const said = left > limit * 1e-6 ? `${Math.floor(left * 1000) / 1000} is left of the limit; 'discreet ledger plan' tells how many releases that is.` : "Nothing is left: the ledger lets no more through.";
   return [
-    el("p", { className: "big" }, `${told === null ? "unbounded" : Math.min(atMost(spent), brief(limit, 3))} of ${brief(limit, 3)}`),
+    el("p", { className: "big" }, `${told === null ? "unbounded" : Math.min(Number(atMost(spent)), Number(brief(limit, 3)))} of ${brief(limit, 3)}`),
     el("progress", { max: limit, value: Math.min(spent, limit), className: left ? "" : "full", "aria-label": name }),
     el("p", {}, `epsilon spent per ${whom}${atDelta(delta)}, of ${population}. ${said}`),
   ];

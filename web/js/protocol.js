@@ -65,7 +65,11 @@ export class Client {
    */
   constructor(collection, memory, { limit, elsewhere = 0, random = systemRandom() } = {}) {
     if (!(limit === null || (limit ?? 0) >= 0)) throw new Error("a limit is an epsilon from 0 on");
-    Object.assign(this, { collection, memory, limit, elsewhere, random });
+    this.collection = collection;
+    this.memory = memory;
+    this.limit = limit;
+    this.elsewhere = elsewhere;
+    this.random = random;
   }
 
   /** Before anything else: what is refused must not forget why. */

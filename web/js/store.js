@@ -91,7 +91,7 @@ export async function write(key, value) {
 
 /**
  * Do something that no other tab does at the same time.
- * @template T @param {() => Promise<T>} work @returns {Promise<T>}
+ * @param {() => Promise<any>} work @returns {Promise<any>}
  */
 export const alone = (work) => navigator.locks.request(NAME, work);
 

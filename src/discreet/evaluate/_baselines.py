@@ -12,6 +12,7 @@ from discreet.ratings import Ratings
 
 Floats = npt.NDArray[np.float64]
 
+# Ratings at the global mean that every item starts with. Chosen by hand.
 _ITEM_DAMPING = 5.0
 # With r = G + b + e, b ~ N(0, 0.2) and e ~ N(0, 1), in squared quarters of the scale, the posterior
 # mean of b after n ratings is sum(r - G) / (n + 1/0.2). Only the quotient counts, on any scale.
@@ -23,7 +24,7 @@ class Baseline:
     """A level for each item and, where `damping` is finite, a shift for each person.
 
     Attributes:
-        levels: What somebody unknown is expected to rate, item by item.
+        levels: The rating expected of an unknown person, item by item.
         ranks: What lists are ordered by; items with equal ranks share their places.
         damping: The shift is sum(r - level) / (n + damping) over the person's own n ratings.
     """
@@ -52,7 +53,7 @@ class Baseline:
 
 
 def global_mean(ratings: Ratings) -> Baseline:
-    """The mean of all training ratings, for everybody and everything; a list of it is chance."""
+    """The mean of all training ratings for every person and item; its lists are random."""
     levels = np.full(len(ratings.catalog), _mean(ratings))
     return Baseline(levels, np.zeros(len(levels), np.float32))
 
@@ -65,13 +66,13 @@ def item_mean(ratings: Ratings) -> Baseline:
 
 
 def user_mean(ratings: Ratings) -> Baseline:
-    """Each person's own mean, shrunk towards the global mean; a list of it is chance."""
+    """Each person's own mean, shrunk towards the global mean; its lists are random."""
     levels = np.full(len(ratings.catalog), _mean(ratings))
     return Baseline(levels, np.zeros(len(levels), np.float32), _USER_DAMPING)
 
 
 def popularity(ratings: Ratings) -> Baseline:
-    """What was rated most often comes first; ratings are expected at the global mean."""
+    """Items rated most often come first; every rating is predicted as the global mean."""
     levels = np.full(len(ratings.catalog), _mean(ratings))
     return Baseline(levels, _item_totals(ratings)[1].astype(np.float32))
 
@@ -87,7 +88,7 @@ def _item_totals(ratings: Ratings) -> tuple[Floats, Floats]:
 
 
 def _mean(ratings: Ratings) -> float:
-    """The mean rating; the middle of the scale if there is none."""
+    """The mean rating; the middle of the scale if there are no ratings."""
     if len(ratings) == 0:
         return ratings.scale.mid
     return float(sum(float(block.values().sum()) for block in ratings.blocks()) / len(ratings))

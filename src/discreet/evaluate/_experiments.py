@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from discreet.domain import InputError
 from discreet.evaluate._baselines import global_mean, item_mean, popularity, user_mean
 from discreet.evaluate._judge import Judge, Quality
 from discreet.evaluate._metrics import Scorer
-from discreet.privacy import Randomness, SeededRandomness, Unit
+from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, Split
 from discreet.release import Release
 
@@ -25,18 +25,18 @@ _OF_RATINGS = ("rmse", "rmse_sd", "mae")
 
 @dataclass(frozen=True)
 class Row:
-    """One model under one budget, judged: the means over draws of the noise.
+    """The quality of one model under one budget, averaged over draws of the noise.
 
     Attributes:
         model: One of `MODELS`.
-        protect: Whom it protects; None if it protects nobody.
-        epsilon: Of the guarantee that a release with this much noise has.
+        protect: Whom it protects; None if it is not private.
+        epsilon: Of the guarantee that a release with this much noise has; None if not private.
         delta: Likewise.
-        predictor: What made predictions from the release; None for baselines.
-        draws: How many draws of the noise the figures are the means of.
-        rmse: See `Quality`; None of presence alone, where nothing is rated.
+        predictor: Which predictor was judged; None for baselines.
+        draws: How many draws of the noise the figures are averages of.
+        rmse: See `Quality`; None for interactions, which have no ratings.
         rmse_sd: The standard deviation of the RMSE over draws; 0 for a single one.
-        mae: See `Quality`; None of presence alone.
+        mae: See `Quality`; None for interactions.
         ndcg_at_10: See `Quality`.
         ndcg_sd: Its standard deviation over draws; 0 for a single one.
         recall_at_20: See `Quality`.
@@ -58,44 +58,12 @@ class Row:
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data; of presence alone, without what it has no figures for."""
+        """Plain data, without the figures that interactions do not have."""
         plain = asdict(self)
         if self.rmse is None:
             for name in _OF_RATINGS:
                 del plain[name]
         return plain
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """What an experiment was told."""
-
-    split: Split
-    protect: Unit
-    epsilons: tuple[float, ...]
-    delta: float
-    noise: str
-    draws: int
-    predictors: tuple[str | None, ...]
-    seed: int | str | None
-    popularity: float
-    options: dict[str, Any]
-    progress: Progress | None
-
-    def randomness(self, draw: int) -> Randomness | None:
-        """Repeatable noise if a seed was told, otherwise that of the operating system."""
-        return None if self.seed is None else SeededRandomness(f"{self.seed} {draw}")
-
-
-@dataclass(frozen=True)
-class _Trial:
-    """What makes a row: a model under a budget, and how to make what is judged, draw by draw."""
-
-    model: str
-    epsilon: float | None
-    draws: int
-    predictors: tuple[str | None, ...]
-    make: Callable[[int], Any]
 
 
 _BASELINES: dict[str, Callable[[Ratings], Scorer]] = {
@@ -104,33 +72,10 @@ _BASELINES: dict[str, Callable[[Ratings], Scorer]] = {
     "user-mean": user_mean,
     "popularity": popularity,
 }
-
-
-def _fit_ours(plan: _Plan, epsilon: float, draw: int) -> Release:
-    from discreet.methods import fit
-
-    return fit(
-        plan.split.train,
-        protect=plan.protect,
-        epsilon=epsilon,
-        delta=plan.delta if plan.noise == "gaussian" else 0.0,
-        noise=plan.noise,
-        ledger="unbooked",  # for the curator's eyes: nothing of it is published
-        randomness=plan.randomness(draw),
-        progress=plan.progress,
-        **plan.options,
-    )
-
-
-_PRIVATE: dict[str, Callable[[_Plan, float, int], Release]] = {
-    "private": _fit_ours,
-}
-_NOT_PRIVATE: dict[str, Callable[[_Plan, float, int], Release]] = {"non-private": _fit_ours}
-
-MODELS = (*_PRIVATE, *_NOT_PRIVATE, *_BASELINES)
-"""The models that can be judged."""
+MODELS = ("private", "non-private", *_BASELINES)
+"""The models that can be judged: `fit`, `fit` without noise, and baselines."""
 _PRESENCE_MODELS = ("private", "non-private", "popularity")
-"""Those that presence alone is enough for."""
+"""Those that work on interactions, which have no ratings."""
 
 
 def evaluate(
@@ -151,132 +96,160 @@ def evaluate(
 ) -> list[Row]:
     """Fit models on a split's train part and judge them by its test part.
 
-    It looks at private ratings without paying: the rows are for the curator's eyes only.
+    It reads private ratings without paying: the rows are for the curator's eyes only.
 
     Args:
         split: Training and test ratings.
-        protect: Whom the private models protect.
-        epsilons: Their budgets; each a row for every private model.
+        protect: Whom the model `private` protects.
+        epsilons: Its budgets, a row for each.
         delta: Of each budget.
         noise: Of the model `private`: `gaussian`, or `laplace` (whose delta is 0).
-        draws: How many times private models draw their noise.
+        draws: How many times the model `private` draws its noise.
         predictors: A row for each; None is the method's own.
-        models: Of `MODELS`; all that make sense if absent. `private` is `fit`, `paper` McSherry
-            and Mironov's method at the same epsilon, `non-private` is `fit` without noise; the
-            others are baselines.
+        models: Of `MODELS`; by default all that these ratings allow. `private` is `fit`,
+            `non-private` is `fit` without noise; the others are baselines.
         seed: Makes the noise repeatable; None draws it from the operating system.
-        people: Judge by at most so many people, chosen at random.
+        people: Evaluate on at most this many people, chosen at random.
+        popularity: How much popularity counts in lists: see `Predictor`.
         progress: Called with a stage's name, how much of it is done and how much there is.
-        popularity: How much being popular counts in lists: see `Predictor`.
-        options: What `fit` takes besides, for `private` and `non-private`.
+        options: Other options of `fit`, for `private` and `non-private`.
 
     Raises:
         InputError: An argument or the ratings cannot be used.
     """
-    plan = _Plan(
-        split, Unit(protect), tuple(epsilons), delta, noise, draws, tuple(predictors), seed,
-        popularity, options, progress,
-    )  # fmt: skip
     if models is None:
         models = _PRESENCE_MODELS if split.train.scale.presence else MODELS
-    _check(plan, models)
-    judge = Judge(split, people=people)
-    trials = [trial for name in models for trial in _trials(plan, name)]
-    total, done = sum(trial.draws for trial in trials), 0
+    _check(split, epsilons, draws, predictors, models)
+    experiment = _Experiment(
+        split, Judge(split, people=people), Unit(protect), delta, noise, tuple(predictors), seed,
+        popularity, options, progress,
+    )  # fmt: skip
+    trials: list[tuple[str, float | None, int]] = []
+    for name in models:
+        budgets = [(e, draws) for e in epsilons] if name == "private" else [(None, 1)]
+        trials += [(name, epsilon, count) for epsilon, count in budgets]
+    total, done = sum(count for *_, count in trials), 0
     rows: list[Row] = []
-    for trial in trials:
-        _tell(progress, done, total)
-        rows += _rows(plan, trial, judge)
-        done += trial.draws
-    _tell(progress, done, total)
+    for name, epsilon, count in trials:
+        if progress:
+            progress("experiments", done, total)
+        rows += experiment.rows(name, epsilon, count)
+        done += count
+    if progress:
+        progress("experiments", done, total)
     return rows
 
 
-def _check(plan: _Plan, models: Sequence[str]) -> None:
+def _check(
+    split: Split,
+    epsilons: Sequence[float],
+    draws: int,
+    predictors: Sequence[str | None],
+    models: Sequence[str],
+) -> None:
     for name in models:
         if name not in MODELS:
-            raise InputError(f"'{name}' is no model; there are {', '.join(MODELS)}")
+            raise InputError(f"unknown model '{name}'; choose from {', '.join(MODELS)}")
     if not models:
         raise InputError(f"choose at least one model of {', '.join(MODELS)}")
-    if plan.draws < 1:
-        raise InputError(f"an experiment needs at least 1 draw of the noise, not {plan.draws}")
-    if not plan.predictors:
+    if draws < 1:
+        raise InputError(f"an experiment needs at least 1 draw of the noise, not {draws}")
+    if not predictors:
         raise InputError("choose at least one predictor, like posterior")
-    if plan.split.train.scale.presence:
+    if split.train.scale.presence:
         wrong = [name for name in models if name not in _PRESENCE_MODELS]
         if wrong:
-            raise InputError(f"{', '.join(wrong)}: needs ratings, and there is presence alone")
-    for epsilon in plan.epsilons:
+            raise InputError(f"{', '.join(wrong)}: needs ratings; these are interactions")
+    for epsilon in epsilons:
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise InputError(
                 f"epsilon must be a positive number, not {epsilon:g}; model non-private has none"
             )
 
 
-def _trials(plan: _Plan, name: str) -> Iterator[_Trial]:
-    if name in _BASELINES:
-        yield _Trial(name, None, 1, (None,), lambda _: _BASELINES[name](plan.split.train))
-    elif name in _NOT_PRIVATE:
-        fit = _NOT_PRIVATE[name]
-        yield _Trial(name, None, 1, plan.predictors, lambda draw: fit(plan, math.inf, draw))
-    else:
-        yield from (_private_trial(plan, name, epsilon) for epsilon in plan.epsilons)
+@dataclass(frozen=True)
+class _Experiment:
+    """What all rows share. See `evaluate`."""
 
+    split: Split
+    judge: Judge
+    protect: Unit
+    delta: float
+    noise: str
+    predictors: tuple[str | None, ...]
+    seed: int | str | None
+    popularity: float
+    options: dict[str, Any]
+    progress: Progress | None
 
-def _private_trial(plan: _Plan, name: str, epsilon: float) -> _Trial:
-    fit = _PRIVATE[name]
-    return _Trial(name, epsilon, plan.draws, plan.predictors, lambda draw: fit(plan, epsilon, draw))
-
-
-def _rows(plan: _Plan, trial: _Trial, judge: Judge) -> list[Row]:
-    """All draws of a trial; every predictor judges the same releases."""
-    judged: dict[str | None, list[tuple[Quality, float]]] = {name: [] for name in trial.predictors}
-    names: dict[str | None, str] = {}
-    for draw in range(trial.draws):
-        began = time.perf_counter()
-        made = trial.make(draw)
-        fitting = time.perf_counter() - began
-        for name in trial.predictors:
+    def rows(self, model: str, epsilon: float | None, draws: int) -> list[Row]:
+        """A row for each predictor; all of them are judged on the same releases."""
+        names = (None,) if model in _BASELINES else self.predictors
+        judged: dict[str | None, list[tuple[Quality, float]]] = {name: [] for name in names}
+        spoken: dict[str | None, str] = {}
+        for draw in range(draws):
             began = time.perf_counter()
-            scorer = made
-            if isinstance(made, Release):
-                scorer = made.predictor(name, popularity=plan.popularity)
-                names[name] = scorer.name
-            quality = judge.judge(scorer, progress=_judging(plan.progress))
-            judged[name].append((quality, fitting + time.perf_counter() - began))
-    return [_row(plan, trial, names.get(name), results) for name, results in judged.items()]
+            made = self._make(model, epsilon, draw)
+            fitting = time.perf_counter() - began
+            for name in names:
+                began = time.perf_counter()
+                scorer: Any = made
+                if isinstance(made, Release):
+                    scorer = made.predictor(name, popularity=self.popularity)
+                    spoken[name] = scorer.name
+                quality = self.judge.judge(scorer, progress=self._judging())
+                judged[name].append((quality, fitting + time.perf_counter() - began))
+        return [self._row(model, epsilon, spoken.get(name), judged[name]) for name in names]
 
+    def _make(self, model: str, epsilon: float | None, draw: int) -> Release | Scorer:
+        if model in _BASELINES:
+            return _BASELINES[model](self.split.train)
+        # Imported here: the methods are heavy, and baselines do without them.
+        from discreet.methods import fit
 
-def _row(
-    plan: _Plan, trial: _Trial, predictor: str | None, results: list[tuple[Quality, float]]
-) -> Row:
-    columns = {
-        name: [getattr(quality, name) for quality, _ in results]
-        for name in ("rmse", "mae", "ndcg_at_10", "recall_at_20")
-    }
-    figures: dict[str, Any] = {name: statistics.fmean(each) for name, each in columns.items()}
-    for name, column in (("rmse_sd", "rmse"), ("ndcg_sd", "ndcg_at_10")):
-        figures[name] = statistics.stdev(columns[column]) if trial.draws > 1 else 0.0
-    if plan.split.train.scale.presence:
-        figures |= dict.fromkeys(_OF_RATINGS)
-    has_budget = trial.epsilon is not None
-    is_pure = plan.noise == "laplace" and trial.model == "private"
-    return Row(
-        model=trial.model,
-        protect=str(plan.protect) if has_budget else None,
-        epsilon=trial.epsilon,
-        delta=(0.0 if is_pure else plan.delta) if has_budget else None,
-        predictor=predictor,
-        draws=trial.draws,
-        seconds=statistics.fmean(seconds for _, seconds in results),
-        **figures,
-    )
+        return fit(
+            self.split.train,
+            protect=self.protect,
+            epsilon=math.inf if epsilon is None else epsilon,
+            delta=self._delta,
+            noise=self.noise,
+            ledger="unbooked",  # nothing of it is published
+            randomness=None if self.seed is None else SeededRandomness(f"{self.seed} {draw}"),
+            progress=self.progress,
+            **self.options,
+        )
 
+    @property
+    def _delta(self) -> float:
+        return self.delta if self.noise == "gaussian" else 0.0
 
-def _judging(progress: Progress | None) -> Callable[[int, int], None] | None:
-    return None if progress is None else lambda done, total: progress("judging", done, total)
+    def _judging(self) -> Callable[[int, int], None] | None:
+        progress = self.progress
+        return None if progress is None else lambda done, total: progress("judging", done, total)
 
-
-def _tell(progress: Progress | None, done: int, total: int) -> None:
-    if progress:
-        progress("experiments", done, total)
+    def _row(
+        self,
+        model: str,
+        epsilon: float | None,
+        predictor: str | None,
+        results: list[tuple[Quality, float]],
+    ) -> Row:
+        columns = {
+            name: [getattr(quality, name) for quality, _ in results]
+            for name in ("rmse", "mae", "ndcg_at_10", "recall_at_20")
+        }
+        figures: dict[str, Any] = {name: statistics.fmean(each) for name, each in columns.items()}
+        for name, column in (("rmse_sd", "rmse"), ("ndcg_sd", "ndcg_at_10")):
+            figures[name] = statistics.stdev(columns[column]) if len(results) > 1 else 0.0
+        if self.split.train.scale.presence:
+            figures |= dict.fromkeys(_OF_RATINGS)
+        return Row(
+            model=model,
+            protect=None if epsilon is None else str(self.protect),
+            epsilon=epsilon,
+            delta=None if epsilon is None else self._delta,
+            predictor=predictor,
+            draws=len(results),
+            seconds=statistics.fmean(seconds for _, seconds in results),
+            **figures,
+        )

@@ -13,8 +13,8 @@ from discreet.evaluate._metrics import Places, Scorer, mae, ndcg_at, places, rec
 from discreet.predict import People
 from discreet.ratings import Ratings, Split
 
+# Scores held at a time: 32 MiB of float32. Chosen by hand to bound memory on large catalogues.
 _CELLS = 1 << 23
-"""Scores that are held at a time: 32 MiB."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Judge:
 
     Args:
         split: Models were fitted on its train part, which also holds people's own ratings.
-        people: Judge by at most so many people, chosen at random; by all if absent.
+        people: Evaluate on at most this many people, chosen at random; on all by default.
         seed: Of that choice.
 
     Raises:
-        InputError: There is nobody to judge by.
+        InputError: No person has a test rating.
     """
 
     def __init__(self, split: Split, *, people: int | None = None, seed: int = 0) -> None:
@@ -84,7 +84,7 @@ class Judge:
 
         Args:
             scorer: A predictor or a baseline.
-            progress: Told how many people are done and how many there are.
+            progress: Called with how many people are done and how many there are.
         """
         predicted: list[npt.NDArray[np.float64]] = []
         found: list[Places] = []
@@ -115,7 +115,7 @@ class Judge:
 
 
 def _choose(tested: npt.NDArray[np.bool_], people: int | None, seed: int) -> npt.NDArray[np.bool_]:
-    """At most so many of the marked users, marked."""
+    """The marked users, or as many of them, chosen at random."""
     if people is not None and people < 1:
         raise InputError(f"a judgement needs at least 1 person, not {people}")
     if not tested.any():

@@ -51,6 +51,7 @@ function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths
  * the page's; what it offers; what was sent; what is in hand. @type {any}
  */
 let home, collected, ours, listed, offered, record, current;
+/** @type {Promise<any>} */
 let last = Promise.resolve();
 
 /**
@@ -92,7 +93,7 @@ function tried(work) {
     .then(() => by("main") && (by("contribute-switch").checked = Boolean(record?.message || current))));
 }
 
-/** Said beside the switch; below it is what there is to decide. */
+/** Said beside the switch; below it is what there is to decide. @param {[text: string, wrong?: boolean]} told */
 const note = (...told) => say("contribute-said", ...told);
 const below = () => by("contribute-more");
 

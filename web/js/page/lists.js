@@ -100,6 +100,7 @@ function ownRow(home, id, { title, value }) {
  */
 export function showRecommended(home, entries, expected) {
   const list = by("recommended");
+  /** @type {HTMLElement | null} */
   const busy = document.activeElement?.closest("#recommended > li");
   const rows = entries.filter(({ index }) => String(index) !== busy?.dataset.index).map((entry) => recommended(home, entry, expected));
   if (!busy) return fill(list, ...rows);

@@ -39,7 +39,7 @@ export function showKept([record, gone, ...memories]) {
   showTraffic(sent);
 }
 
-/** How things stand, whenever it was sent. */
+/** How things stand, whenever it was sent. @param {{record?: any, gone?: any}} found @param {number} told */
 function pledgeOf({ record, gone }, told) {
   if (record) return words("pledge-there", record.done || record.had ? "is" : "may be");
   if (gone) return words("pledge-gone", gone.was ? "was" : "may have been") + (gone.spent ? words("spent") : "");

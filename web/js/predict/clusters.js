@@ -10,9 +10,6 @@ const SPREAD = 0.25;
  * Own mean + an average of the item that the own ratings choose. A bucket's average is held back:
  * (S + t E) / (C + t), with S and C the sum and the number of ratings less what is expected to be made
  * up, t the release's `thin`, and E told. Where t is 0, E counts only where C is 0.
- *
- * A kind has `_choose(own, mean)`: by how much the items' averages differ from those of somebody
- * unknown, and how far each own rating pushed the choice.
  */
 class AveragesPredictor extends Predictor {
   constructor(release, name) {
@@ -23,8 +20,10 @@ class AveragesPredictor extends Predictor {
     this.items = arrays.bucket_items.data;
     if (!(parameters.popular_share < 1)) throw new Error("parameter 'popular_share' must be below 1");
     if (!(parameters.thin < 1e9)) throw new Error("parameter 'thin' must be below 1e9");
-    [this._sums, this._counts, this._fakes, this._fakeMeans] = ["sums", "counts", "fakes", "fake_means"].map(
-      (column) => arrays[`bucket_${column}`].data);
+    this._sums = arrays.bucket_sums.data;
+    this._counts = arrays.bucket_counts.data;
+    this._fakes = arrays.bucket_fakes.data;
+    this._fakeMeans = arrays.bucket_fake_means.data;
     const rises = this.ends.every((end, bucket) => end >= this.begin(bucket));
     const fills = this.begin(this.ends.length) === this.items.length;
     if (!rises || !fills || this.items.some((item) => item >= this.size))
@@ -39,6 +38,12 @@ class AveragesPredictor extends Predictor {
   _level(item) {
     return this.release.parameters.global_mean + this.everybody[item];
   }
+
+  /**
+   * By how much the items' averages differ from those of somebody unknown, and how far each own rating
+   * pushed the choice. @returns {any} {beyond, pushes}
+   */
+  _choose(own, mean) {}
 
   /** A rating's share of the own mean, and of what chose the averages. */
   _explain(own) {
@@ -70,6 +75,9 @@ class AveragesPredictor extends Predictor {
  * and theirs to everybody's.
  */
 export class BucketPredictor extends AveragesPredictor {
+  /** @type {any} */
+  _hash;
+
   static async make(release, name) {
     const { bits, hash: kind = "orthogonal", beacon = "" } = release.parameters;
     const predictor = new this(release, name);

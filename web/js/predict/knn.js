@@ -125,6 +125,7 @@ export class KnnPredictor extends ModelPredictor {
     // Of a variance others explain all but the noise: if that is enough, no pivot is given up.
     const firm = items.every((item) => noise[item] > 2 * PIVOT * spreads[item]);
     const few = firm && count > NEIGHBOURS && count <= NEIGHBOURS + MOST_LEFT;
+    /** @type {any} */
     const near = few ? new FewLeft(rows, between) : new Nearest(count, between, 0, false);
     const blocks = blocked(few ? [...rows, ...near.through] : rows);
     const products = new Float64Array(few ? 2 * count : count);

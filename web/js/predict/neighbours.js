@@ -17,7 +17,9 @@ export class Nearest {
    * @param {number} ridge @param {boolean} sorted as `choose` takes it
    */
   constructor(size, between, ridge, sorted) {
-    Object.assign(this, { between, ridge, sorted });
+    this.between = between;
+    this.ridge = ridge;
+    this.sorted = sorted;
     /** Of the item in question to each own item, 0 or above; to be filled before `find`. */
     this.alike = new Float32Array(size);
     this._A = systemRoom(NEIGHBOURS);

@@ -10,13 +10,14 @@
 const REASONS = 3;
 
 /**
- * A kind of predictor has `_level(item)`, the score for somebody unknown, and `_explain(own)`: a
- * function from an item to what each own rating adds to its score, in one list used again each time.
+ * A kind of predictor has its own `_level` and `_explain`, whose function uses one list again each time.
  */
 export class Predictor {
   constructor(release, name) {
-    const size = release.catalog.ids.length;
-    Object.assign(this, { release, name, size, _room: new Float32Array(size) });
+    this.release = release;
+    this.name = name;
+    this.size = release.catalog.ids.length;
+    this._room = new Float32Array(this.size);
   }
 
   static async make(release, name) {
@@ -63,6 +64,12 @@ export class Predictor {
     this._check(own, [item]);
     return this._explain(own)(item).slice();
   }
+
+  /** The score of an item for somebody unknown. @param {number} item @returns {any} a number */
+  _level(item) {}
+
+  /** @param {Own} own @returns {any} a function from an item to what each own rating adds to its score */
+  _explain(own) {}
 
   /** Put the scores of some items, or of all, into `out`. */
   _fill(own, items, out) {
