@@ -127,7 +127,7 @@ class _Scene:
         """The likeliest rating of every item, from C and from how others rate it.
 
         C_jj c is the square of the one rating x_j, and C_jk c is x_j x_k. Both signs of x_j explain
-        the row; people mostly rate above the middle. If x_j is 0, so is the row, and reveals nothing.
+        the row; people mostly rate above the middle. If x_j is 0, so is the row, and shows nothing.
         """
         sizes = self._sizes[:, None]
         anchor = np.sqrt(np.maximum(cov[self._items, self._items][:, None] * sizes, _TINY))
