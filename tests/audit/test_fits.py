@@ -93,5 +93,5 @@ def test_a_ratio_of_a_whole_fit_adds_up_over_statistics() -> None:
 @pytest.mark.parametrize("name", ["pipeline/effects/user/laplace"])
 def test_laplace_noise_of_fits_is_seen_through_in_part(name: str) -> None:
     """Some of the claim is found: an audit that finds nothing would say nothing."""
-    found = audit(SUBJECTS[name].make(), runs=600, confidence=0.99, seed=1)
+    found = audit(SUBJECTS[name].make(), runs=300, confidence=0.99, seed=1)
     assert 0.1 < found.reached <= 1

@@ -26,6 +26,9 @@ _RIDGE = 0.5
 # A neighbour is left out if those before it explain all but this share of its variance: solving
 # on would divide by what is mostly noise. Chosen for safety.
 _LEAST_PIVOT = 0.05
+# Where the search for the nearest begins: 1/64 of the largest similarity, as a difference of the
+# bits of two float32 (six steps of the exponent, which begins at bit 23). Tuned on made-up people.
+_OCTAVES = 6 << 23
 
 
 class KnnPredictor(BulkPredictor):
@@ -183,6 +186,7 @@ def add_neighbours(
     similarity how much of the target's variance a rating explains: (F_i F_j)^2 / (F_j F_j + s_j).
     """
     near, A, a = np.empty(most, np.int64), np.empty((most, most)), np.empty(most)
+    chosen = np.empty((most, factors.shape[1]), np.float32)
     for task in range(len(tasks)):
         person, begin, end, out = tasks[task]
         first, last = starts[person], starts[person + 1]
@@ -208,19 +212,21 @@ def add_neighbours(
                     if own[j] == item:
                         similar[j] = 0
             size = nearest(similar, near)
-            for p in range(size):
-                i = near[p]
-                if target >= 0:
-                    place = positions[own[i]]
+            if target >= 0:
+                for p in range(size):
+                    place = positions[own[near[p]]]
                     a[p] = averages[target, place]
-                    for q in range(p + 1):
-                        A[q, p] = averages[place, positions[own[near[q]]]]
-                else:
-                    a[p] = covariance[i]
-                    for q in range(p):
-                        A[q, p] = _dot(rows[i], rows[near[q]])
-                    A[p, p] = spreads[i]
-                A[p, p] += ridges[0 if target >= 0 else 1]
+                    for q in range(p, size):
+                        A[p, q] = averages[place, positions[own[near[q]]]]
+                    A[p, p] += ridges[0]
+            else:
+                for p in range(size):
+                    a[p] = covariance[near[p]]
+                    chosen[p] = rows[near[p]]
+                for p in range(size):
+                    for q in range(p + 1, size):
+                        A[p, q] = _dot(chosen[p], chosen[q])
+                    A[p, p] = spreads[near[p]] + ridges[1]
             solve(A, a, size)
             total = 0.0
             for p in range(size):
@@ -251,20 +257,46 @@ def nearest(similar: Singles, near: Ints) -> int:
 
     The earlier place wins among equals.
     """
-    count, most, least = 0, len(near), np.float32(0.0)
-    for place in range(len(similar)):
-        value = similar[place]
-        if value <= least:
+    bits = similar.view(np.int32)
+    edge = _edge(bits, len(near))
+    count, most = 0, len(near)
+    for place in range(len(bits)):
+        if bits[place] <= edge or (count == most and bits[place] <= bits[near[most - 1]]):
             continue
         spot = min(count, most - 1)
-        while spot > 0 and similar[near[spot - 1]] < value:
+        while spot > 0 and bits[near[spot - 1]] < bits[place]:
             near[spot] = near[spot - 1]
             spot -= 1
         near[spot] = place
         count = min(count + 1, most)
-        if count == most:
-            least = similar[near[most - 1]]
     return count
+
+
+@njit(cache=True, nogil=True)
+def _edge(bits: npt.NDArray[np.int32], wanted: int) -> np.int32:
+    """The largest edge, 0 or above, that at least `wanted` of the bits lie above; 0 if fewer do.
+
+    A positive float's bits rise with its value, so integers are compared. Halving the range and
+    counting has no branches per number, which makes a choice of 20 of 150 twice as fast.
+    """
+    high = np.int32(0)
+    for place in range(len(bits)):
+        high = max(high, bits[place])
+    low, middle = np.int32(0), max(np.int32(0), np.int32(high - _OCTAVES))
+    while high - low > 0:
+        above = np.int32(0)
+        for place in range(len(bits)):
+            above += np.int32(bits[place] > middle)
+        if above == wanted:
+            return middle
+        if above > wanted:
+            if low == middle:
+                return low
+            low = middle
+        else:
+            high = middle
+        middle = np.int32(low + (high - low) // 2)
+    return low
 
 
 @njit(cache=True, nogil=True, fastmath=True)

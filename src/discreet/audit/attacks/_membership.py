@@ -83,9 +83,9 @@ class _Scene:
         ]
         for epsilon in _EPSILONS:
             seen = self._see(epsilon)
-            told = partial(self._outcome, epsilon=epsilon)
-            found.append(told(f"ideal, epsilon {epsilon:g}", self._ideal(seen)))
-            found.append(told(f"with a sample, epsilon {epsilon:g}", self._by_sample(seen)))
+            judged = partial(self._outcome, epsilon=epsilon)
+            found.append(judged(f"ideal, epsilon {epsilon:g}", self._ideal(seen)))
+            found.append(judged(f"with a sample, epsilon {epsilon:g}", self._by_sample(seen)))
         return found
 
     def _see(self, epsilon: float) -> _Seen:
@@ -118,9 +118,9 @@ class _Scene:
 
     def _ideal(self, seen: _Seen) -> Floats:
         """The log of how much likelier the outputs are with the suspect than without."""
-        told = zip(seen.parts, self._is_in.tolist(), strict=True)
+        pairs = zip(seen.parts, self._is_in.tolist(), strict=True)
         return np.array(
-            [likelihood_ratio(seen.transcript, parts, is_there=is_in) for parts, is_in in told]
+            [likelihood_ratio(seen.transcript, parts, is_there=is_in) for parts, is_in in pairs]
         )
 
     def _ideal_exact(self, seen: _Seen) -> Floats:

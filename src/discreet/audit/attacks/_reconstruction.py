@@ -127,7 +127,7 @@ class _Scene:
         """The likeliest rating of every item, from C and from how others rate it.
 
         C_jj c is the square of the one rating x_j, and C_jk c is x_j x_k. Both signs of x_j explain
-        the row; people mostly rate above the middle. If x_j is 0, so is the row, and tells nothing.
+        the row; people mostly rate above the middle. If x_j is 0, so is the row, and shows nothing.
         """
         sizes = self._sizes[:, None]
         anchor = np.sqrt(np.maximum(cov[self._items, self._items][:, None] * sizes, _TINY))
@@ -135,8 +135,8 @@ class _Scene:
         x *= np.where((x * named).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
         spread = (noise * sizes / anchor) ** 2 + 1e-3
         fits = (x[:, :, None] - self._levels) ** 2 / (2 * spread[:, :, None])
-        told = (anchor > 0.1)[:, :, None]
-        return np.asarray((np.log(self._chances) - np.where(told, fits, 0.0)).argmax(axis=2))
+        is_known = (anchor > 0.1)[:, :, None]
+        return np.asarray((np.log(self._chances) - np.where(is_known, fits, 0.0)).argmax(axis=2))
 
     def _guess(self) -> Floats:
         named = self._named(np.zeros(self._codes.shape), math.inf)

@@ -141,8 +141,8 @@ class Guesses:
             f"{counted.right:,} of {counted.guesses:,} guesses about {counted.coins:,} canaries "
             "were right"
         )
-        told = (self.subject, self.claim, best, confidence, counted.guesses)
-        return Finding(*told, "one run", seen, most)
+        args = (self.subject, self.claim, best, confidence, counted.guesses)
+        return Finding(*args, "one run", seen, most)
 
 
 def guess_coins(name: str, claim: Claim, scores: Floats, included: Marks) -> Guesses:

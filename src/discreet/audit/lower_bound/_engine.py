@@ -294,8 +294,8 @@ class Counts:
                 seen = f"an event came up {likely:,} and {rare:,} times in {self.runs:,} ({worlds})"
         surest = at_least(self.runs, self.runs, miss), at_most(0, self.runs, miss)
         most = float(self.claim.refuted(*surest))
-        told = (self.subject, self.claim, best, confidence, self.runs)
-        return Finding(*told, self.how, seen, most)
+        args = (self.subject, self.claim, best, confidence, self.runs)
+        return Finding(*args, self.how, seen, most)
 
 
 def _clean(outputs: Floats, missing: float) -> Floats:

@@ -105,8 +105,8 @@ def _modified_laplace(name: str, about: str, change: str) -> Subject:
         event = mechanism.event("audit", runs)
         is_there = world == 0 or change == "value"
         values = np.full(runs, _REACH if world == 0 else -_REACH)
-        told = (np.where(is_there, values, 0), np.full(runs, is_there), event)
-        said, shown = mechanism.release(*told, unbooked([event], randomness))
+        args = (np.where(is_there, values, 0), np.full(runs, is_there), event)
+        said, shown = mechanism.release(*args, unbooked([event], randomness))
         return laplace_ratio(mechanism, said, shown, change)
 
     return Subject(name, about, Claim.of([mechanism.event("audit", 1)]), draw)

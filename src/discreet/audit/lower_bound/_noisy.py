@@ -147,8 +147,8 @@ class StatisticSubject(Subject):
     def at(self, neighbours: Neighbours, sensitivity: float | None = None) -> StatisticSubject:
         """The same statistic at other neighbours, or with another booked sensitivity."""
         booked = self.pair.sensitivity if sensitivity is None else sensitivity
-        told = (self.name, self.about, self.measure, neighbours, self.pair.noise)
-        return StatisticSubject.of(*told, booked, self.runs)
+        args = (self.name, self.about, self.measure, neighbours, self.pair.noise)
+        return StatisticSubject.of(*args, booked, self.runs)
 
     def worse(self, steps: int, rng: np.random.Generator) -> StatisticSubject:
         """The same at the worst neighbours that a search from these finds.

@@ -44,8 +44,9 @@ BUGS: dict[str, Entry[Auditable]] = {}
 _bug = partial(register, BUGS)
 
 # How many times too small a fit's noise is. Laplace noise, spread over many numbers, is harder to
-# see than Gaussian noise, and one run shows coarse mistakes only: smaller factors are missed.
+# see than Gaussian noise: smaller factors are missed.
 _FACTORS = {Noise.GAUSSIAN: 2.0, Noise.LAPLACE: 6.0}
+# The same where a fit is made once, which shows coarse mistakes only.
 _ONE_RUN_FACTOR = 16.0
 # The method of whole fits with too little noise: one whose fits take the fewest milliseconds.
 _WHOLE = {Noise.GAUSSIAN: MethodName.COVARIANCE, Noise.LAPLACE: MethodName.SLOPE_ONE}
@@ -177,8 +178,8 @@ def _unscaled_votes(name: str, about: str) -> StatisticSubject:
         return np.bincount(ratings.items, weights=x, minlength=4).astype(np.int64)
 
     neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
-    told = (measure, neighbours, Noise.GAUSSIAN, float(VOTE_GRID))
-    return StatisticSubject.of(name, about, *told)
+    args = (measure, neighbours, Noise.GAUSSIAN, float(VOTE_GRID))
+    return StatisticSubject.of(name, about, *args)
 
 
 def _co_ratings(weights: Floats, items: int) -> Callable[[Ratings], Ints]:
@@ -234,5 +235,5 @@ def _co_rated(name: str, about: str, weights: Floats, booked: float) -> Statisti
     """With as many old ratings as one more moves furthest."""
     items, old = len(weights) - 1, int(np.argmax(movements(weights)))
     neighbours = Neighbours.by_rating(items, dict.fromkeys(range(old), 3.0), (old, 3.0))
-    told = (_co_ratings(weights, items), neighbours, Noise.GAUSSIAN, booked)
-    return StatisticSubject.of(name, about, *told)
+    args = (_co_ratings(weights, items), neighbours, Noise.GAUSSIAN, booked)
+    return StatisticSubject.of(name, about, *args)

@@ -57,8 +57,8 @@ def _centred_sums(name: str, about: str, proved: bool) -> StatisticSubject:
     items = len(example.levels.effects)
     statistic = ResidualSums(example.centring, example.levels, noise, items)
     bound = statistic.sensitivity if proved else math.sqrt(example.claimed) * GRID
-    told = (statistic.measure, example.neighbours, noise, bound)
-    return StatisticSubject.of(name, about, *told)
+    args = (statistic.measure, example.neighbours, noise, bound)
+    return StatisticSubject.of(name, about, *args)
 
 
 @register(PAPER_BUGS, "paper-002/quotient", "two people's tags; hash values 1 apart or 100")
@@ -102,5 +102,5 @@ _ANSWERS = {OutputMethod.SLOPE_ONE: theorem_3_1, OutputMethod.COSINE: theorem_3_
 )  # fmt: skip
 def _answers(name: str, about: str, method: OutputMethod) -> StatisticSubject:
     found = _ANSWERS[method]()
-    told = (found.measure, found.neighbours, Noise.LAPLACE, found.paper.claimed)
-    return StatisticSubject.of(name, about, *told)
+    args = (found.measure, found.neighbours, Noise.LAPLACE, found.paper.claimed)
+    return StatisticSubject.of(name, about, *args)

@@ -109,16 +109,16 @@ def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSu
     neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
     if unit is Unit.USER:
         neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 1))
-    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *told)
+    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *args)
 
 
 @_add("item-sums/rating/{noise}", "sums of ratings; a 5 more", noise=Noise)
 def _rating_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
     statistic = RatingSums(STARS)
     neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
-    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *told)
+    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *args)
 
 
 @_add(
@@ -133,8 +133,8 @@ def _centred_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
     levels = levels_that_leave([on_the_edge(centring, old)] * old + [FAR], old + 1)
     statistic = ResidualSums(centring, levels, noise, old + 1)
     neighbours = Neighbours.by_rating(old + 1, threes(old), (old, 3.0))
-    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *told)
+    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *args)
 
 
 @_add(
@@ -146,8 +146,8 @@ def _level(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     neighbours = Neighbours.by_rating(3, {0: 1.0}, (1, 5.0))
     if unit is Unit.USER:
         neighbours = Neighbours.by_user(3, {0: 5.0, 1: 5.0})
-    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *told)
+    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *args)
 
 
 @_add(
@@ -171,16 +171,16 @@ def _probe_error(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSu
 def _user_votes(name: str, about: str, noise: Noise) -> StatisticSubject:
     statistic = user_votes(noise, 4)
     own = {0: 5.0, 1: 1.0, 2: 5.0} if noise is Noise.GAUSSIAN else {0: 5.0}
-    told = (Neighbours.by_user(4, own), noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[0], *told)
+    args = (Neighbours.by_user(4, own), noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[0], *args)
 
 
 @_add("user-scales/user/{noise}", "the scales of users' residuals", noise=Noise)
 def _user_scales(name: str, about: str, noise: Noise) -> StatisticSubject:
     """Somebody whose residuals are all 0 has the largest scale there is."""
     statistic = user_votes(noise, 4)
-    told = (Neighbours.by_user(4, threes(4)), noise, statistic.scale_sensitivity)
-    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[1], *told)
+    args = (Neighbours.by_user(4, threes(4)), noise, statistic.scale_sensitivity)
+    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[1], *args)
 
 
 _AGREEMENT = "whether ratings agree along features; one that turns it round"
@@ -206,8 +206,8 @@ def _of_agreement(
 ) -> StatisticSubject:
     value = scale.hi if scale.presence else scale.mid
     neighbours = Neighbours.of(statistic.unit, 3, {0: value, 1: value}, (2, value), scale)
-    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *told)
+    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *args)
 
 
 # Statistics of pairs of items.
@@ -377,8 +377,8 @@ def _of_refinement(
         "moments": statistic.moment_sensitivity,
         "weight": statistic.weight_sensitivity,
     }
-    told = (_attribute(statistic.measure, part), neighbours, Noise.GAUSSIAN, bounds[part])
-    return StatisticSubject.of(name, about, *told)
+    args = (_attribute(statistic.measure, part), neighbours, Noise.GAUSSIAN, bounds[part])
+    return StatisticSubject.of(name, about, *args)
 
 
 @_add(
@@ -392,8 +392,8 @@ def _user_refinement(name: str, about: str, part: str, noise: Noise) -> Statisti
     own = threes(items) if part == "scales" else dict.fromkeys(range(items), 5.0)
     bounds = {"rows": statistic.sensitivity, "scales": statistic.scale_sensitivity}
     bound = bounds.get(part, statistic.moment_sensitivity)
-    told = (_attribute(statistic.measure, part), Neighbours.by_user(items, own), noise, bound)
-    return StatisticSubject.of(name, about, *told)
+    args = (_attribute(statistic.measure, part), Neighbours.by_user(items, own), noise, bound)
+    return StatisticSubject.of(name, about, *args)
 
 
 # Single answers.

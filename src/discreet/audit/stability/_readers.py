@@ -178,7 +178,7 @@ class NetflixReader:
 
 @dataclass(frozen=True)
 class JesterReader:
-    """A line a person without a name; people are told apart by what they rated."""
+    """A line a person without a name; people are distinguished by what they rated."""
 
     folder: Folder = field(default_factory=Folder)
     items: Sequence[str] = MOVIES
