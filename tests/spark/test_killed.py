@@ -10,8 +10,8 @@ import pytest
 from discreet import spark as cluster
 from discreet.measure import Noise
 from discreet.measure._everybody import total, triangles
-from discreet.measure.engines.spark import _in_parts, _ratings
-from discreet.measure.engines.spark._tiles import sittings
+from discreet.measure.engines.spark import _ratings, _sums
+from discreet.measure.engines.spark._sums import sittings
 from discreet.measure.pairs import CosinePairs
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
@@ -25,7 +25,7 @@ BAND = 150
 def in_tiles(on_stars: cluster.SparkRatings, monkeypatch: pytest.MonkeyPatch) -> None:
     """By tiles and by crowds, and back a partition at a time: as sums of a large catalogue are."""
     monkeypatch.setattr(_ratings, "_AT_ONCE", 1 << 20)
-    monkeypatch.setattr(_in_parts, "_FAN_IN", 2)
+    monkeypatch.setattr(_sums, "_FAN_IN", 2)
     monkeypatch.setattr(on_stars, "_band", BAND)
 
 

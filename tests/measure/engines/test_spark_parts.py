@@ -17,20 +17,24 @@ from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.measure import Noise, fit, record_fit
 from discreet.measure._everybody import Inside, count_users, total, totals, triangles
 from discreet.measure.engines.spark import _parts
-from discreet.measure.engines.spark._arrow import Work
-from discreet.measure.engines.spark._in_parts import InParts
-from discreet.measure.engines.spark._leaves import (
+from discreet.measure.engines.spark._jobs import Work
+from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
+from discreet.measure.engines.spark._sums import (
     TILE,
+    Block,
+    RatingsInParts,
     add_tile,
+    add_tiles,
+    blocks_in,
+    cut_blocks,
     leaves_of,
+    paste,
+    sittings,
     size_in_bytes,
     tile_from,
     tiles_of,
     with_leaves,
 )
-from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
-from discreet.measure.engines.spark._tasks import add_tiles
-from discreet.measure.engines.spark._tiles import Tile, cut_tiles, paste, sittings, tiles_in
 from discreet.measure.pairs import CosinePairs
 from discreet.measure.refinement import Moments
 from discreet.privacy import SeededRandomness, Unit
@@ -56,7 +60,7 @@ def table_of(ratings: Ratings) -> pa.Table:
     return pa.table(columns)
 
 
-class Together(InParts):
+class Together(RatingsInParts):
     """Partitions in this process; every function and every batch goes through pickle and Arrow."""
 
     def __init__(self, ratings: Ratings, partitions: int, band: int) -> None:
@@ -188,20 +192,20 @@ def test_every_pair_is_in_one_tile(size: int) -> None:
         assert len(items) <= 16
         rows, columns = np.triu_indices(len(items))
         own = [numbers[place[items[a], items[b]]] for a, b in zip(rows, columns, strict=True)]
-        for tile, cells in zip(sitting.tiles, cut_tiles(sitting, np.array(own)), strict=True):
+        for tile, cells in zip(sitting.blocks, cut_blocks(sitting, np.array(own)), strict=True):
             flat = cells.reshape(-1)
             for begin in range(0, len(flat), 5):
                 paste(tile, begin, flat[begin : begin + 5], size, counted)
     np.testing.assert_array_equal(counted, numbers)
-    assert len(tiles_in(size, 8)) == len(set(tiles_in(size, 8)))
+    assert len(blocks_in(size, 8)) == len(set(blocks_in(size, 8)))
 
 
 def test_a_head_of_two_bands_is_summed_at_once() -> None:
     (one,) = sittings(16, band=8)
-    assert one.tiles == (
-        Tile(range(8), range(8, 16)),
-        Tile(range(8), range(8)),
-        Tile(range(8, 16), range(8, 16)),
+    assert one.blocks == (
+        Block(range(8), range(8, 16)),
+        Block(range(8), range(8)),
+        Block(range(8, 16), range(8, 16)),
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.domain import Catalog, InputError
 from discreet.ratings.readers import _layouts, read_catalog, read_ratings
-from discreet.ratings.readers._text import read_cells
+from discreet.ratings.readers.text import read_cells
 
 _HEADER = "user,item,rating,time\n"
 _GOOD = "1,1,3,5\n1,2,4,5\n2,1,5,5\n"

@@ -9,7 +9,7 @@ import pytest
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings.readers import _layouts, read_ratings
-from discreet.ratings.readers._text import read_cells
+from discreet.ratings.readers.text import read_cells
 
 _EXPECTED = {(1, "10"): (4.0, None), (1, "20"): (5.0, None), (2, "10"): (1.0, None)}
 _ROWS = [("1", "10", "4"), ("2", "10", "1"), ("1", "20", "5")]

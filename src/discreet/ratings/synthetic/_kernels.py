@@ -2,6 +2,11 @@
 
 Pure functions of their arguments. The three that fill a block of consecutive users release the
 interpreter lock.
+
+Chance is a seeded generator without state: draw number n of stream s is a hash of (s, n), so that
+any user's ratings can be made alone, in any order and on any thread, always the same. The hash is
+the finaliser of SplitMix64. It is public and predictable: right for made-up data, and never to be
+used for noise that protects anybody.
 """
 
 from __future__ import annotations
@@ -13,27 +18,72 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from discreet.ratings.synthetic._random import (
-    CALENDAR,
-    HABIT,
-    NOISE,
-    PROPOSAL,
-    RACE,
-    TASTE,
-    TIMES,
-    normal,
-    stream,
-    uniform,
-)
-
+# For sets of items as bits: 64 of them in a word.
 _ONE = np.uint64(1)
 _LOW6 = np.uint64(63)
 _TOP6 = np.uint64(58)
+# A De Bruijn sequence: its 64 shifts begin with 64 different runs of six bits, which say which bit
+# of a word is the lowest that is set.
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _BIT_OF = np.zeros(64, np.int64)
 _BIT_OF[[((0x03F79D71B4CB0A89 << bit) & (2**64 - 1)) >> 58 for bit in range(64)]] = np.arange(64)
-"""A De Bruijn sequence: its 64 shifts begin with 64 different runs of six bits."""
+# Seconds that rating an item takes within a sitting; chosen by hand.
 _SECONDS_PER_RATING = 15.0
+
+# Names of streams, each for one purpose. Arbitrary, but changing one changes all made-up data.
+PROPOSAL = np.uint64(2)
+RACE = np.uint64(3)
+TASTE = np.uint64(4)
+HABIT = np.uint64(5)
+NOISE = np.uint64(6)
+CALENDAR = np.uint64(7)
+TIMES = np.uint64(8)
+
+# SplitMix64 (Steele, Lea and Flood, 2014): increment, and finaliser in Stafford's variant 13.
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+# Its shifts, and the one that leaves 52 bits: as 64-bit words, so that numba stays in integers.
+_S30 = np.uint64(30)
+_S27 = np.uint64(27)
+_S31 = np.uint64(31)
+_S12 = np.uint64(12)
+# Keeps a uniform draw away from 0 and 1.
+_HALF = 0.5
+# The distance between two uniform draws.
+_UNIT = 2.0**-52
+# A full turn in radians.
+_TURN = 2.0 * math.pi
+
+
+@njit(cache=True)
+def mix(x: Any) -> Any:
+    """A bijection of 64 bits that looks random."""
+    x = (x ^ (x >> _S30)) * _FIRST
+    x = (x ^ (x >> _S27)) * _SECOND
+    return x ^ (x >> _S31)
+
+
+@njit(cache=True)
+def stream(seed: Any, purpose: Any, user: int) -> Any:
+    """The name of a user's stream for one purpose."""
+    return mix(mix(seed + purpose * _GOLDEN) + np.uint64(user) * _GOLDEN)
+
+
+@njit(cache=True)
+def uniform(name: Any, n: int) -> float:
+    """Draw number n of a stream, strictly between 0 and 1.
+
+    52 bits and a half are exact in a double; with one bit more, the largest would round to 1.
+    """
+    return (float(mix(name + np.uint64(n + 1) * _GOLDEN) >> _S12) + _HALF) * _UNIT
+
+
+@njit(cache=True)
+def normal(name: Any, n: int) -> float:
+    """Draw number n of a stream, standard normal (Box and Muller)."""
+    radius = math.sqrt(-2.0 * math.log(uniform(name, 2 * n)))
+    return radius * math.cos(_TURN * uniform(name, 2 * n + 1))
 
 
 class ItemTable(NamedTuple):
