@@ -31,7 +31,7 @@ _BLOCK = 1 << 22
 
 # Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): the increment, and
 # the finalizer in Stafford's variant 13, which is a bijection of 64-bit words.
-_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
+INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
@@ -111,7 +111,8 @@ _NOTHING.flags.writeable = False
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _mix(word: np.uint64) -> np.uint64:
+def mix(word: np.uint64) -> np.uint64:
+    """A bijection of 64 bits that looks random."""
     word = (word ^ (word >> np.uint64(30))) * _FIRST
     word = (word ^ (word >> np.uint64(27))) * _SECOND
     return word ^ (word >> np.uint64(31))
@@ -125,12 +126,12 @@ def _hash_bytes(
     out = np.empty(ends.size - 1, np.uint64)
     for text in range(out.size):
         begin, end = ends[text], ends[text + 1]
-        state = _mix(key + _INCREMENT * np.uint64(end - begin))
+        state = mix(key + INCREMENT * np.uint64(end - begin))
         for word_at in range(begin, end, 8):
             word = np.uint64(0)
             for place in range(word_at, min(word_at + 8, end)):
                 word |= np.uint64(content[place]) << np.uint64(8 * (place - word_at))
-            state = _mix((state ^ word) + _INCREMENT)
+            state = mix((state ^ word) + INCREMENT)
         out[text] = state
     return out
 
@@ -142,9 +143,9 @@ def _hash_ratings(
     """The user's hash and then the item's, as two more words; the user is mixed once more."""
     out = np.empty(items.size, np.uint64)
     for user in numba.prange(starts.size - 1):
-        state = _mix(of_user[user] + _INCREMENT)
+        state = mix(of_user[user] + INCREMENT)
         for place in range(starts[user], starts[user + 1]):
-            out[place] = _mix((state ^ of_item[items[place]]) + _INCREMENT)
+            out[place] = mix((state ^ of_item[items[place]]) + INCREMENT)
     return out
 
 

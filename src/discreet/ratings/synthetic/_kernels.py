@@ -5,7 +5,7 @@ interpreter lock.
 
 Chance is a seeded generator without state: draw number n of stream s is a hash of (s, n), so that
 any user's ratings can be made alone, in any order and on any thread, always the same. The hash is
-the finaliser of SplitMix64. It is public and predictable: right for made-up data, and never to be
+SplitMix64, as in `_keyed`. It is public and predictable: right for made-up data, and never to be
 used for noise that protects anybody.
 """
 
@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numba import njit
+
+from discreet.ratings._keyed import INCREMENT, mix
 
 # For sets of items as bits: 64 of them in a word.
 _ONE = np.uint64(1)
@@ -39,14 +41,7 @@ NOISE = np.uint64(6)
 CALENDAR = np.uint64(7)
 TIMES = np.uint64(8)
 
-# SplitMix64 (Steele, Lea and Flood, 2014): increment, and finaliser in Stafford's variant 13.
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-# Its shifts, and the one that leaves 52 bits: as 64-bit words, so that numba stays in integers.
-_S30 = np.uint64(30)
-_S27 = np.uint64(27)
-_S31 = np.uint64(31)
+# As a 64-bit word, so that numba stays in integers: leaves 52 of 64 bits.
 _S12 = np.uint64(12)
 # Keeps a uniform draw away from 0 and 1.
 _HALF = 0.5
@@ -57,17 +52,9 @@ _TURN = 2.0 * math.pi
 
 
 @njit(cache=True)
-def mix(x: Any) -> Any:
-    """A bijection of 64 bits that looks random."""
-    x = (x ^ (x >> _S30)) * _FIRST
-    x = (x ^ (x >> _S27)) * _SECOND
-    return x ^ (x >> _S31)
-
-
-@njit(cache=True)
 def stream(seed: Any, purpose: Any, user: int) -> Any:
     """The name of a user's stream for one purpose."""
-    return mix(mix(seed + purpose * _GOLDEN) + np.uint64(user) * _GOLDEN)
+    return mix(mix(seed + purpose * INCREMENT) + np.uint64(user) * INCREMENT)
 
 
 @njit(cache=True)
@@ -76,7 +63,7 @@ def uniform(name: Any, n: int) -> float:
 
     52 bits and a half are exact in a double; with one bit more, the largest would round to 1.
     """
-    return (float(mix(name + np.uint64(n + 1) * _GOLDEN) >> _S12) + _HALF) * _UNIT
+    return (float(mix(name + np.uint64(n + 1) * INCREMENT) >> _S12) + _HALF) * _UNIT
 
 
 @njit(cache=True)
