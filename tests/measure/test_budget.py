@@ -17,7 +17,7 @@ from discreet.measure import _effects as rounds
 from discreet.measure._budget import Budget, Spender
 from discreet.measure._settings import Cleaning, CovarianceSettings
 from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Unit, unbooked
-from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.accounting import compose
 from discreet.ratings import Ratings
 from discreet.release import Release
 from measure._neighbours import SCALES, Person, ratings_of, spying
@@ -90,7 +90,7 @@ def test_shares_that_add_up_to_one_fit_and_spend_it_all(
     for n, share in enumerate(shares):
         spender.release(np.zeros(3, dtype=np.int64), 7.0 + n, share, f"part {n}")
     assert_within(spender.events, budget)
-    reached = FilterAccountant().epsilon(spender.events, budget.delta)
+    reached = compose(spender.events).epsilon(budget.delta)
     assert reached <= epsilon
     assert reached == pytest.approx(epsilon, rel=1e-6)
 
@@ -116,7 +116,7 @@ def test_a_share_too_many_is_refused_before_anything_is_drawn(unit: Unit, noise:
 @every_noise
 def test_the_charged_total_is_the_asked_epsilon(unit: Unit, noise: Noise) -> None:
     budget = budget_of(unit, noise, 2.0)
-    total = FilterAccountant().epsilon([budget.event("all")], budget.delta)
+    total = compose([budget.event("all")]).epsilon(budget.delta)
     assert total == pytest.approx(2.0, rel=1e-6) and total <= 2.0
     assert budget.event("all").unit is unit
 
@@ -194,7 +194,7 @@ def test_rounds_of_effects_spend_their_shares(
         stages(ratings_of(people, ITEMS, SCALES[scale]), spender)
         assert len(spender.events) == events
         assert_within(spender.events, budget)
-        reached = FilterAccountant().epsilon(spender.events, budget.delta)
+        reached = compose(spender.events).epsilon(budget.delta)
         assert reached <= 1.0 and reached == pytest.approx(1.0, rel=1e-6)
 
 

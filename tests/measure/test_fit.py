@@ -14,7 +14,7 @@ from discreet.measure import Cleaning, Noise, choose_best, fit, fit_paper, publi
 from discreet.measure.probe_error import ProbeError
 from discreet.predict import People, Release
 from discreet.privacy import SeededRandomness, Unit
-from discreet.privacy.accounting import GaussianAccountant, gaussian_epsilon, mu_of_theta
+from discreet.privacy.accounting import compose, gaussian_epsilon, mu_of_theta
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Shape, Split, find_shape, make_ratings, split_random
 from measure._neighbours import ratings_of
@@ -235,7 +235,7 @@ def test_a_fit_spends_its_whole_budget_whatever_it_finds(
         release = fit(
             split.train, protect=protect, epsilon=8.0, rank=rank, randomness=SeededRandomness(seed)
         )
-        spent = GaussianAccountant().epsilon(release.guarantee.events, 1e-6)
+        spent = compose(release.guarantee.events).epsilon(1e-6)
         assert 8.0 * (1 - 1e-6) <= spent <= 8.0 * (1 + 1e-9)
 
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from discreet.domain._catalog import Catalog
 from discreet.domain._scale import Scale
 from discreet.domain.errors import InputError
+from discreet.domain.lazy import LazyModule
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+else:
+    np = LazyModule("numpy")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -54,7 +54,7 @@ def publish_item_counts(
     request = Request.of(ratings, protect, "item counts", epsilon=epsilon, delta=delta)
     receipt = request.charge([event], "item counts", ledger, randomness)
     exact = statistic.measure(ratings)
-    noisy = mechanism.release(exact, event, receipt, in_place=True)  # type: ignore[arg-type]
+    noisy = mechanism.release(exact, event, receipt, in_place=True)
     return PublicCounts(
         noisy / statistic.grid,
         _spread(mechanism) / statistic.grid,

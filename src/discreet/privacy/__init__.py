@@ -9,10 +9,11 @@ from discreet.privacy._events import (
     event_from_dict,
 )
 from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
+from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
 from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
+from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy._receipt import Leave, Purse, Receipt, Tickets, unbooked
 from discreet.privacy._units import Unit
-from discreet.privacy.noise import Randomness, SeededRandomness, SystemRandomness
 
 __all__ = [
     "NOT_RECORDED",
@@ -21,9 +22,13 @@ __all__ = [
     "ChargeRecord",
     "Event",
     "GaussianEvent",
+    "GaussianNoise",
     "GeometricEvent",
     "Guarantee",
+    "LaplaceNoise",
     "Leave",
+    "Noise",
+    "NoiseKind",
     "NotCharged",
     "Provenance",
     "PureEvent",

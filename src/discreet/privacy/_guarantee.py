@@ -11,7 +11,7 @@ from discreet.domain import InputError
 from discreet.privacy._events import Event, event_from_dict
 from discreet.privacy._provenance import Provenance
 from discreet.privacy._units import Unit
-from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.accounting import compose
 
 _WEAK = 10.0
 _TOLERANCE = 1e-9
@@ -70,7 +70,7 @@ class Guarantee:
         bounded = [event for event in seen if event is not None]
         if not self.is_private or len(bounded) < len(seen):
             return None
-        epsilon = FilterAccountant().epsilon(bounded, self.delta)
+        epsilon = compose(bounded).epsilon(self.delta)
         return epsilon if math.isfinite(epsilon) else None
 
     @property
@@ -78,7 +78,7 @@ class Guarantee:
         """The epsilon at the same delta for somebody who changes the value of one rating."""
         if not self.is_private:
             return math.inf
-        return FilterAccountant().epsilon([e.seen_by_change() for e in self.events], self.delta)
+        return compose(e.seen_by_change() for e in self.events).epsilon(self.delta)
 
     def sentences(self) -> list[str]:
         """The promise in plain words, and then where it comes from."""

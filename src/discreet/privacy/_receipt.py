@@ -17,8 +17,8 @@ from typing import Any, NoReturn, Self
 from discreet.domain.errors import NotCharged
 from discreet.privacy._events import Event
 from discreet.privacy._provenance import ChargeRecord
-from discreet.privacy.accounting import FilterAccountant, Totals
-from discreet.privacy.noise import Randomness, SystemRandomness
+from discreet.privacy._randomness import Randomness, SystemRandomness
+from discreet.privacy.accounting import Totals, compose
 
 _ALL_BUT = 1e-6
 """The share of a purse that may be left when it counts as spent: above the rounding of shares."""
@@ -118,7 +118,7 @@ class Receipt(_Issued):
         purse = Purse._issue(self.redeem(event))
         purse._total = event
         purse._events = ()
-        purse._most = FilterAccountant().totals([event])
+        purse._most = compose([event])
         purse._spent = Totals()
         return purse
 
@@ -180,7 +180,7 @@ class Purse(_Issued):
         """
         self._check_owner()
         with self._lock:
-            after = self._spent + FilterAccountant().totals([event])
+            after = self._spent + compose([event])
             fits = after.pure <= self._most.pure and after.mu_squared <= self._most.mu_squared
             if event.unit is not self._total.unit or not fits:
                 raise NotCharged(f"'{event.label}' is more than what is left of the charge")

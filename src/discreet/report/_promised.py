@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from discreet.privacy import Event, Guarantee, Unit
-from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.accounting import compose
 from discreet.release import Release
 from discreet.report import _html
 from discreet.report._html import Html
@@ -80,7 +80,7 @@ def history_epsilon(guarantee: Guarantee, items: int) -> float | None:
     bounded = [event for event in seen if event is not None]
     if len(bounded) < len(seen):
         return None
-    return FilterAccountant().epsilon(bounded, guarantee.delta)
+    return compose(bounded).epsilon(guarantee.delta)
 
 
 def _of_history(event: Event, items: int) -> Event | None:

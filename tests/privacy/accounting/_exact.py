@@ -37,12 +37,6 @@ def coins(epsilon: float, count: int) -> list[tuple[Any, Any]]:
     ]
 
 
-def coins_delta(epsilon: float, count: int, at: float | Any) -> Any:
-    """The delta of randomized response `count` times over."""
-    with mpmath.workprec(BITS):
-        return sum(p * max(0, 1 - mpmath.exp(at - loss)) for p, loss in coins(epsilon, count))
-
-
 def mixed_delta(epsilon: float, count: int, mu: float, at: float | Any) -> Any:
     """The delta of randomized response `count` times over and a Gaussian mechanism together.
 

@@ -1,9 +1,8 @@
-"""compose(e, n) is n times compose(e), for every kind of event and every accountant."""
+"""compose(e, n) is n times compose(e), for every kind of event."""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 from fractions import Fraction
 
@@ -14,16 +13,7 @@ from hypothesis import strategies as st
 from discreet.domain import InputError
 from discreet.privacy import Event, GaussianEvent, GeometricEvent, PureEvent, Unit
 from discreet.privacy._events import _KINDS
-from discreet.privacy.accounting import (
-    Accountant,
-    FilterAccountant,
-    GaussianAccountant,
-    PldAccountant,
-    PureAccountant,
-    Totals,
-    ZcdpAccountant,
-)
-from discreet.privacy.accounting import _accountants as home
+from discreet.privacy.accounting import Totals, compose
 
 DELTA = 1e-6
 EXAMPLES: dict[type[Event], Event] = {
@@ -31,16 +21,6 @@ EXAMPLES: dict[type[Event], Event] = {
     GeometricEvent: GeometricEvent(unit=Unit.RATING, label="x", sensitivity=1.1, scale=13.7),
     PureEvent: PureEvent(unit=Unit.RATING, label="x", epsilon=0.07, mechanism="coin"),
 }
-KNOWS: dict[type[Accountant], set[type[Event]]] = {
-    PureAccountant: {GeometricEvent, PureEvent},
-    GaussianAccountant: {GaussianEvent},
-    FilterAccountant: {GaussianEvent, GeometricEvent, PureEvent},
-    ZcdpAccountant: {GaussianEvent, GeometricEvent, PureEvent},
-    PldAccountant: {GaussianEvent, GeometricEvent, PureEvent},
-}
-PAIRS = [(who, kind) for who in KNOWS for kind in EXAMPLES]
-KNOWN = [(who, kind) for who, kind in PAIRS if kind in KNOWS[who]]
-SUMMING = [pair for pair in KNOWN if pair[0] not in (ZcdpAccountant, PldAccountant)]
 
 
 def exact(event: Event, power: int) -> Fraction:
@@ -62,28 +42,11 @@ def is_just_above(got: float, truth: Fraction, steps: int) -> bool:
     return truth <= Fraction(got) <= truth * (1 + Fraction(4 * (steps + 4), 2**52))
 
 
-def test_no_kind_and_no_accountant_goes_untested() -> None:
+def test_no_kind_goes_untested() -> None:
     assert EXAMPLES.keys() == set(_KINDS.values())
-    concrete = {
-        one
-        for _, one in inspect.getmembers(home, inspect.isclass)
-        if issubclass(one, Accountant) and not one.__name__.startswith("_")
-    } - {Accountant}
-    assert concrete == KNOWS.keys()
 
 
-@pytest.mark.parametrize(("who", "kind"), sorted(set(PAIRS) - set(KNOWN), key=str))
-def test_an_accountant_refuses_what_it_does_not_know(
-    who: type[Accountant], kind: type[Event]
-) -> None:
-    said = f"the {who.name} accountant cannot compose {kind.kind} noise"
-    for call in (who().epsilon, who().delta):
-        with pytest.raises(InputError) as caught:
-            call([EXAMPLES[kind]], 1e-6)
-        assert str(caught.value) == said
-
-
-def test_an_event_of_a_new_kind_is_refused_by_all() -> None:
+def test_an_event_of_a_new_kind_is_refused() -> None:
     @dataclasses.dataclass(frozen=True, kw_only=True)
     class Novel(Event):
         kind = "novel"
@@ -91,22 +54,18 @@ def test_an_event_of_a_new_kind_is_refused_by_all() -> None:
         def scaled(self, factor: int) -> Event:
             return self
 
-    for who in KNOWS:
-        for call in (who().epsilon, who().delta):
-            with pytest.raises(InputError, match=f"{who.name} accountant cannot compose novel"):
-                call([Novel(unit=Unit.RATING, label="x")], 1e-6)
+    with pytest.raises(InputError, match="there is no rule to compose novel noise"):
+        compose([Novel(unit=Unit.RATING, label="x")])
     Novel.__module__ = __name__
 
 
-@pytest.mark.parametrize(("who", "kind"), SUMMING)
+@pytest.mark.parametrize("kind", EXAMPLES)
 @given(count=st.integers(1, 60))
-def test_totals_of_n_are_n_times_the_total_of_one(
-    who: type[PureAccountant], kind: type[Event], count: int
-) -> None:
+def test_totals_of_n_are_n_times_the_total_of_one(kind: type[Event], count: int) -> None:
     event = EXAMPLES[kind]
     many = dataclasses.replace(event, count=count)
     for events in ([many], [event] * count):
-        totals = who().totals(events)
+        totals = compose(events)
         gaussian = kind is GaussianEvent
         got, other = (totals.mu_squared, totals.pure)[:: 1 if gaussian else -1]
         assert other == 0
@@ -117,42 +76,29 @@ def test_totals_of_n_are_n_times_the_total_of_one(
 def test_one_cost_is_rounded_up(sensitivity: float, noise: float) -> None:
     gaussian = dataclasses.replace(EXAMPLES[GaussianEvent], sensitivity=sensitivity, sigma=noise)
     geometric = dataclasses.replace(EXAMPLES[GeometricEvent], sensitivity=sensitivity, scale=noise)
-    totals = FilterAccountant().totals([gaussian, geometric])
+    totals = compose([gaussian, geometric])
     assert is_just_above(totals.mu_squared, exact(gaussian, 2), 1)
     assert is_just_above(totals.pure, exact(geometric, 1), 1)
-    assert is_just_above(ZcdpAccountant().rho([geometric]), exact(geometric, 2) / 2, 1)
     assert Fraction(totals.mu) ** 2 >= exact(gaussian, 2)
 
 
 @pytest.mark.parametrize("kind", EXAMPLES)
-@given(count=st.integers(1, 60))
-def test_rho_of_n_is_n_times_the_rho_of_one(kind: type[Event], count: int) -> None:
-    many = dataclasses.replace(EXAMPLES[kind], count=count)
-    for events in ([many], [EXAMPLES[kind]] * count):
-        assert is_just_above(ZcdpAccountant().rho(events), exact(many, 2) / 2, count)
-
-
-@pytest.mark.parametrize(("who", "kind"), KNOWN)
 @pytest.mark.parametrize("count", [2, 3, 7])
-def test_one_event_n_times_is_n_events(
-    who: type[Accountant], kind: type[Event], count: int
-) -> None:
+def test_one_event_n_times_is_n_events(kind: type[Event], count: int) -> None:
     event = EXAMPLES[kind]
-    together, apart = [dataclasses.replace(event, count=count)], [event] * count
-    close = 1e-5 if who is PldAccountant else 1e-8
-    accountant = who()
-    epsilon = accountant.epsilon(apart, DELTA)
-    assert accountant.epsilon(together, DELTA) == pytest.approx(epsilon, rel=close)
-    assert epsilon > accountant.epsilon([event], DELTA) * 1.2
+    together, apart = compose([dataclasses.replace(event, count=count)]), compose([event] * count)
+    epsilon = apart.epsilon(DELTA)
+    assert together.epsilon(DELTA) == pytest.approx(epsilon, rel=1e-8)
+    assert epsilon > compose([event]).epsilon(DELTA) * 1.2
     at = 0.7 * epsilon
-    assert accountant.delta(together, at) == pytest.approx(accountant.delta(apart, at), rel=close)
+    assert together.delta(at) == pytest.approx(apart.delta(at), rel=1e-8)
 
 
 @pytest.mark.parametrize("count", [1, 40])
 @given(st.lists(st.sampled_from(sorted(EXAMPLES, key=str)), min_size=1, max_size=6))
 def test_mixed_events_add_up_each_in_its_own_account(count: int, kinds: list[type[Event]]) -> None:
     events = [dataclasses.replace(EXAMPLES[kind], count=count) for kind in kinds]
-    totals = FilterAccountant().totals(events)
+    totals = compose(events)
     gaussian = [event for event in events if isinstance(event, GaussianEvent)]
     pure = [event for event in events if not isinstance(event, GaussianEvent)]
     assert is_just_above(totals.pure, sum((exact(e, 1) for e in pure), Fraction(0)), len(pure))
@@ -163,23 +109,15 @@ def test_mixed_events_add_up_each_in_its_own_account(count: int, kinds: list[typ
 
 def test_a_large_count_costs_no_time_and_loses_nothing() -> None:
     event = dataclasses.replace(EXAMPLES[PureEvent], count=10**12)
-    assert is_just_above(PureAccountant().totals([event]).pure, exact(event, 1), 1)
+    assert is_just_above(compose([event]).pure, exact(event, 1), 1)
 
 
-@pytest.mark.parametrize("who", KNOWS)
-def test_nothing_costs_nothing(who: type[Accountant]) -> None:
-    assert who().epsilon([], DELTA) == 0.0
-    assert who().delta([], 0.0) == 0.0
+def test_nothing_costs_nothing() -> None:
+    assert compose([]) == Totals()
+    assert Totals().epsilon(DELTA) == 0.0
+    assert Totals().delta(0.0) == 0.0
     # Even then P(all) - e^-1 Q(all) = 1 - 1/e.
-    assert who().delta([], -1.0) == pytest.approx(1 - 1 / math.e, rel=1e-9)
-
-
-@given(st.floats(1e-9, 1e9), st.floats(1e-9, 1e9), st.integers(1, 10**5))
-def test_a_group_multiplies_epsilon_and_mu(pure: float, squared: float, size: int) -> None:
-    group = Totals(pure, squared).for_group(size)
-    assert is_just_above(group.pure, Fraction(pure) * size, 1)
-    assert is_just_above(group.mu_squared, Fraction(squared) * size**2, 1)
-    assert Totals().for_group(size) == Totals()
+    assert Totals().delta(-1.0) == pytest.approx(1 - 1 / math.e, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,11 @@ from discreet.privacy.accounting import (
     calibrate_geometric,
     gaussian_epsilon,
     gaussian_mu,
+    mu_of_pure,
+    pure_of_mu,
 )
 from discreet.privacy.ledger import Limit
-from discreet.privacy.ledger._limits import Cost, costs_of, mu_of_pure, pure_of_mu, spend
+from discreet.privacy.ledger._limits import Cost, costs_of, spend
 
 epsilons = st.floats(0.01, 50)
 deltas = st.floats(-12, -1.5).map(lambda power: 10**power)

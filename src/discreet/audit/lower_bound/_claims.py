@@ -12,7 +12,7 @@ from scipy.special import ndtri
 
 from discreet.domain import InputError
 from discreet.privacy import Event
-from discreet.privacy.accounting import FilterAccountant, gaussian_epsilon
+from discreet.privacy.accounting import compose, gaussian_epsilon
 
 _Floats = npt.NDArray[np.float64]
 
@@ -53,7 +53,7 @@ class Claim:
     @classmethod
     def of(cls, events: Iterable[Event], delta: float = DELTA) -> Claim:
         """What these events promise together: pure, Gaussian, or both as one point at `delta`."""
-        totals = FilterAccountant().totals(list(events))
+        totals = compose(events)
         if not totals.mu_squared:
             return cls(totals.pure)
         if not totals.pure:

@@ -40,7 +40,7 @@ def release(
     """Integers through the real mechanism of this noise, charged for."""
     mechanism = mechanism_of(noise, scale)
     event = mechanism.event(sensitivity, *_BOOKED)
-    return mechanism.release(values, event, unbooked([event], randomness))  # type: ignore[arg-type]
+    return mechanism.release(values, event, unbooked([event], randomness))
 
 
 @dataclass(frozen=True, eq=False)

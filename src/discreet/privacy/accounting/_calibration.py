@@ -12,7 +12,9 @@ from discreet.privacy.accounting._gaussian import gaussian_mu
 PAPER_SPLIT = (0.02, 0.19, 0.79)
 """How McSherry and Mironov divide theta between global, item and covariance stage."""
 
+# Relative: above the sum of all roundings when the parts of a release are added up again.
 _MARGIN = 1e-9
+# Relative: a few units in the last place, above the error of a product of three floats.
 _ROUNDING = 1e-15
 
 
@@ -52,12 +54,6 @@ def mu_of_theta(theta: float, split: Sequence[float] = PAPER_SPLIT) -> float:
     """
     _check_positive("theta", theta)
     return theta * _length(split) * (1 + _ROUNDING)
-
-
-def theta_of_mu(mu: float, split: Sequence[float] = PAPER_SPLIT) -> float:
-    """The theta whose stages have this mu together, rounded down."""
-    _check_positive("mu", mu)
-    return mu / _length(split) * (1 - _ROUNDING)
 
 
 def _length(split: Sequence[float]) -> float:

@@ -1,6 +1,8 @@
 """The exact trade-off of the Gaussian mechanism, each answer rounded to the safe side.
 
 delta(eps; mu) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)      (Balle and Wang 2018)
+
+PROOF.md bounds the errors.
 """
 
 from __future__ import annotations
@@ -8,18 +10,26 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
-
-from scipy.optimize import brentq
-from scipy.special import erfcx, ndtr
+from typing import TYPE_CHECKING
 
 from discreet.domain import InputError
+from discreet.domain.lazy import LazyModule
 
-# ndtr and erfcx are good to about 1e-15; the answers are moved by more than the error that this
-# leaves (PROOF.md counts it), always towards more epsilon, more delta, less mu.
+if TYPE_CHECKING:
+    from scipy import optimize, special
+else:
+    optimize, special = LazyModule("scipy.optimize"), LazyModule("scipy.special")
+
+# Relative. ndtr and erfcx are good to about 1e-15; the answers are moved by more than the error
+# that this leaves (PROOF.md counts it), always towards more epsilon, more delta, less mu.
 _SLACK = 1e-10
+# A delta below the smallest normal float is answered with that float: never with 0.
 _SMALLEST = sys.float_info.min
-_LEAST_DELTA = 1e-300
+# The least delta that an epsilon or a mu is computed for: safely above _SMALLEST.
+LEAST_DELTA = 1e-300
+# Far above any epsilon that says something; bounds the search for mu. Chosen by hand.
 _MAX_EPSILON = 1e7
+# The largest mu for which the error bounds of PROOF.md hold; beyond, cruder bounds are given.
 _MAX_MU = 1e6
 
 
@@ -59,7 +69,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta))) * (1 + _SLACK)
     if mu > _MAX_MU:
         return high
-    root = brentq(
+    root = optimize.brentq(
         lambda e: _log_ratio(mu, e, delta), 0.0, high, xtol=1e-15 * high, rtol=1e-14, maxiter=1000
     )
     return _push(root, lambda e: gaussian_delta(mu, e) <= delta, 1 + _SLACK)
@@ -80,7 +90,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     low = high / 2
     while gaussian_delta(low, epsilon) > delta:
         low /= 2
-    root = brentq(
+    root = optimize.brentq(
         lambda log_mu: _log_ratio(math.exp(log_mu), epsilon, delta),
         math.log(low * (1 - _SLACK)),
         math.log(high * (1 + _SLACK)),
@@ -89,6 +99,29 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         maxiter=1000,
     )
     return _push(math.exp(root), lambda m: gaussian_delta(m, epsilon) <= delta, 1 - _SLACK)
+
+
+def mu_of_pure(epsilon: float) -> float:
+    """The smallest mu such that every epsilon-DP step is mu-GDP, rounded up.
+
+    It is 2 Phi^-1(p) with p = e^eps/(1 + e^eps), the mu at which the Gaussian trade-off curve
+    meets the corner of the pure one (`ledger/PROOF.md`). With p = (1 + tanh(eps/2))/2 this is
+    2 sqrt(2) erfinv(tanh(eps/2)), exact for small epsilon; in the tail, -2 Phi^-1(1 - p).
+    """
+    if epsilon < 1:
+        mu = 2 * math.sqrt(2) * float(special.erfinv(math.tanh(epsilon / 2)))
+    else:
+        mu = -2 * float(special.ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon)))))
+    return mu * (1 + _SLACK)
+
+
+def pure_of_mu(mu: float) -> float:
+    """The largest epsilon with `mu_of_pure(epsilon) <= mu`, rounded down."""
+    shrunk = mu / (1 + _SLACK) ** 2 / 2
+    if shrunk < 1e-3:
+        # log(Phi(h)/Phi(-h)) = 4 phi(0) h + O(h^3), and the cubic term is positive.
+        return 4 * shrunk / math.sqrt(2 * math.pi)
+    return float(special.log_ndtr(shrunk) - special.log_ndtr(-shrunk)) * (1 - _SLACK)
 
 
 def _delta(mu: float, epsilon: float) -> float:
@@ -105,10 +138,12 @@ def _delta(mu: float, epsilon: float) -> float:
     middle, half = epsilon / mu, mu / 2
     a = middle - half
     if a > 39:
-        return 0.0  # below e^(-39^2/2), which is no float
+        return 0.0  # below e^(-39^2/2), which is too small for a float
     density = math.exp(-a * a / 2) / 2
     if a < -0.5:
-        return float(ndtr(-a)) - density * float(erfcx((middle + half) / math.sqrt(2)))
+        return float(special.ndtr(-a)) - density * float(
+            special.erfcx((middle + half) / math.sqrt(2))
+        )
     return density * _erfcx_drop(middle / math.sqrt(2), half / math.sqrt(2))
 
 
@@ -118,7 +153,7 @@ def _erfcx_drop(middle: float, half: float) -> float:
     Taking `half` as it is, instead of as a difference of two nearly equal ends, keeps its digits.
     """
     if half > 5e-4 * (1 + middle):
-        return float(erfcx(middle - half) - erfcx(middle + half))
+        return float(special.erfcx(middle - half) - special.erfcx(middle + half))
     # Gauss-Legendre with three nodes on -erfcx'(t) = 2/sqrt(pi) - 2 t erfcx(t): error O(half^7).
     offset = half * math.sqrt(3 / 5)
     nodes = ((middle - offset, 5 / 9), (middle, 8 / 9), (middle + offset, 5 / 9))
@@ -127,7 +162,7 @@ def _erfcx_drop(middle: float, half: float) -> float:
 
 def _erfcx_fall(t: float) -> float:
     """-erfcx'(t), which loses three digits where t reaches 39/sqrt 2."""
-    return 2 / math.sqrt(math.pi) - 2 * t * float(erfcx(t))
+    return 2 / math.sqrt(math.pi) - 2 * t * float(special.erfcx(t))
 
 
 def _log_ratio(mu: float, epsilon: float, delta: float) -> float:
@@ -148,8 +183,8 @@ def _check_mu(mu: float) -> None:
 
 
 def _check_delta(delta: float) -> None:
-    if not _LEAST_DELTA <= delta < 1:
+    if not LEAST_DELTA <= delta < 1:
         raise InputError(
-            f"delta must be from {_LEAST_DELTA:g} to below 1 for Gaussian noise, not {delta:g}; "
+            f"delta must be from {LEAST_DELTA:g} to below 1 for Gaussian noise, not {delta:g}; "
             "1e-6 is usual, and delta 0 needs Laplace noise"
         )

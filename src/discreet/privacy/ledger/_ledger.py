@@ -13,6 +13,7 @@ from discreet.domain.errors import BudgetExceeded, LedgerError
 from discreet.privacy._events import Event
 from discreet.privacy._guarantee import Guarantee
 from discreet.privacy._provenance import MOST_LETTERS, ChargeRecord, is_line
+from discreet.privacy._randomness import Randomness
 from discreet.privacy._receipt import Receipt, issue
 from discreet.privacy._units import Unit
 from discreet.privacy.accounting import Totals
@@ -21,7 +22,6 @@ from discreet.privacy.ledger._entries import Entry, Row, Spent, Title
 from discreet.privacy.ledger._limits import Limit, Room, costs_of, spend
 from discreet.privacy.ledger._pairing import Pairing, pair
 from discreet.privacy.ledger._plan import Plan, make_plan
-from discreet.privacy.noise import Randomness
 
 _WAIT = 30.0
 """Seconds to wait for another process's transaction, which takes milliseconds. Chosen."""

@@ -6,26 +6,28 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from scipy.special import erfinv, log_ndtr, ndtri_exp
-
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
 from discreet.privacy._events import Event, round_up
 from discreet.privacy._units import Unit
 from discreet.privacy.accounting import (
-    FilterAccountant,
+    LEAST_DELTA,
     Totals,
+    compose,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
+    mu_of_pure,
+    pure_of_mu,
 )
 
 SLACK = 1e-9
 """How far above its epsilon, relatively, a limit still admits: ten times 0.1 fits into 1."""
 
-_ROUNDING = 1e-10  # far above the error of the special functions, far below SLACK
+# Relative: far above the error of the special functions, far below SLACK. Chosen for safety.
+_ROUNDING = 1e-10
+# Far above any epsilon that says something; keeps sums of floats finite. Chosen by hand.
 _MOST_EPSILON = 1e6
-_LEAST_DELTA = 1e-300
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,9 @@ class Limit:
                 f"a limit's epsilon is above 0 and at most {_MOST_EPSILON:,.0f}, "
                 f"not {self.epsilon:g}"
             )
-        if self.delta != 0 and not _LEAST_DELTA <= self.delta < 1:
+        if self.delta != 0 and not LEAST_DELTA <= self.delta < 1:
             raise InputError(
-                f"a limit's delta is 0, or from {_LEAST_DELTA:g} to below 1, not {self.delta:g}"
+                f"a limit's delta is 0, or from {LEAST_DELTA:g} to below 1, not {self.delta:g}"
             )
         if not 0 <= self.reserve <= self.epsilon:
             raise InputError(
@@ -167,34 +169,11 @@ def spend(spent: Totals, costs: Sequence[Cost], reserve: float = 0.0) -> Totals:
     return spent
 
 
-def mu_of_pure(epsilon: float) -> float:
-    """The smallest mu such that every epsilon-DP step is mu-GDP, rounded up.
-
-    It is 2 Phi^-1(p) with p = e^eps/(1 + e^eps), the mu at which the Gaussian trade-off curve
-    meets the corner of the pure one (PROOF.md). With p = (1 + tanh(eps/2))/2 this is
-    2 sqrt(2) erfinv(tanh(eps/2)), exact for small epsilon; in the tail, -2 Phi^-1(1 - p).
-    """
-    if epsilon < 1:
-        mu = 2 * math.sqrt(2) * float(erfinv(math.tanh(epsilon / 2)))
-    else:
-        mu = -2 * float(ndtri_exp(-(epsilon + math.log1p(math.exp(-epsilon)))))
-    return mu * (1 + _ROUNDING)
-
-
-def pure_of_mu(mu: float) -> float:
-    """The largest epsilon with `mu_of_pure(epsilon) <= mu`, rounded down."""
-    shrunk = mu / (1 + _ROUNDING) ** 2 / 2
-    if shrunk < 1e-3:
-        # log(Phi(h)/Phi(-h)) = 4 phi(0) h + O(h^3), and the cubic term is positive.
-        return 4 * shrunk / math.sqrt(2 * math.pi)
-    return float(log_ndtr(shrunk) - log_ndtr(-shrunk)) * (1 - _ROUNDING)
-
-
 def _cost(event: Event, unit: Unit) -> Cost:
     seen = event.seen_by(unit)
     if seen is None:
         return Cost(Totals(pure=math.inf))
-    return Cost(FilterAccountant().totals([replace(seen, count=1)]), seen.count)
+    return Cost(compose([replace(seen, count=1)]), seen.count)
 
 
 def _epsilon_below(mu: float, delta: float) -> float:

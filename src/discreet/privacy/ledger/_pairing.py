@@ -9,7 +9,7 @@ from discreet.privacy._events import Event
 from discreet.privacy._guarantee import Guarantee
 from discreet.privacy._provenance import ChargeRecord, Provenance
 from discreet.privacy._units import Unit
-from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.accounting import compose
 from discreet.privacy.ledger._entries import Entry
 
 _SLACK = 1 + 1e-6
@@ -120,8 +120,7 @@ def _covers(charged: Sequence[Event], spent: Sequence[Event]) -> bool:
     """Whether the parts of a charge add up to no more than the charge, unit by unit."""
     for unit in Unit:
         most, total = (
-            FilterAccountant().totals([event for event in events if event.unit is unit])
-            for events in (charged, spent)
+            compose(event for event in events if event.unit is unit) for events in (charged, spent)
         )
         if total.pure > most.pure * _SLACK or total.mu_squared > most.mu_squared * _SLACK:
             return False

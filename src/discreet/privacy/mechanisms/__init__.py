@@ -1,5 +1,6 @@
 """Mechanisms: a sampler and a privacy map in one object, the proof in the same folder."""
 
+from discreet.privacy.mechanisms._integer_noise import IntegerNoise
 from discreet.privacy.mechanisms._selection import Moves, grid_sensitivity, to_grid
 from discreet.privacy.mechanisms.gumbel_top_k import GumbelTopK
 from discreet.privacy.mechanisms.k_subset import KSubset
@@ -10,6 +11,7 @@ from discreet.privacy.mechanisms.two_sided_geometric import TwoSidedGeometric
 
 __all__ = [
     "GumbelTopK",
+    "IntegerNoise",
     "KSubset",
     "ModifiedLaplace",
     "Moves",

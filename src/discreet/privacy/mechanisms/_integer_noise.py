@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from typing import Any
 
 import numpy as np
@@ -10,28 +11,55 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.privacy._events import Event
 from discreet.privacy._receipt import Leave, redeem
+from discreet.privacy._units import Unit
 from discreet.privacy.noise import Law, add_noise
 
 
-def release_with_noise(
-    values: npt.NDArray[Any], law: Law, event: Event, receipt: Leave, *, in_place: bool
-) -> npt.NDArray[np.int64]:
-    """Check everything, redeem the event, then draw: values plus noise, in the same shape.
+class IntegerNoise(abc.ABC):
+    """Adds independent integer noise to every entry of an integer array."""
 
-    Sums are modulo 2^64, and no value is looked at: a refusal would tell something of them, and a
-    remainder tells nothing that the sum does not.
+    @property
+    @abc.abstractmethod
+    def law(self) -> Law:
+        """What the noise is drawn from."""
 
-    Raises:
-        InputError: The values are not integers.
-        NotCharged: The receipt does not cover the event.
-    """
-    if event.count != 1:
-        raise InputError("one draw redeems one event: charge an event with count 1")
-    if not np.issubdtype(values.dtype, np.integer):
-        raise InputError(f"private statistics are integers on a grid, not {values.dtype}")
-    flags = values.flags
-    if in_place and not (values.dtype == np.int64 and flags.c_contiguous and flags.writeable):
-        raise InputError("noise is added in place to a contiguous, writeable int64 array only")
-    noisy = values if in_place else values.astype(np.int64, order="C")
-    add_noise(law, noisy.reshape(-1), redeem(receipt, event))
-    return noisy
+    @property
+    @abc.abstractmethod
+    def spread(self) -> float:
+        """The noise's standard deviation in grid units."""
+
+    @abc.abstractmethod
+    def event(
+        self, sensitivity: float, unit: Unit, label: str, ratings_per_user: int | None = None
+    ) -> Event:
+        """The privacy map: what one release costs when neighbours are `sensitivity` apart."""
+
+    @abc.abstractmethod
+    def _is_own(self, event: Event) -> bool:
+        """Whether the event is of this mechanism with this much noise."""
+
+    def release(
+        self, values: npt.NDArray[Any], event: Event, receipt: Leave, *, in_place: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """The values with noise in the same shape, once `receipt` shows that `event` was charged.
+
+        Everything is checked, then the event is redeemed, then noise is drawn. Sums are modulo
+        2^64, and no value is looked at: a refusal would tell something of them, and a remainder
+        tells nothing that the sum does not.
+
+        Raises:
+            InputError: The values are not integers, or the event is not one draw of this mechanism.
+            NotCharged: The receipt does not cover the event.
+        """
+        if event.count != 1:
+            raise InputError("one draw redeems one event: charge an event with count 1")
+        if not self._is_own(event):
+            raise InputError("the charged event has another mechanism or another amount of noise")
+        if not np.issubdtype(values.dtype, np.integer):
+            raise InputError(f"private statistics are integers on a grid, not {values.dtype}")
+        flags = values.flags
+        if in_place and not (values.dtype == np.int64 and flags.c_contiguous and flags.writeable):
+            raise InputError("noise is added in place to a contiguous, writeable int64 array only")
+        noisy = values if in_place else values.astype(np.int64, order="C")
+        add_noise(self.law, noisy.reshape(-1), redeem(receipt, event))
+        return noisy

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
+from discreet.privacy._randomness import Randomness
 from discreet.privacy._receipt import Leave, redeem
 from discreet.privacy._units import Unit
-from discreet.privacy.noise import Randomness
 
 MAX_ITEMS = 1 << 20
 MAX_CHOSEN = 1 << 10

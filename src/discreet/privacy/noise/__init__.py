@@ -3,7 +3,6 @@
 from discreet.privacy.noise._choices import below_exactly, draw_below, flip_coins
 from discreet.privacy.noise._laws import MAX_SCALE, GaussianLaw, GeometricLaw, Law
 from discreet.privacy.noise._precision import precision
-from discreet.privacy.noise._randomness import Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy.noise._sampler import add_noise, draw_noise
 
 __all__ = [
@@ -11,9 +10,6 @@ __all__ = [
     "GaussianLaw",
     "GeometricLaw",
     "Law",
-    "Randomness",
-    "SeededRandomness",
-    "SystemRandomness",
     "add_noise",
     "below_exactly",
     "draw_below",

@@ -9,8 +9,8 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
+from discreet.privacy._randomness import Randomness
 from discreet.privacy.noise._precision import precision
-from discreet.privacy.noise._randomness import Randomness
 
 _MARGIN = 2.0**-40
 _GUARD = 40

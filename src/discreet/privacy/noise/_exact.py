@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import mpmath
 
+from discreet.privacy._randomness import Randomness
 from discreet.privacy.noise._laws import Law
 from discreet.privacy.noise._precision import precision
-from discreet.privacy.noise._randomness import Randomness
 
 _MORE = 64
 _GUARD = 40

@@ -11,10 +11,10 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from discreet.privacy._randomness import Randomness
 from discreet.privacy.noise import _kernels as kernels
 from discreet.privacy.noise._exact import exact_accept, exact_cell
 from discreet.privacy.noise._laws import GaussianLaw, GeometricLaw, Law
-from discreet.privacy.noise._randomness import Randomness
 
 _CHUNK = 1 << 15  # 20 bytes a draw: the random bits of a chunk stay in the cache
 _MARGIN_LOG2 = 63 - 44  # the table's error is below 2^-48 (PROOF.md): a factor of 16 to spare

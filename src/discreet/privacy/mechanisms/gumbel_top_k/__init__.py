@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.privacy._randomness import Randomness
 from discreet.privacy.mechanisms._selection import Moves, Selection
 from discreet.privacy.mechanisms.gumbel_top_k import _exact, _kernels
-from discreet.privacy.noise import Randomness
 
 
 class GumbelTopK(Selection):

@@ -8,7 +8,8 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from discreet.privacy.noise import Randomness, precision
+from discreet.privacy._randomness import Randomness
+from discreet.privacy.noise import precision
 
 _MORE = 64
 _GUARD = 40

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from discreet.domain import InputError
-from discreet.privacy._events import GaussianEvent
-from discreet.privacy._receipt import Leave
+from discreet.privacy._events import Event, GaussianEvent
 from discreet.privacy._units import Unit
-from discreet.privacy.mechanisms._integer_noise import release_with_noise
+from discreet.privacy.mechanisms._integer_noise import IntegerNoise
 from discreet.privacy.noise import GaussianLaw
 
 
 @dataclass(frozen=True)
-class RoundedGaussian:
-    """Adds round(N(0, sigma^2)) to every entry of an integer array.
+class RoundedGaussian(IntegerNoise):
+    """Adds round(N(0, sigma^2)) to every entry of an integer array; sensitivities are L2.
 
     Args:
         sigma: In grid units, above 0 and at most 2^50.
@@ -29,10 +23,17 @@ class RoundedGaussian:
     def __post_init__(self) -> None:
         GaussianLaw(self.sigma)
 
+    @property
+    def law(self) -> GaussianLaw:
+        return GaussianLaw(self.sigma)
+
+    @property
+    def spread(self) -> float:
+        return self.sigma
+
     def event(
         self, sensitivity: float, unit: Unit, label: str, ratings_per_user: int | None = None
     ) -> GaussianEvent:
-        """The privacy map: what one release costs when neighbours are `sensitivity` apart in L2."""
         return GaussianEvent(
             unit=unit,
             label=label,
@@ -41,17 +42,5 @@ class RoundedGaussian:
             sigma=self.sigma,
         )
 
-    def release(
-        self,
-        values: npt.NDArray[Any],
-        event: GaussianEvent,
-        receipt: Leave,
-        *,
-        in_place: bool = False,
-    ) -> npt.NDArray[np.int64]:
-        """The values with noise, once `receipt` shows that `event` was charged."""
-        if event.sigma != self.sigma:
-            raise InputError("the charged event has another sigma than this mechanism")
-        return release_with_noise(
-            values, GaussianLaw(self.sigma), event, receipt, in_place=in_place
-        )
+    def _is_own(self, event: Event) -> bool:
+        return isinstance(event, GaussianEvent) and event.sigma == self.sigma

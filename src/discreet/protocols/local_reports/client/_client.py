@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.domain import InputError, OwnRatings
 from discreet.privacy import Event, Randomness, SystemRandomness, Unit, event_from_dict
-from discreet.privacy.accounting import FilterAccountant
+from discreet.privacy.accounting import compose
 from discreet.protocols.common import Limit, StateFile
 from discreet.protocols.local_reports.client._draw import draw_report
 from discreet.protocols.local_reports.client._fakes import FakeCount
@@ -38,14 +38,14 @@ class Spent:
     @property
     def per_rating(self) -> float:
         """Epsilon for one rating: epsilons add up."""
-        return FilterAccountant().epsilon(list(self.events), 0.0) if self.events else 0.0
+        return compose(self.events).epsilon(0.0)
 
     @property
     def per_user(self) -> float:
         """Epsilon for everything that the person rated or not: n times as much, n the catalogue."""
         seen = [event.seen_by(Unit.USER) for event in self.events]
         bounded = [event for event in seen if event is not None]
-        return FilterAccountant().epsilon(bounded, 0.0) if bounded else 0.0
+        return compose(bounded).epsilon(0.0)
 
     def __str__(self) -> str:
         reports = f"{self.reports:,} report" + ("" if self.reports == 1 else "s")

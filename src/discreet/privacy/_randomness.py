@@ -5,12 +5,20 @@ from __future__ import annotations
 import abc
 import hashlib
 import os
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms, modes
+from discreet.domain.lazy import LazyModule
 
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from cryptography.hazmat.primitives import ciphers
+else:
+    np, ciphers = LazyModule("numpy"), LazyModule("cryptography.hazmat.primitives.ciphers")
+
+# Bytes that are made with one key and in one call; larger ones were not faster. Chosen by hand.
 _CHUNK = 1 << 20
+# Bytes up to which the system is asked directly: setting up a cipher would take longer.
 _SMALL = 1 << 12
 _ZEROS = bytes(_CHUNK)
 
@@ -81,5 +89,6 @@ class SeededRandomness(Randomness):
             self._stream.update_into(_ZEROS[: len(part)], part)
 
 
-def _keystream(key: bytes) -> CipherContext:
-    return Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
+def _keystream(key: bytes) -> ciphers.CipherContext:
+    mode = ciphers.modes.CTR(bytes(16))
+    return ciphers.Cipher(ciphers.algorithms.AES256(key), mode).encryptor()
