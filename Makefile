@@ -67,7 +67,7 @@ docs: $(VENV)/test-ready
 
 figures: $(VENV)/test-ready
 	@$(BIN)/python docs/make_figures.py && echo 'The pictures are in docs/figures'
-	@$(BIN)/discreet reproduce all $(if $(DISCREET_DATA),--data '$(DISCREET_DATA)') -o build/figures --overwrite && echo "The papers' figures are in build/figures"
+	@$(BIN)/python -m papers reproduce all $(if $(DISCREET_DATA),--data '$(DISCREET_DATA)') -o build/figures --overwrite && echo "The papers' figures are in build/figures"
 
 screenshots: $(VENV)/test-ready
 	@$(BIN)/python docs/make_screenshots.py && echo 'The pictures are in docs/figures'

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.evaluate import people_of
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.predict import Release
 from discreet.privacy import SeededRandomness
 from discreet.ratings import (

@@ -1,9 +1,10 @@
 """What closed clusters cost: a client's tags for everybody, and the server's comparing.
 
-    python benchmarks/closed_clusters.py
+    python -m benchmarks.closed_clusters
 
-`discreet reproduce chow-closed` draws it beside the paper's figures; here the numbers of members
-can be chosen. A client checks a directory as large as Netflix's and makes all its tags on one core.
+`python -m papers reproduce chow-closed` draws it beside the paper's figures; here you choose how
+many members there are. A client checks a directory as large as Netflix's and makes all its tags on
+one core.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from discreet.evaluate.reproduce._closed import PAPER_BYTES, PAPER_SECONDS
-from discreet.evaluate.reproduce._matching import (
+from papers.untrusted_server.closed import (
+    PAPER_BYTES,
+    PAPER_SECONDS,
     ClientCost,
     ServerCost,
     measure_client,

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from discreet.measure.engines.local import CoMoments, co_moments
 from discreet.ratings.synthetic import SHAPES, find_shape, make_ratings
+from discreet.release import packed_bases
 
 _SCIPY_UP_TO = 10_000_000
 
@@ -63,8 +64,7 @@ def adds_up(moments: CoMoments, table: Table) -> bool:
     counts = np.diff(table.starts)
     totals = np.add.reduceat(table.values, table.starts[:-1], dtype=np.int64)
     totals[counts == 0] = 0
-    rows = np.arange(moments.size)
-    diagonal = rows * moments.size - rows * (rows - 1) // 2
+    diagonal = packed_bases(moments.size) + np.arange(moments.size)
     wants = totals**2, (counts * table.votes.astype(np.int64)) ** 2
     for packed, want in zip((moments.cov, moments.wgt), wants, strict=True):
         # Modulo 2^64, as all sums of int64 are.
@@ -77,7 +77,11 @@ def agree(moments: CoMoments, products: list[sparse.csr_matrix], sample: int = 2
     """Whether some rows are equal to scipy's: the sums are below 2^53, so its floats are exact."""
     rows = np.random.default_rng(1).integers(moments.size, size=sample)
     for row in rows.tolist():
-        places = np.array([moments.index(row, column) for column in range(moments.size)])
+        low, high = (
+            np.minimum(row, np.arange(moments.size)),
+            np.maximum(row, np.arange(moments.size)),
+        )
+        places = packed_bases(moments.size)[low] + high
         for packed, product in zip((moments.cov, moments.wgt), products, strict=True):
             if packed is None or np.any(packed[places] != product[row].toarray()[0]):
                 return False

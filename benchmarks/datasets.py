@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.evaluate import Judge, Quality, Scorer, popularity, user_mean
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness
 from discreet.ratings import Ratings, Split, read_ratings, split_by_time, split_random
 

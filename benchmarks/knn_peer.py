@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from discreet.evaluate import people_of
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.ratings import Split, find_shape, make_ratings, read_ratings, split_random
 
 

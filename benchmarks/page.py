@@ -29,8 +29,9 @@ from discreet.release import Release
 try:
     from playwright.sync_api import sync_playwright
 
-    from discreet.serve import Collector, Server, Settings
-    from discreet.serve._routes_page import find_page, read_page
+    from discreet.protocols import servers
+    from discreet.serve import Server, Settings
+    from discreet.serve._page import find_page, read_page
 except ImportError as missing:
     print(f"skipped: {missing}")
     sys.exit(0)
@@ -142,7 +143,7 @@ def contribute(page: Any) -> None:
 
 def weigh_all(browser: Any, path: Path, release: Release) -> None:
     def collecting(kind: str, **terms: str) -> Settings:
-        made = Collector.make(kind, release.catalog, release.scale, terms)
+        made = servers.find(kind).from_terms(release.catalog, release.scale, terms)
         return Settings(path, made, str(path.with_name(f"{kind}.db")))
 
     def everything(page: Any) -> None:
@@ -153,15 +154,15 @@ def weigh_all(browser: Any, path: Path, release: Release) -> None:
     visits: dict[str, tuple[Settings, Callable[[Any], None]]] = {
         "plain": (Settings(path), lambda _: None),
         "plain, with kNN and CSV": (Settings(path), look_around),
-        "contributing local reports": (collecting("local", epsilon="1"), contribute),
-        "contributing to open clusters": (collecting("open"), contribute),
-        "all of it that one visit can use": (collecting("open", **dear), everything),
+        "contributing local reports": (collecting("local-reports", epsilon="1"), contribute),
+        "contributing to open clusters": (collecting("open-clusters"), contribute),
+        "all of it that one visit can use": (collecting("open-clusters", **dear), everything),
     }
     print("script, in bytes before compression")
     for name, (settings, live) in visits.items():
         print(f"  {name:34}{weigh(browser, settings, live):8,}")
     print("  all that a browser gets and keeps for offline, the worker too")
-    for kind in (None, "local", "open"):
+    for kind in (None, "local-reports", "open-clusters"):
         page = read_page(find_page() or Path(), kind).items()
         sizes = {path.rpartition("/js/")[2]: each.plain.size for path, each in page}
         scripts = {path: size for path, size in sizes.items() if path.endswith(".js")}

@@ -24,14 +24,13 @@ from benchmarks._cost import forget_peak, peak_bytes, timed
 from scipy import sparse
 
 from discreet.domain import Scale
-from discreet.measure import Noise
 from discreet.measure.pairs import (
     CosineMoments,
     CosinePairs,
     DifferenceMoments,
     DifferencePairs,
 )
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings, read_ratings
 from discreet.ratings.synthetic import SHAPES, find_shape, make_ratings
 
@@ -49,9 +48,9 @@ def made_up(shape: str, ratings: int, items: int | None) -> Ratings:
 
 def scipy_products(statistic: Statistic, ratings: Ratings) -> list[sparse.csr_matrix]:
     """Whole matrices of the same sums: D and N, or P with Q on its diagonal."""
-    made = statistic._quantised(ratings, ratings.items)
-    weights = np.repeat(made.weights, np.diff(ratings.starts)).astype(np.float64)
-    values = made.values.astype(np.float64)
+    quantised, own = statistic._quantised(ratings, ratings.items)
+    weights = np.repeat(own, np.diff(ratings.starts)).astype(np.float64)
+    values = quantised.astype(np.float64)
 
     def table(data: np.ndarray) -> sparse.csr_matrix:
         shape = ratings.user_count, len(ratings.catalog)

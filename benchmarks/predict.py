@@ -22,9 +22,10 @@ import numpy as np
 from benchmarks._cost import Cost, cheapest
 
 from discreet.domain import Catalog, OwnRatings, Scale
+from discreet.estimate import clean_auto
 from discreet.predict import People, Predictor
 from discreet.privacy import GaussianEvent, Guarantee, Unit
-from discreet.release import Release, clean_auto, load, packed_size
+from discreet.release import Release, load, packed_size
 
 _OWN = 165
 _TARGETS = 20

@@ -30,8 +30,9 @@ import numpy as np
 from discreet.domain import Catalog, OwnRatings, Scale
 from discreet.privacy import SystemRandomness
 from discreet.protocols.local_reports.client import draw_report
-from discreet.protocols.local_reports.server import Collection
-from discreet.serve import Collector, Rate, Settings, run
+from discreet.protocols.local_reports.messages import Collection
+from discreet.protocols.local_reports.server import LocalReports
+from discreet.serve import Rate, Settings, run
 
 _OWN = 200
 _NONE = Rate(0, 1)
@@ -61,7 +62,7 @@ def serve(order: dict[str, str | int | float]) -> None:
         int(order["items"]), str(order["mechanism"]), float(order["epsilon"])
     )
     settings = Settings(
-        Path(str(order["folder"])) / "none.discreet", Collector("local", collection),
+        Path(str(order["folder"])) / "none.discreet", LocalReports(collection),
         str(order["db"]), per_address=_NONE, per_capability=_NONE, enrolments=_NONE,
         batch=int(order["batch"]),
     )  # fmt: skip

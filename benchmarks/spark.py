@@ -193,9 +193,9 @@ def show_heads(ratings: int, heads: list[int]) -> None:
 
 def tiles_of_a_head(ratings: int, head: int, band: int) -> dict[str, float]:
     """The sums of all pairs, at once or in bands of the usual size; only their own time."""
-    from discreet.measure import Noise
     from discreet.measure.covariance import UserCovariance
     from discreet.measure.engines.spark._sums import BAND, SumPairs, blocks_in
+    from discreet.privacy import Noise
 
     shape, parts = made_parts(ratings, head)
     items = np.arange(head, dtype=np.int32)
@@ -272,20 +272,20 @@ def made_table(ratings: int, items: int) -> Any:
 
 
 def votes_on(items: int) -> Any:
-    from discreet.measure import Noise
     from discreet.measure.centring import ItemLevels
     from discreet.measure.user_votes import UserVotes
+    from discreet.privacy import Noise
 
     return UserVotes(ItemLevels(3.5, np.zeros(items)), np.ones(items), 5.0, Noise.GAUSSIAN)
 
 
 def one_task(ratings: int, items: int) -> dict[str, Any]:
     """Everything that a task does in a fit, on made-up users with as many items as asked for."""
-    from discreet.measure import ItemCounts, Noise
+    from discreet.measure import ItemCounts
     from discreet.measure.covariance import UserCovariance
     from discreet.measure.engines.spark._sums import BAND, SumPairs, SumPeople
     from discreet.measure.refinement import UserRefinement
-    from discreet.privacy import Unit
+    from discreet.privacy import Noise, Unit
 
     shape, parts = made_parts(ratings, items)
     votes, factors = votes_on(items), np.ones((items, RANK + 1)) / 10

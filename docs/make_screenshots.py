@@ -12,7 +12,7 @@ from typing import Any
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.ratings import find_shape, make_ratings
 from discreet.serve import Server, Settings
 

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "discreet"
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "discreet"
+PAPERS = ROOT / "papers"
 
-_SHARED_OBFUSCATION = ("protocols.common", "protocols.obfuscation.messages")
+_SHARED_BY_CLUSTERS = ("protocols.common", "protocols.clusters_common.messages")
 
 # Most specific first. `*` is one protocol; in the rules of a protocol it means that very protocol.
 # Everybody may import domain and their own room.
@@ -22,23 +24,31 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
     "domain": (),
     "ratings": (),
     "privacy": (),
-    "measure": ("ratings", "privacy", "release"),
+    "measure": ("ratings", "privacy"),
+    # Has never seen a rating: released numbers in, parameters out.
+    "estimate": ("release", "privacy"),
+    "methods": ("ratings", "privacy", "measure", "estimate", "release"),
     "release": ("privacy",),
     "predict": ("release", "privacy.mechanisms"),
     "protocols.common": ("privacy",),
     # What open and closed clusters share; no protocol, so it goes by its own rows.
-    "protocols.obfuscation.messages": ("protocols.common", "privacy"),
-    "protocols.obfuscation.client": (*_SHARED_OBFUSCATION, "privacy"),
-    "protocols.obfuscation.server": (*_SHARED_OBFUSCATION, "privacy", "release"),
-    "protocols.*.messages": ("protocols.common", "protocols.obfuscation.messages", "privacy"),
+    "protocols.clusters_common.messages": ("protocols.common", "privacy"),
+    "protocols.clusters_common.client": (*_SHARED_BY_CLUSTERS, "privacy", "predict"),
+    "protocols.clusters_common.server": (*_SHARED_BY_CLUSTERS, "privacy", "release"),
+    "protocols.*.messages": ("protocols.common", "protocols.clusters_common.messages", "privacy"),
     "protocols.*.client": (
-        *("protocols.*.messages", "privacy", "predict"),
-        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.client"),
+        *("protocols.*.messages", "protocols.clients", "privacy", "predict"),
+        *(*_SHARED_BY_CLUSTERS, "protocols.clusters_common.client"),
     ),
     "protocols.*.server": (
-        *("protocols.*.messages", "privacy", "release"),
-        *(*_SHARED_OBFUSCATION, "protocols.obfuscation.server"),
+        *("protocols.*.messages", "protocols.servers", "privacy", "estimate", "release"),
+        *(*_SHARED_BY_CLUSTERS, "protocols.clusters_common.server"),
     ),
+    # A third party, whom a service's operator must not be.
+    "protocols.*.authority": ("protocols.*.messages", "protocols.common"),
+    # The registries: each loads one side alone.
+    "protocols.clients": ("protocols.*.client", "protocols.common"),
+    "protocols.servers": ("protocols.*.server", "release"),
     # Packages above client and server run before both, so they may load neither.
     "protocols": (),
     "serve": (
@@ -47,16 +57,18 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
         "protocols.common",
         "protocols.*.messages",
         "protocols.*.server",
+        "protocols.servers",
         "privacy.ledger",
     ),
-    "audit": ("ratings", "privacy", "measure", "release", "predict", "protocols", "serve"),
-    # The papers' figures need attacks too.
-    "evaluate.reproduce": (
-        *("ratings", "privacy", "measure", "release", "predict", "protocols"),
-        *("audit", "evaluate"),
+    "audit": (
+        *("ratings", "privacy", "measure", "estimate", "methods", "release"),
+        *("predict", "protocols", "serve"),
     ),
-    "evaluate": ("ratings", "privacy", "measure", "release", "predict", "protocols", "serve"),
-    "spark": ("ratings", "measure", "release"),
+    "evaluate": (
+        *("ratings", "privacy", "measure", "estimate", "methods", "release"),
+        *("predict", "protocols", "serve"),
+    ),
+    "spark": ("ratings", "measure", "methods", "release"),
     "report": ("release", "privacy"),
     "cli": ("",),
     "__main__": ("",),
@@ -167,6 +179,29 @@ def problems(root: Path) -> list[str]:
     return said
 
 
+def of_papers(root: Path) -> list[str]:
+    """Imports of `papers` in the package: research uses the product, never the reverse."""
+    return [
+        f"{name}, line {node.lineno}: imports {target}"
+        for name, path in modules(root).items()
+        for node in ast.walk(ast.parse(path.read_text()))
+        for target in names_in(node)
+        if is_within(target, "papers")
+    ]
+
+
+def private_to_rooms(papers: Path) -> list[str]:
+    """Imports of private names of the package, and of its command line, in `papers`."""
+    said = []
+    for name, path in modules(papers).items():
+        for found in imports(f"papers.{name}", path):
+            if isinstance(found, str):
+                said.append(found)
+            elif re.search(r"(^|\.)_(?!_)", found.target) or is_within(found.target, "cli"):
+                said.append(f"{found.module}, line {found.line}: imports {found.target}")
+    return said
+
+
 def claims_without_proof(root: Path) -> list[str]:
     """Folders that claim a bound and have no PROOF.md with a Statement and a Proof."""
     folders = [root / "privacy" / "accounting", root / "privacy" / "ledger"]
@@ -210,6 +245,41 @@ def test_rooms_import_only_what_the_table_allows() -> None:
     assert problems(SOURCE) == []
 
 
+def test_the_product_does_not_need_the_papers() -> None:
+    assert of_papers(SOURCE) == []
+    assert len(modules(PAPERS)) > 10
+    assert private_to_rooms(PAPERS) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from papers.trusted_curator.preset import fit_paper",
+        "def f():\n    import papers",
+        "import_module('papers.catalogue')",
+    ],
+)
+def test_a_product_that_needs_the_papers_is_found(tmp_path: Path, code: str) -> None:
+    assert of_papers(plant(tmp_path, {"measure/a.py": "from discreet.privacy import Unit"})) == []
+    assert len(of_papers(plant(tmp_path, {"measure/a.py": code}))) == 1
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from discreet.measure._fit import fit",
+        "from discreet.privacy import _events",
+        "from discreet.cli import main",
+        "import discreet.measure",
+    ],
+)
+def test_papers_that_look_behind_a_room_are_found(tmp_path: Path, code: str) -> None:
+    (tmp_path / "a.py").write_text("from discreet.measure import fit\nimport numpy\n")
+    assert private_to_rooms(tmp_path) == []
+    (tmp_path / "b.py").write_text(code)
+    assert len(private_to_rooms(tmp_path)) == 1
+
+
 def test_every_claim_has_its_proof_beside_it() -> None:
     assert claims_without_proof(SOURCE) == []
 
@@ -224,7 +294,7 @@ def test_the_top_level_and_domain_load_no_private_room() -> None:
 
 PUBLIC_ROOMS = [
     room
-    for room in ("domain", "privacy", "release", "predict", "report", "serve")
+    for room in ("domain", "privacy", "release", "predict", "protocols", "report", "serve")
     if (SOURCE / room).is_dir()
 ]
 
@@ -235,7 +305,7 @@ def test_public_rooms_work_where_private_ones_were_deleted(room: str) -> None:
     assert names
     run(
         "import importlib, sys\n"
-        "sys.modules['discreet.ratings'] = sys.modules['discreet.measure'] = None\n"
+        "for room in ('ratings', 'measure', 'methods'): sys.modules[f'discreet.{room}'] = None\n"
         f"for name in {names}: importlib.import_module(name)"
     )
 
@@ -262,6 +332,11 @@ def test_public_rooms_work_where_private_ones_were_deleted(room: str) -> None:
         ("predict/a.py", "from discreet.privacy import ledger", "which predict may not"),
         ("serve/a.py", "from discreet.protocols.x.client import y", "which serve may not"),
         ("serve/a.py", "from discreet.measure import fit", "which serve may not"),
+        ("serve/a.py", "from discreet.protocols import clients", "which serve may not"),
+        ("serve/a.py", "from discreet.protocols.x.authority import y", "which serve may not"),
+        ("protocols/servers.py", "from discreet.protocols.x.client import y", "may not"),
+        ("protocols/clients.py", "import_module('discreet.protocols.x.server')", "may not"),
+        ("protocols/x/client.py", "from discreet.protocols.servers import Protocol", "may not"),
         ("measure/a.py", "from discreet.audit import x", "which measure may not"),
         ("audit/a.py", "from discreet.evaluate import x", "which audit may not"),
         ("audit/a.py", "from discreet.cli import x", "which audit may not"),
@@ -295,6 +370,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, path: str, code: str, comp
         ("protocols/x/client.py", "from discreet.protocols.x import messages"),
         ("protocols/x/server/_a.py", "from discreet.protocols.x.server._b import c"),
         ("serve/a.py", "from discreet.protocols.x.server import a"),
+        ("protocols/servers.py", "import_module('discreet.protocols.x.server')"),
         ("cli/a.py", "from discreet.audit import x\nfrom discreet.measure import y"),
         ("__init__.py", "import importlib\nimportlib.import_module(home)"),
         ("__main__.py", "from discreet.cli import main"),

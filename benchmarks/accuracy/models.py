@@ -19,9 +19,10 @@ from benchmarks.accuracy.rivals import (
 
 from discreet.domain import InputError
 from discreet.evaluate import Judge, global_mean, item_mean, rmse, user_mean
-from discreet.measure import fit, fit_paper
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Split
+from papers.trusted_curator.preset import fit_paper
 
 BOTH = (Unit.RATING, Unit.USER)
 

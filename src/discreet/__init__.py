@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from discreet.domain import InputError as InputError
     from discreet.domain import OwnRatings as OwnRatings
     from discreet.domain import Scale as Scale
-    from discreet.measure import fit as fit
+    from discreet.methods import fit as fit
     from discreet.predict import load as load
     from discreet.privacy import Guarantee as Guarantee
     from discreet.privacy import Unit as Unit
@@ -41,7 +41,7 @@ _HOME = {
     "Release": "discreet.release",
     "Scale": "discreet.domain",
     "Unit": "discreet.privacy",
-    "fit": "discreet.measure",
+    "fit": "discreet.methods",
     "load": "discreet.predict",
     "make_ratings": "discreet.ratings",
     "read_catalog": "discreet.ratings",

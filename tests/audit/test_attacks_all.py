@@ -62,7 +62,6 @@ def test_no_bound_is_below_what_guessing_reaches(results: Results) -> None:
 
 
 GUESSING = {
-    "linear-ideal": ["answers, epsilon 10", "answers, epsilon 1", "answers, epsilon 0.1"],
     "two-releases": ["with noise, epsilon 10", "with noise, epsilon 1"],
     "membership": [
         *("ideal, epsilon 1", "ideal, epsilon 0.1"),
@@ -154,7 +153,7 @@ def test_the_attacked_data_is_left_as_it_was() -> None:
 
 
 def test_what_cannot_be_attacked_is_refused() -> None:
-    with pytest.raises(InputError, match="'nothing' is no attack; there are linear-ideal"):
+    with pytest.raises(InputError, match="'nothing' is no attack; there are two-releases"):
         run_attack("nothing")
     with pytest.raises(InputError, match="a seed is a whole number from 0 on, not -1"):
         run_attack("sybils", seed=-1)

@@ -13,7 +13,7 @@ import pytest
 from discreet.audit._neighbours import ratings_of
 from discreet.audit.lower_bound import Canaries, audit_release, insert_canaries, score_release
 from discreet.domain import PRESENCE, InputError
-from discreet.measure import Method, fit
+from discreet.methods import MethodName, fit
 from discreet.privacy import Guarantee, PureEvent, SeededRandomness, Unit
 from discreet.ratings import Ratings, Shape, make_ratings
 from discreet.release import Release, load
@@ -105,10 +105,10 @@ def released(data: Ratings, epsilon: float, claimed: float, **told: object) -> R
     return dataclasses.replace(made, guarantee=Guarantee(Unit.USER, (event,), 0.0))
 
 
-@pytest.mark.parametrize("method", Method)
+@pytest.mark.parametrize("method", MethodName)
 @pytest.mark.parametrize("protect", Unit)
 def test_a_release_with_too_little_noise_is_caught_by_its_canaries(
-    tmp_path: Path, planted: tuple[Ratings, Canaries], method: Method, protect: Unit
+    tmp_path: Path, planted: tuple[Ratings, Canaries], method: MethodName, protect: Unit
 ) -> None:
     """From the file alone, whichever method and unit."""
     made = released(planted[0], 40.0, 1.0, method=method, protect=protect, taste_share=0.0)

@@ -24,8 +24,7 @@ from discreet.audit.lower_bound import (
 )
 from discreet.audit.lower_bound._distinguish import choose_threshold, learn
 from discreet.domain import PRESENCE, InputError
-from discreet.measure import Noise
-from discreet.privacy import Randomness, SeededRandomness, Unit
+from discreet.privacy import Noise, Randomness, SeededRandomness, Unit
 
 Floats = npt.NDArray[np.float64]
 

@@ -10,8 +10,8 @@ import pytest
 from discreet.audit._likelihood import likelihood_ratio, log_ratio, scale_of, touched
 from discreet.audit.lower_bound import SUBJECTS, audit
 from discreet.audit.lower_bound._pipelines import EffectsSubject, PipelineSubject
-from discreet.measure import Noise, Transcript, record_fit
-from discreet.privacy import SeededRandomness
+from discreet.methods import Transcript, record_fit
+from discreet.privacy import Noise, SeededRandomness
 
 FITS = [name for name in SUBJECTS if name.startswith("pipeline/") and "release" not in name]
 PAIRS = {

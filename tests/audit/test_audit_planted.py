@@ -15,8 +15,7 @@ from discreet.audit.lower_bound._pipelines import PipelineSubject, spent
 from discreet.audit.lower_bound._protocols import HashSubject
 from discreet.audit.lower_bound.planted import PLANTED
 from discreet.audit.lower_bound.planted._statistics import movements, root_weights
-from discreet.measure import Noise
-from discreet.privacy import Randomness, unbooked
+from discreet.privacy import Noise, Randomness, unbooked
 from discreet.privacy.mechanisms import Moves, RandomizedResponse
 
 Floats = npt.NDArray[np.float64]

@@ -7,8 +7,8 @@ import pytest
 
 from discreet.audit._bands import at_least, at_most
 from discreet.audit.lower_bound import SUBJECTS, StatisticSubject, audit
-from discreet.measure import Method, Noise
-from discreet.privacy import Unit
+from discreet.methods import MethodName
+from discreet.privacy import Noise, Unit
 
 CONFIDENCE = 1 - 1e-4
 FEWER = {
@@ -104,7 +104,7 @@ def test_where_the_worst_case_is_known_nearly_all_of_the_claim_is_found(name: st
 
 
 def test_every_kind_of_thing_has_a_subject() -> None:
-    for method in Method:
+    for method in MethodName:
         for unit in Unit:
             for noise in Noise:
                 assert f"pipeline/{method}/{unit}/{noise}" in SUBJECTS

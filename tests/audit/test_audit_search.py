@@ -11,13 +11,12 @@ import pytest
 
 from discreet.audit.lower_bound import Neighbours, StatisticSubject
 from discreet.audit.lower_bound._statistics_pairs import head_of, part_of
-from discreet.measure import Noise
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring, ItemLevels, PaperCentring
 from discreet.measure.covariance import RatingCovariance
 from discreet.measure.item_sums import ResidualSums
 from discreet.measure.refinement import RatingRefinement
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 ITEMS, STEPS = 10, 60

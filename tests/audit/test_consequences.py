@@ -66,15 +66,6 @@ def test_both_ends_of_a_curve(rows: list[Consequence], method: str) -> None:
     assert open_.risk >= 0.75
 
 
-def test_only_single_answers_have_the_papers_adversaries(rows: list[Consequence]) -> None:
-    for row in rows:
-        has = row.method == "slope-one-answers"
-        assert (row.rounded is not None) == (row.clipped is not None) == has
-        assert ("rounded" in row.as_json()) == has
-    blind = next(row for row in rows if row.rounded is not None)
-    assert blind.rounded == 0.0 and blind.clipped is not None and blind.clipped > 0
-
-
 def test_presence_has_the_methods_that_need_no_ratings() -> None:
     # Where people have most of the items, as in `ratings`, who has which is foreseen on some splits
     # and not on others; here utilities are 0.96 or more on six of six.

@@ -13,10 +13,10 @@ from scipy.stats import binomtest
 from discreet.audit import Guesses, Victims, attack_release, choose_victims, guess
 from discreet.audit._bands import success_band
 from discreet.domain import InputError, Scale
-from discreet.measure import Method, Noise, fit, record_fit
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums
-from discreet.privacy import SeededRandomness, Unit
+from discreet.methods import MethodName, fit, record_fit
+from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Shape, make_ratings
 
 PRESENCE = Scale.parse("presence")
@@ -51,19 +51,19 @@ def attacked(ratings: Ratings, victims: Victims, **told: object) -> Guesses:
 
 
 CASES = [
-    (Method.COVARIANCE, Unit.RATING, Noise.GAUSSIAN),
-    (Method.COVARIANCE, Unit.USER, Noise.LAPLACE),
-    (Method.REFINED, Unit.RATING, Noise.GAUSSIAN),
-    (Method.REFINED, Unit.USER, Noise.GAUSSIAN),
-    (Method.SLOPE_ONE, Unit.USER, Noise.GAUSSIAN),
-    (Method.SLOPE_ONE, Unit.RATING, Noise.LAPLACE),
-    (Method.COSINE, Unit.RATING, Noise.GAUSSIAN),
+    (MethodName.COVARIANCE, Unit.RATING, Noise.GAUSSIAN),
+    (MethodName.COVARIANCE, Unit.USER, Noise.LAPLACE),
+    (MethodName.REFINED, Unit.RATING, Noise.GAUSSIAN),
+    (MethodName.REFINED, Unit.USER, Noise.GAUSSIAN),
+    (MethodName.SLOPE_ONE, Unit.USER, Noise.GAUSSIAN),
+    (MethodName.SLOPE_ONE, Unit.RATING, Noise.LAPLACE),
+    (MethodName.COSINE, Unit.RATING, Noise.GAUSSIAN),
 ]
 
 
 @pytest.mark.parametrize(("method", "protect", "noise"), CASES)
 def test_a_persons_part_is_what_the_statistics_of_everybody_differ_by(
-    ratings: Ratings, method: Method, protect: Unit, noise: Noise
+    ratings: Ratings, method: MethodName, protect: Unit, noise: Noise
 ) -> None:
     told = {"method": method, "protect": protect, "noise": noise}
     transcript = record_fit(ratings, epsilon=40.0, randomness=SeededRandomness(1), **told)  # type: ignore[arg-type]
@@ -95,7 +95,7 @@ def test_what_is_replayed_are_the_statistics_themselves(ratings: Ratings) -> Non
 
 
 def test_a_recorded_fit_is_the_fit(ratings: Ratings) -> None:
-    for method in Method:
+    for method in MethodName:
         recorded = record_fit(ratings, method=method, epsilon=5.0, randomness=SeededRandomness(2))
         plain = fit(ratings, method=method, epsilon=5.0, randomness=SeededRandomness(2))
         assert recorded.release.guarantee == plain.guarantee
@@ -106,7 +106,7 @@ def test_a_recorded_fit_is_the_fit(ratings: Ratings) -> None:
 
 @pytest.mark.parametrize(("method", "protect", "noise"), CASES)
 def test_almost_without_noise_every_attack_succeeds(
-    ratings: Ratings, method: Method, protect: Unit, noise: Noise
+    ratings: Ratings, method: MethodName, protect: Unit, noise: Noise
 ) -> None:
     victims = choose_victims(ratings, FEW, np.random.default_rng(4))
     told = {"method": method, "protect": protect, "noise": noise}
@@ -116,9 +116,9 @@ def test_almost_without_noise_every_attack_succeeds(
 
 
 @pytest.mark.parametrize("protect", Unit)
-@pytest.mark.parametrize("method", [Method.REFINED, Method.COSINE])
+@pytest.mark.parametrize("method", [MethodName.REFINED, MethodName.COSINE])
 def test_of_presence_it_is_found_out_whether_a_record_is_there(
-    clicks: Ratings, method: Method, protect: Unit
+    clicks: Ratings, method: MethodName, protect: Unit
 ) -> None:
     victims = choose_victims(clicks, 40, np.random.default_rng(4))
     assert 0 < victims.secrets.sum() < 40
@@ -135,9 +135,9 @@ def test_of_presence_it_is_found_out_whether_a_record_is_there(
 
 
 @pytest.mark.parametrize("protect", Unit)
-@pytest.mark.parametrize("method", [Method.COVARIANCE, Method.SLOPE_ONE])
+@pytest.mark.parametrize("method", [MethodName.COVARIANCE, MethodName.SLOPE_ONE])
 def test_in_noise_an_attack_is_no_better_than_a_guess(
-    ratings: Ratings, method: Method, protect: Unit
+    ratings: Ratings, method: MethodName, protect: Unit
 ) -> None:
     victims = choose_victims(ratings, 40, np.random.default_rng(6))
     won = attacked(ratings, victims, epsilon=0.01, method=method, protect=protect)

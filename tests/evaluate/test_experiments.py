@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
-from discreet.evaluate import MODELS, Judge, Row, evaluate, global_mean
+from discreet.evaluate import Judge, Row, evaluate, global_mean
 from discreet.privacy import Unit
 from discreet.ratings import Split, find_shape, split_random
 from discreet.ratings import make_ratings as make_up
@@ -39,13 +39,6 @@ class Fits:
 def fits(monkeypatch: pytest.MonkeyPatch) -> Fits:
     fits = Fits()
     monkeypatch.setattr("discreet.measure.fit", fits)
-    return fits
-
-
-@pytest.fixture
-def papers(monkeypatch: pytest.MonkeyPatch) -> Fits:
-    fits = Fits()
-    monkeypatch.setattr("discreet.measure.fit_paper", fits)
     return fits
 
 
@@ -102,13 +95,6 @@ def test_non_private_is_the_fit_without_noise(fits: Fits, split: Split) -> None:
     assert row.predictor == "svd"
 
 
-def test_the_paper_gets_the_same_budget(papers: Fits, split: Split) -> None:
-    (row,) = evaluate(split, models=["paper"], protect="user", epsilons=[2], draws=1, seed=1)
-    (call,) = papers.calls
-    assert (call["protect"], call["epsilon"], call["delta"]) == (Unit.USER, 2, 1e-6)
-    assert (row.model, row.protect, row.epsilon, row.delta) == ("paper", "user", 2, 1e-6)
-
-
 def test_every_predictor_judges_the_same_releases(fits: Fits, split: Split) -> None:
     rows = evaluate(split, models=["private"], predictors=["svd", "knn"], draws=2)
     assert [row.predictor for row in rows] == ["svd", "knn"]
@@ -159,10 +145,7 @@ def test_wrong_arguments_are_refused(
 def test_a_real_experiment_ranks_models_as_it_should() -> None:
     ratings = make_up(find_shape("ml-100k").scaled(ratings=10_000), seed=1)
     split = split_random(ratings, 0.1, 1)
-    models = [model for model in MODELS if model != "paper"]
-    rows = evaluate(
-        split, protect="rating", epsilons=[0.01, 8], draws=2, seed=1, models=models, people=100
-    )
+    rows = evaluate(split, protect="rating", epsilons=[0.01, 8], draws=2, seed=1, people=100)
     by_name: dict[tuple[str, float | None], Row] = {(row.model, row.epsilon): row for row in rows}
     assert by_name["private", 8].rmse < by_name["private", 0.01].rmse
     assert by_name["private", 8].rmse < by_name["global-mean", None].rmse

@@ -17,10 +17,10 @@ import pytest
 from hypothesis import strategies as st
 
 from discreet.domain import Catalog, Scale
-from discreet.measure import Noise, _blocks
-from discreet.measure._budget import Spender
+from discreet.measure import Spender, over_blocks
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.user_votes import UserVotes
+from discreet.privacy import Noise
 from discreet.ratings import Ratings
 
 Person = dict[int, float]
@@ -201,7 +201,7 @@ def slow_user_residuals(votes: UserVotes, person: Person) -> dict[int, float]:
 
 def use_small_blocks(patch: pytest.MonkeyPatch, size: int, threads: int) -> None:
     """Make every statistic work in blocks of about `size` ratings, on so many threads."""
-    patch.setattr(_blocks.over_blocks, "__defaults__", (size,))
+    patch.setattr(over_blocks, "__defaults__", (size,))
     patch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
 
 
@@ -216,7 +216,7 @@ class Replay:
     outputs: list[tuple[str, np.ndarray, np.ndarray, float]] = field(default_factory=list)
     at: int = -1
 
-    def release(
+    def perturb(
         self, spender: Spender, exact: np.ndarray, sensitivity: float, share: float, label: str
     ) -> tuple[np.ndarray, float]:
         before = exact.copy()
@@ -231,13 +231,13 @@ class Replay:
         assert stays_within(noise, length(noise, (before - other).ravel()), sensitivity)
         return same.copy(), spread
 
-    original = staticmethod(Spender.release)
+    original = staticmethod(Spender.perturb)
 
     def method(self) -> Callable[..., tuple[np.ndarray, float]]:
-        """For the place of `Spender.release`."""
+        """For the place of `Spender.perturb`."""
 
         def bound(spender: Spender, *args: Any) -> tuple[np.ndarray, float]:
-            return self.release(spender, *args)
+            return self.perturb(spender, *args)
 
         return bound
 
@@ -246,5 +246,5 @@ class Replay:
 def spying() -> Iterator[Replay]:
     replay = Replay()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Spender, "release", replay.method())
+        patch.setattr(Spender, "perturb", replay.method())
         yield replay

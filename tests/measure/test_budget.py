@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,13 +11,10 @@ import pytest
 
 from discreet.domain import PRESENCE, InputError
 from discreet.domain.errors import NotCharged
-from discreet.measure import Noise, fit
-from discreet.measure import _effects as rounds
-from discreet.measure._budget import Budget, Spender
-from discreet.measure._settings import Cleaning, CovarianceSettings
-from discreet.privacy import Event, GaussianEvent, GeometricEvent, Randomness, Unit, unbooked
+from discreet.measure import Budget, Part, Spender
+from discreet.methods import Cleaning, CovarianceMethod, Task, fit
+from discreet.privacy import Event, GaussianEvent, GeometricEvent, Noise, Randomness, Unit, unbooked
 from discreet.privacy.accounting import compose
-from discreet.ratings import Ratings
 from discreet.release import Release
 from measure._neighbours import SCALES, Person, ratings_of, spying
 
@@ -88,7 +84,7 @@ def test_shares_that_add_up_to_one_fit_and_spend_it_all(
     budget = budget_of(unit, noise, epsilon)
     spender = open_spender(budget)
     for n, share in enumerate(shares):
-        spender.release(np.zeros(3, dtype=np.int64), 7.0 + n, share, f"part {n}")
+        spender.perturb(np.zeros(3, dtype=np.int64), 7.0 + n, share, f"part {n}")
     assert_within(spender.events, budget)
     reached = compose(spender.events).epsilon(budget.delta)
     assert reached <= epsilon
@@ -100,15 +96,15 @@ def test_shares_that_add_up_to_one_fit_and_spend_it_all(
 def test_a_share_too_many_is_refused_before_anything_is_drawn(unit: Unit, noise: Noise) -> None:
     source = CountingRandomness()
     spender = open_spender(budget_of(unit, noise), source)
-    spender.release(np.zeros(3, dtype=np.int64), 1.0, 0.6, "first")
+    spender.perturb(np.zeros(3, dtype=np.int64), 1.0, 0.6, "first")
     drawn, exact = source.drawn, np.array([5, 6, 7])
     assert drawn > 0
     for share in (1.0, 0.5, 0.41, 0.4001):
         with pytest.raises(NotCharged, match="second"):
-            spender.release(exact, 1.0, share, "second")
+            spender.perturb(exact, 1.0, share, "second")
     assert source.drawn == drawn and exact.tolist() == [5, 6, 7]
     assert [event.label for event in spender.events] == ["first"]
-    spender.release(exact, 1.0, 0.4, "second")
+    spender.perturb(exact, 1.0, 0.4, "second")
     assert source.drawn > drawn
 
 
@@ -148,50 +144,34 @@ def test_laplace_noise_has_no_delta() -> None:
 
 def test_an_infinite_budget_adds_no_noise_and_promises_nothing() -> None:
     spender = Spender(budget_of(Unit.USER, Noise.GAUSSIAN, math.inf), None, "all")
-    noisy, spread = spender.release(np.array([1, 2, 3]), 1.0, 0.5, "exact")
+    noisy, spread = spender.perturb(np.array([1, 2, 3]), 1.0, 0.5, "exact")
     assert noisy.tolist() == [1, 2, 3] and spread == 0
     assert not spender.is_private and spender.events == ()
 
 
 @every_noise
-def test_the_noise_has_the_spread_that_is_told(noise: Noise) -> None:
+def test_the_noise_has_the_stated_spread(noise: Noise) -> None:
     spender = open_spender(budget_of(Unit.USER, noise))
-    noisy, spread = spender.release_floats(
-        np.zeros(20_000, dtype=np.int64), 1000.0, 1000.0, 1.0, "zeros"
-    )
-    assert noisy.std() == pytest.approx(spread, rel=0.05)
+    zeros = np.zeros(20_000, dtype=np.int64)
+    released = spender.release(Part("zeros", 1000.0, 1000.0), zeros, 1.0)
+    spread = released.spread
+    assert released.value.std() == pytest.approx(spread, rel=0.05)
     amount = spender.budget.amount
     expected = 1 / amount if noise is Noise.GAUSSIAN else math.sqrt(2) / amount
     assert spread == pytest.approx(expected, rel=1e-9)
 
 
-Stage = Callable[[Ratings, Spender], object]
-
-
-def rating_stages(ratings: Ratings, spender: Spender) -> None:
-    raw = rounds.measure_raw(ratings, spender, 0.4)
-    centring = CovarianceSettings().centring(ratings.scale)
-    rounds.measure_residual(ratings, spender, 0.6, raw, centring)
-
-
-def user_stages(ratings: Ratings, spender: Spender) -> None:
-    votes = rounds.measure_votes(ratings, spender, 0.1, 0.3)
-    raw = rounds.measure_user_round(ratings, spender, 0.3, votes, first=True)
-    rounds.measure_user_round(ratings, spender, 0.3, raw, first=False)
-
-
 @every_noise
 @pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize(
-    ("unit", "stages", "events"), [(Unit.RATING, rating_stages, 5), (Unit.USER, user_stages, 7)]
-)
+@pytest.mark.parametrize(("unit", "events"), [(Unit.RATING, 5), (Unit.USER, 7)])
 def test_rounds_of_effects_spend_their_shares(
-    unit: Unit, stages: Stage, events: int, noise: Noise, scale: str
+    unit: Unit, events: int, noise: Noise, scale: str
 ) -> None:
     budget = budget_of(unit, noise)
+    alone = CovarianceMethod(protect=unit, noise=noise, rank=0, level_share=0.0)
     for people in ([], [{}, {}], people_of(8, scale)):
         spender = open_spender(budget)
-        stages(ratings_of(people, ITEMS, SCALES[scale]), spender)
+        alone.learn(Task(ratings_of(people, ITEMS, SCALES[scale]), spender))
         assert len(spender.events) == events
         assert_within(spender.events, budget)
         reached = compose(spender.events).epsilon(budget.delta)

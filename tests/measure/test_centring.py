@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import InputError, Scale
-from discreet.measure import Noise
 from discreet.measure.centring import (
     GRID,
     MOST_TOTAL,
@@ -22,6 +21,7 @@ from discreet.measure.centring import (
     PaperCentring,
     huber_level,
 )
+from discreet.privacy import Noise
 from measure._neighbours import (
     FAR,
     SCALES,

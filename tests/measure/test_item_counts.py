@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.domain import Catalog, Scale
-from discreet.measure import ItemCounts, Noise
+from discreet.measure import ItemCounts
 from discreet.measure.item_counts import GRID
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 ITEMS = 40

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Scale
-from discreet.measure import Noise
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels, PaperCentring
 from discreet.measure.item_sums import RatingSums, ResidualSums, add_up
+from discreet.privacy import Noise
 from measure._neighbours import (
     FAR,
     SCALES,

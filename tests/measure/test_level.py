@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Scale
-from discreet.measure import fit
 from discreet.measure.centring import GRID, ItemLevels
 from discreet.measure.level import Level
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import find_shape, make_ratings
 from measure._neighbours import (

@@ -12,10 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure import Noise
 from discreet.measure._budget import Budget, Spender
 from discreet.measure.pairs import CosinePairs, DifferencePairs
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings.synthetic import find_shape, make_ratings
 from discreet.release import packed_size
 from measure._neighbours import SCALES, Person, people_on, ratings_of, use_small_blocks
@@ -100,11 +99,7 @@ def slow_sums(statistic: Statistic, people: list[Person]) -> list[list[int]]:
 
 def measured(statistic: Statistic, people: list[Person]) -> list[list[int]]:
     ratings = ratings_of(people, ITEMS, statistic.scale)
-    if isinstance(statistic, CosinePairs):
-        cosine = statistic.measure(ratings)
-        return [cosine.products.tolist(), cosine.squares.tolist()]
-    difference = statistic.measure(ratings)
-    return [difference.differences.tolist(), difference.weights.tolist()]
+    return [part.tolist() for part in statistic.measure(ratings)]
 
 
 @pytest.mark.parametrize("scale", [*SCALES.values(), PRESENCE], ids=[*SCALES, "presence"])
@@ -150,7 +145,7 @@ def test_thousands_of_users_give_the_same_integers_on_one_thread_and_two(
         use_small_blocks(monkeypatch, size, threads)
         slope = DifferencePairs(unit, noise, head, ratings.scale).measure(ratings)
         cosine = CosinePairs(unit, noise, head, ratings.scale).measure(ratings)
-        results.append((slope.differences, slope.weights, cosine.products, cosine.squares))
+        results.append((*slope, *cosine))
     for other in results[1:]:
         for one, two in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(one, two)
@@ -170,14 +165,14 @@ def test_equal_weights_give_the_textbooks_differences(unit: Unit, noise: Noise) 
         for _ in range(200)
     ]
     statistic = DifferencePairs(unit, noise, everything(ITEMS), scale, spread=0.5)
-    moments = statistic.measure(ratings_of(people, ITEMS, scale))
+    differences, weights = statistic.measure(ratings_of(people, ITEMS, scale))
     for at, (j, k) in enumerate(zip(*np.triu_indices(ITEMS), strict=True)):
         both = [p[j] - p[k] for p in people if j in p and k in p]
         if j == k:
-            assert moments.differences[at] == moments.weights[at] == 0
+            assert differences[at] == weights[at] == 0
             continue
-        mean = moments.differences[at] / statistic.grid
-        mean /= moments.weights[at] / statistic.weight_grid
+        mean = differences[at] / statistic.grid
+        mean /= weights[at] / statistic.weight_grid
         assert mean == pytest.approx(np.mean(both), abs=1e-12)
 
 
@@ -196,7 +191,7 @@ def test_differences_agree_with_a_weighted_mean_in_floats(unit: Unit, noise: Noi
     ratings = make_ratings(find_shape("ml-100k").scaled(ratings=3_000), seed=1)
     items = len(ratings.catalog)
     statistic = DifferencePairs(unit, noise, everything(items), ratings.scale, spread=0.5)
-    moments = statistic.measure(ratings)
+    differences, weights = statistic.measure(ratings)
     d, n = np.zeros((2, items, items))
     for user in range(ratings.user_count):
         block = ratings.select_users(user, user + 1)
@@ -207,11 +202,11 @@ def test_differences_agree_with_a_weighted_mean_in_floats(unit: Unit, noise: Noi
             n[np.ix_(block.items, block.items)] += w
     upper = np.triu_indices(items)
     there = (n[upper] > 0) & (upper[0] < upper[1])
-    mean = moments.differences[there] / statistic.grid
-    mean /= moments.weights[there] / statistic.weight_grid
+    mean = differences[there] / statistic.grid
+    mean /= weights[there] / statistic.weight_grid
     np.testing.assert_allclose(mean, (d[upper] / np.maximum(n[upper], 1e-9))[there], atol=0.02)
     np.testing.assert_allclose(
-        moments.weights / statistic.weight_grid, np.where(there, n[upper], 0), rtol=0.02
+        weights / statistic.weight_grid, np.where(there, n[upper], 0), rtol=0.02
     )
 
 
@@ -227,11 +222,11 @@ def test_equal_weights_give_the_textbooks_cosine(noise: Noise, scale: Scale) -> 
         for _ in range(300)
     ]
     statistic = CosinePairs(Unit.RATING, noise, everything(ITEMS), scale)
-    moments = statistic.measure(ratings_of(people, ITEMS, scale))
+    products, squares = statistic.measure(ratings_of(people, ITEMS, scale))
     table = np.array([[p.get(i, 0.0) for i in range(ITEMS)] for p in people])
     cosine = table.T @ table / np.outer(*[np.linalg.norm(table, axis=0)] * 2)
     j, k = np.triu_indices(ITEMS)
-    ours = moments.products / np.sqrt(moments.squares[j] * moments.squares[k].astype(float))
+    ours = products / np.sqrt(squares[j] * squares[k].astype(float))
     tolerance = 1e-2 if scale.step is None else 1e-9
     np.testing.assert_allclose(ours, np.where(j < k, cosine[j, k], 0), atol=tolerance)
 
@@ -278,14 +273,14 @@ def test_ratings_outside_the_head_change_nothing(unit: Unit, noise: Noise) -> No
 def test_the_triangle_is_packed_as_releases_are_and_noise_takes_it() -> None:
     scale, people = SCALES["five stars"], [{0: 5.0, 1: 1.0, 2: 2.0}]
     statistic = DifferencePairs(Unit.RATING, Noise.GAUSSIAN, everything(3), scale)
-    moments = statistic.measure(ratings_of(people, 3, scale))
-    assert len(moments.differences) == packed_size(3)
+    differences, weights = statistic.measure(ratings_of(people, 3, scale))
+    assert len(differences) == packed_size(3)
     spender = Spender(Budget(Unit.RATING, Noise.GAUSSIAN, math.inf, 0.0), None, "pairs")
-    noisy, _ = spender.release(moments.differences, statistic.sensitivity, 1.0, "differences")
+    noisy = spender.release(statistic.parts[0], differences, 1.0).value
     w = 2.25**-0.5
     wanted = [0, 4 * w, 3 * w, 0, -1 * w, 0]
-    np.testing.assert_allclose(noisy / statistic.grid, wanted, rtol=1e-3)
-    np.testing.assert_allclose(moments.weights[1] / statistic.weight_grid, w, rtol=1e-3)
+    np.testing.assert_allclose(noisy, wanted, rtol=1e-3)
+    np.testing.assert_allclose(weights[1] / statistic.weight_grid, w, rtol=1e-3)
 
 
 def test_progress_counts_every_pair_once_and_may_interrupt() -> None:
@@ -295,13 +290,13 @@ def test_progress_counts_every_pair_once_and_may_interrupt() -> None:
     ratings = make_ratings(find_shape("ml-100k").scaled(ratings=5_000), seed=2)
     head, seen = everything(len(ratings.catalog)), list[tuple[int, int]]()
     statistic = CosinePairs(Unit.RATING, Noise.GAUSSIAN, head, ratings.scale)
-    whole = statistic.measure(ratings, progress=lambda *told: seen.append(told)).products
+    whole = statistic.measure(ratings, progress=lambda *done: seen.append(done))[0]
     counts = np.diff(ratings.starts)
     assert seen == sorted(seen)
     assert {total for _, total in seen} == {seen[-1][0], int((counts * (counts - 1) // 2).sum())}
     with pytest.raises(KeyboardInterrupt):
         statistic.measure(ratings, progress=interrupt)
-    np.testing.assert_array_equal(statistic.measure(ratings).products, whole)
+    np.testing.assert_array_equal(statistic.measure(ratings)[0], whole)
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Noise
 from discreet.measure.pairs import CosinePairs, DifferencePairs
 from discreet.measure.pairs._bounds import PairWeights
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 from measure._neighbours import (
     SCALES,
@@ -38,7 +37,7 @@ every_unit = pytest.mark.parametrize("unit", Unit)
 every_noise = pytest.mark.parametrize("noise", Noise)
 every_scale = pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
 Statistic = DifferencePairs | CosinePairs
-Sums = tuple[np.ndarray, np.ndarray]
+Sums = tuple[np.ndarray, ...]
 
 
 def everything(items: int) -> np.ndarray:
@@ -47,11 +46,7 @@ def everything(items: int) -> np.ndarray:
 
 def sums(statistic: Statistic, people: list[Person], items: int) -> Sums:
     ratings = ratings_of(people, items, statistic.scale)
-    if isinstance(statistic, CosinePairs):
-        cosine = statistic.measure(ratings)
-        return cosine.products, cosine.squares
-    difference = statistic.measure(ratings)
-    return difference.differences, difference.weights
+    return statistic.measure(ratings)
 
 
 def bounds(statistic: Statistic) -> tuple[float, float]:
@@ -162,10 +157,10 @@ def one_person(statistic: Statistic, values: np.ndarray) -> tuple[list[int], int
     starts, items = np.array([0, len(values)]), everything(len(values))
     size = len(statistic.head)
     codes = statistic.scale.encode(values)
-    made = statistic._quantised(
+    own, weights = statistic._quantised(
         Ratings(statistic.scale, catalog_of(size), starts, items, codes), items
     )
-    return made.values.tolist(), int(made.weights[0])
+    return own.tolist(), int(weights[0])
 
 
 def gap_length(noise: Noise, q: list[int]) -> int:

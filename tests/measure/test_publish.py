@@ -9,8 +9,8 @@ import pytest
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.domain.errors import BudgetExceeded
-from discreet.measure import ItemCounts, Noise, publish_item_counts
-from discreet.privacy import SeededRandomness, Unit
+from discreet.measure import ItemCounts, publish_item_counts
+from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, find_shape, make_ratings
 

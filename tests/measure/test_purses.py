@@ -8,12 +8,13 @@ import mpmath
 import numpy as np
 import pytest
 
-from discreet.measure import Noise
+from discreet.measure import Part
 from discreet.measure._budget import Budget, Spender
 from discreet.privacy import (
     Event,
     GaussianEvent,
     GeometricEvent,
+    Noise,
     NotCharged,
     PureEvent,
     SeededRandomness,
@@ -57,9 +58,9 @@ def test_a_guarantee_rests_on_the_whole_charge_unless_all_of_it_was_drawn() -> N
     budget = Budget.of(Unit.USER, Noise.LAPLACE, 1.0, 0.0)
     total = budget.event("x")
     spender = Spender(budget, unbooked([total]), "x")
-    spender.release_number(3, 1.0, 1.0, 0.5, "half")
+    spender.release(Part("half", 1.0), 3, 0.5)
     assert spender.promised == (total,)
-    spender.release_number(3, 1.0, 1.0, 0.5, "the other half")
+    spender.release(Part("the other half", 1.0), 3, 0.5)
     assert [event.label for event in spender.promised] == ["half", "the other half"]
 
 
@@ -74,7 +75,7 @@ def test_where_noise_has_no_room_the_grid_is_made_coarser(noise: Noise, size: in
     rng = np.random.default_rng(2)
     exact = rng.integers(-(2**60), 2**60, size)
     told, sensitivity = exact.copy(), 2.0**38
-    noisy, spread = spender.release(exact.copy(), sensitivity, 0.01, "sums")
+    noisy, spread = spender.perturb(exact.copy(), sensitivity, 0.01, "sums")
     [booked] = spender.events
     m = 2 ** round(math.log2(spread / _scale_of(booked)))
     assert m > 1

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from scipy.optimize import differential_evolution
 
 from discreet.domain import Scale
-from discreet.measure import Noise
 from discreet.measure.centring import GRID, HuberCentring
 from discreet.measure.refinement import (
     ROW_GRID,
@@ -24,6 +23,7 @@ from discreet.measure.refinement import (
     RecordRefinement,
 )
 from discreet.measure.refinement._bounds import Movement
+from discreet.privacy import Noise
 from measure._neighbours import (
     FAR,
     SCALES,

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import InputError, Scale
-from discreet.measure import Noise, refinement
+from discreet.measure import refinement
 from discreet.measure.centring import ItemLevels
-from discreet.measure.refinement import MOMENT_GRID, ROW_GRID, Moments, UserRefinement
+from discreet.measure.refinement import MOMENT_GRID, ROW_GRID, UserMoments, UserRefinement
 from discreet.measure.refinement._kernels import _inverse
 from discreet.measure.user_votes import UserVotes
+from discreet.privacy import Noise
 from measure._neighbours import (
     SCALES,
     Person,
@@ -61,7 +62,7 @@ def users_on(draw: st.DrawFn, scale: Scale, *, strange: bool) -> UserRefinement:
     )
 
 
-def slow_users(statistic: UserRefinement, people: Sequence[Person]) -> Moments:
+def slow_users(statistic: UserRefinement, people: Sequence[Person]) -> UserMoments:
     """The definition: tastes solved for anew without each rating in turn."""
     votes, k = statistic.residuals, statistic.factors.shape[1] - 1
     order = 1 if votes.noise is Noise.LAPLACE else 2
@@ -86,7 +87,9 @@ def slow_users(statistic: UserRefinement, people: Sequence[Person]) -> Moments:
         share = min(math.sqrt(len(own)) / 22, 1)
         weight += int(MOMENT_GRID * share)
         moments += np.trunc(MOMENT_GRID * share * np.outer(z, z))
-    return Moments(rows.astype(np.int64), moments[np.triu_indices(k)].astype(int), weight, scales)
+    return UserMoments(
+        rows.astype(np.int64), moments[np.triu_indices(k)].astype(int), weight, scales
+    )
 
 
 def bare(votes: UserVotes) -> UserVotes:
@@ -131,7 +134,7 @@ def test_everybody_adds_their_own_whatever_the_blocks_and_threads(
         assert told(statistic.measure(everybody)) == together
 
 
-def told(measured: Moments) -> tuple[Any, ...]:
+def told(measured: UserMoments) -> tuple[Any, ...]:
     """All the integers, to compare."""
     return (
         measured.rows.tolist(),
@@ -141,7 +144,7 @@ def told(measured: Moments) -> tuple[Any, ...]:
     )
 
 
-def shares_of_user(statistic: UserRefinement, one: Moments) -> list[float]:
+def shares_of_user(statistic: UserRefinement, one: UserMoments) -> list[float]:
     """Rows, moments, their weight and scales as parts of what is booked; none is above it."""
     noise = statistic.residuals.noise
     assert one.weight >= 0 and one.scales >= 0

@@ -18,14 +18,12 @@ from discreet.measure import (
     OutputFunction,
     OutputPlan,
     choose_best,
-    fit,
-    fit_paper,
     private_sets,
     publish_item_counts,
     publish_rmse,
-    record_fit,
 )
 from discreet.measure._request import Request, configuration_digest
+from discreet.methods import fit, record_fit
 from discreet.privacy import Guarantee, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Intake, Ratings, Stability, find_shape, make_ratings
@@ -107,7 +105,6 @@ def test_what_protects_nobody_needs_no_word(ratings: Ratings, ledger: Ledger) ->
     for made in (
         fit(ratings, epsilon=math.inf),
         fit(ratings, epsilon=math.inf, ledger="unbooked"),
-        fit_paper(ratings),
     ):
         assert not made.guarantee.is_private
         assert "not recorded in any ledger" in str(made.guarantee)

@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import InputError, Scale
-from discreet.measure import ItemCounts, Noise
-from discreet.measure._effects import _sum_of_means
+from discreet.measure import ItemCounts
 from discreet.measure.centring import ItemLevels
-from discreet.measure.user_votes import GRID, UserVotes
-from discreet.privacy import Unit
+from discreet.measure.user_votes import GRID, UserMeans, UserVotes
+from discreet.privacy import Noise, Unit
 from measure._neighbours import (
     SCALES,
     Person,
@@ -246,7 +245,7 @@ def slow_mean(scale: Scale, person: Person) -> int:
 @given(data=st.data())
 def test_the_sum_of_means_is_each_persons_own(scale: Scale, data: st.DataObject) -> None:
     people = data.draw(people_on(scale, ITEMS, 5))
-    measured = _sum_of_means(ratings_of(people, ITEMS, scale), 0)
+    measured = UserMeans(scale).measure(ratings_of(people, ITEMS, scale))
     means = [slow_mean(scale, person) for person in people]
     assert measured == sum(means)
     assert all(-GRID <= mean <= GRID for mean in means)
@@ -256,7 +255,7 @@ def test_the_sum_of_means_is_each_persons_own(scale: Scale, data: st.DataObject)
 def test_the_sensitivity_of_the_sum_of_means_is_reached(scale: Scale) -> None:
     for value, mean in ((scale.lo, -GRID), (scale.hi, GRID)):
         person = dict.fromkeys(range(3), value)
-        assert _sum_of_means(ratings_of([person], ITEMS, scale), 0) == mean
+        assert UserMeans(scale).measure(ratings_of([person], ITEMS, scale)) == mean
 
 
 @every_scale

@@ -1,14 +1,21 @@
-"""Releases whose right recommendation can be told by hand."""
+"""Releases whose right recommendation is clear by hand, releases of item pairs, and people."""
 
 from __future__ import annotations
 
-import numpy as np
+import dataclasses
 
-from discreet.domain import Catalog
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import Catalog, Scale
 from discreet.predict import People
 from discreet.release import Release, pack
 from release._making import make_release
 
+Floats = npt.NDArray[np.float64]
+STARS = Scale(1, 5)
+# Items of a release of pairs, and those of its head.
+D, HEAD = 12, np.array([0, 1, 3, 4, 7, 8, 9, 11], np.int32)
 TITLES = ["comedy A", "comedy B", "comedy C", "horror A", "horror B", "horror C"]
 
 
@@ -52,3 +59,27 @@ def crowd(d: int, people: int, most: int, seed: int = 0) -> People:
 def person(people: People, row: int) -> tuple[np.ndarray, np.ndarray]:
     part = slice(people.starts[row], people.starts[row + 1])
     return people.items[part], people.values[part]
+
+
+def pair_release(method: str, *, noise: float, scale: Scale = STARS, **arrays: Floats) -> Release:
+    """A release of item pairs with random effects; triangles are given as whole matrices."""
+    rng = np.random.default_rng(1)
+    plain = make_release(np.zeros((D, 0)), effects=rng.normal(0, 0.4, D))
+    kept = {k: plain.arrays[k] for k in ("item_effects", "item_effect_variances", "item_counts")}
+    names = {"slope-one": ("difference", "pair"), "cosine": ("product", "square")}[method]
+    told = {f"{name}_noise": noise for name in names}
+    packed = {k: pack(v) if v.ndim == 2 else v.astype(np.float32) for k, v in arrays.items()}
+    return dataclasses.replace(
+        plain,
+        method=method,
+        scale=scale,
+        parameters=dict(plain.parameters) | told,
+        arrays=kept | ({"head": HEAD} | packed if packed else {}),
+    )
+
+
+def bias_of(release: Release, items: npt.NDArray[np.int32], values: Floats) -> float:
+    parameters, arrays = release.parameters, release.arrays
+    noise = parameters["rating_variance"] + arrays["item_effect_variances"][items]
+    x = values - parameters["global_mean"] - arrays["item_effects"][items]
+    return float((x / noise).sum() / (1 / parameters["user_variance"] + (1 / noise).sum()))

@@ -12,7 +12,7 @@ from discreet.domain.cluster_hash import ClusterHash, to_grid
 from discreet.predict import BucketPredictor, People
 from discreet.privacy import Guarantee, Unit
 from discreet.release import Release
-from predict._worlds import crowd, person
+from predict.battery import PredictorBattery
 
 SCALE = Scale(1, 5)
 NONE = Guarantee(Unit.RATING, (), 0.0, not_private=("it is made up for a test",))
@@ -68,6 +68,42 @@ def somebody(release: Release, bucket: int, seed: int = 0) -> OwnRatings:
             return OwnRatings(items, values)
 
 
+class TestBuckets(PredictorBattery):
+    name = "buckets"
+
+    def release(self) -> Release:
+        rng = np.random.default_rng(1)
+        table = {
+            b: {int(i): (float(rng.normal()), int(rng.integers(1, 9)))
+                for i in np.flatnonzero(rng.random(30) < 0.5)}
+            for b in range(8)
+        }  # fmt: skip
+        return make(table, d=30, bits=3, thin=3.0, effects=0.1, fakes=0.5)
+
+    def slow(self, release: Release, items: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """Bucket, neighbours, everybody: each shrunk to the next, item by item."""
+        parameters, arrays = release.parameters, release.arrays
+        everybody = arrays["item_effects"].astype(float)
+        codes = to_grid(SCALE, values)
+        mean = values.mean() if len(values) else parameters["global_mean"]
+        if len(set(codes.tolist())) < 2:
+            return np.asarray(mean + everybody)
+        bits, ends = int(parameters["bits"]), [0, *arrays["bucket_ends"].tolist()]
+        own = ClusterHash(release.catalog, bits).value(items, codes)
+
+        def shrunk(buckets: list[int], towards: np.ndarray) -> np.ndarray:
+            sums, counts = np.zeros(len(towards)), np.zeros(len(towards))
+            for bucket in buckets:
+                for place in range(ends[bucket], ends[bucket + 1]):
+                    sums[arrays["bucket_items"][place]] += arrays["bucket_sums"][place]
+                    counts[arrays["bucket_items"][place]] += arrays["bucket_counts"][place]
+            counts = np.maximum(counts - 0.5 * len(buckets), 0)
+            return np.asarray((sums + 3.0 * towards) / (counts + 3.0))
+
+        near = shrunk([own ^ (1 << bit) for bit in range(bits)], everybody)
+        return np.asarray(mean + shrunk([own], near))
+
+
 def test_own_mean_and_the_buckets_average() -> None:
     release = make({2: {0: (3.0, 4), 1: (-1.0, 1)}}, effects=0.25)
     model = release.predictor()
@@ -118,37 +154,6 @@ def test_somebody_whose_ratings_say_nothing_gets_everybodys_average() -> None:
     same = model.read({"title 1": 2, "title 4": 2})
     assert model.bucket(same) is None
     np.testing.assert_allclose(model.predict(same), 2.25)
-
-
-def test_many_people_get_what_each_gets_alone() -> None:
-    rng = np.random.default_rng(1)
-    table = {b: {int(i): (float(rng.normal()), int(rng.integers(1, 9)))
-                 for i in np.flatnonzero(rng.random(30) < 0.5)} for b in range(8)}  # fmt: skip
-    release = make(table, d=30, bits=3, thin=3.0, effects=0.1, fakes=0.5)
-    model = release.predictor()
-    people = crowd(30, 50, 12)
-    scores = model.scores(people, 0, 50)
-    rows, items = np.repeat(np.arange(50), 30)[::-1], np.tile(np.arange(30), 50)[::-1]
-    pairs = model.predict_pairs(people, rows, items)
-    for row in range(50):
-        alone = model.scores(People.one(OwnRatings(*person(people, row))), 0, 1)[0]
-        np.testing.assert_array_equal(scores[row], alone)
-        np.testing.assert_allclose(pairs[rows == row][::-1], np.clip(alone, 1, 5), atol=1e-6)
-
-
-def test_explanations_add_up_to_the_personal_part() -> None:
-    release = make({b: {0: (b - 1.0, 2), 3: (1.5, 3)} for b in range(4)}, thin=1.0, effects=0.3)
-    model = release.predictor()
-    nobody = model.scores(People.one(model.read({})), 0, 1)[0]
-    for bucket in range(4):
-        own = somebody(release, bucket, seed=bucket)
-        score = model.scores(People.one(own), 0, 1)[0]
-        for item in (0, 3, 6):
-            told = model.explain(own, item)
-            assert len(told) == 4
-            assert sum(by for _, by in told) == pytest.approx(score[item] - nobody[item], abs=1e-5)
-    best = model.recommend(own, 2, explain=True)
-    assert len(best) == 2 and best[0].item not in own.items
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from discreet.domain import OwnRatings
 from discreet.predict import ClusterPredictor, People
 from discreet.release import Release
 from predict._worlds import crowd
+from predict.battery import PredictorBattery
 from predict.test_buckets import SCALE, make
 
 
@@ -71,23 +72,22 @@ def slow_scores(release: Release, own: OwnRatings) -> list[float]:
     return list(mean + weights @ np.array(averages))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_scores_are_those_of_the_slow_twin(seed: int) -> None:
-    release = random_clusters(seed)
-    model = release.predictor()
-    assert isinstance(model, ClusterPredictor) and model.name == "clusters"
-    people = crowd(12, 300, 5)
+class TestClusters(PredictorBattery):
+    name = "clusters"
+
+    def release(self) -> Release:
+        return random_clusters(7)
+
+    def slow(self, release: Release, items: np.ndarray, values: np.ndarray) -> np.ndarray:
+        return np.array(slow_scores(release, OwnRatings(items, values)))
+
+
+def test_more_people_than_fit_in_memory_at_once() -> None:
+    model, people = random_clusters(3).predictor(), crowd(12, 300, 5)
     scores = model.scores(people, 0, 300)
-    for person in range(0, 300, 37):
-        part = people.part(person, person + 1)
-        own = OwnRatings(part.items, part.values)
-        np.testing.assert_allclose(scores[person], slow_scores(release, own), atol=1e-5)
     rows, items = np.repeat(np.arange(300)[::-1], 12), np.tile(np.arange(12), 300)
     pairs = model.predict_pairs(people, rows, items)
     np.testing.assert_allclose(pairs, np.clip(scores[rows, items], 1, 5), atol=1e-5)
-    nobody = OwnRatings(np.empty(0, np.int32), np.empty(0))
-    found = model.scores(People.one(nobody), 0, 1)[0]
-    np.testing.assert_allclose(found, slow_scores(release, nobody), atol=1e-5)
 
 
 def test_whoever_rates_as_a_cluster_does_is_taken_for_one_of_it() -> None:
@@ -104,19 +104,6 @@ def test_whoever_rates_as_a_cluster_does_is_taken_for_one_of_it() -> None:
     alone = closed(make({0: likes}, bits=1), buckets=1).predictor()
     assert isinstance(alone, ClusterPredictor)
     assert alone.weights(People.one(other))[0].tolist() == pytest.approx([0, 1], abs=0.1)
-
-
-def test_contributions_add_up_to_the_personal_part() -> None:
-    release = random_clusters(7)
-    model = release.predictor()
-    nobody = OwnRatings(np.empty(0, np.int32), np.empty(0))
-    base = model.scores(People.one(nobody), 0, 1)[0]
-    own = OwnRatings(np.array([1, 5, 9], np.int32), np.array([5.0, 1.0, 3.0]))
-    personal = model.scores(People.one(own), 0, 1)[0] - base
-    for item in (0, 3, 11):
-        told = sum(amount for _, amount in model.explain(own, item))
-        assert told == pytest.approx(float(personal[item]), abs=1e-5)
-    assert model.explain(nobody, 0) == []
 
 
 def test_without_clusters_there_is_everybody() -> None:

@@ -167,7 +167,7 @@ def test_forging_without_a_change_is_accepted(tmp_path: Path) -> None:
         (lambda m, t: m["scale"].update(presence=True), "0..1 in steps of 1 and no other"),
         (lambda m, t: m["scale"].update(presence="no"), "presence is True or False"),
         (lambda m, t: m["scale"].update(absence=True), "scale or catalogue has wrong fields"),
-        (lambda m, t: m["catalog"].update(items=5), "not as many items as it says"),
+        (lambda m, t: m["catalog"].update(items=5), "does not have as many items"),
         (
             lambda m, t: m["parameters"].update(global_mean=10**400),
             "'global_mean' must be a finite",

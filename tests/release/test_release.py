@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
-from discreet.release import Release, _registry, register_predictors
+from discreet.release import Release, _release, register_predictors
 from release._making import make_release, random_release, spent
 
 
@@ -93,10 +93,10 @@ def test_an_unknown_method_is_refused() -> None:
 
 
 def test_predictors_come_from_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_registry, "_PREDICTORS", {})
+    monkeypatch.setattr(_release, "_PREDICTORS", {})
     release = random_release()
-    register_predictors("covariance", {"echo": lambda release, neighbours=1: neighbours})
-    register_predictors("covariance", {"later": lambda release: "later"})
+    register_predictors("covariance", {"echo": lambda: lambda release, neighbours=1: neighbours})
+    register_predictors("covariance", {"later": lambda: lambda release: "later"})
     assert release.predictor() == 1
     assert release.predictor("echo", neighbours=3) == 3
     assert release.predictor("later") == "later"

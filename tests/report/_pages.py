@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from discreet.domain import CatalogOrigin
-from discreet.evaluate._clusters import simulated_uploads
 from discreet.privacy import ChargeRecord, GaussianEvent, Guarantee, Provenance, Unit
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.protocols.open_clusters.messages import Collection
-from discreet.protocols.open_clusters.server import build
+from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.ratings import Ratings
 from discreet.release import Release
 from discreet.report import AuditFinding, make_report, sha256_of
+from papers.untrusted_server.clusters import simulated_uploads
 from report._reading import Seen, see
 
 
@@ -49,4 +49,4 @@ RECORDED = Provenance(
 
 def open_clusters(ratings: Ratings, **told: Any) -> Release:
     collection = Collection(ratings.catalog, ratings.scale, bits=1, **told)
-    return build(collection, simulated_uploads(ratings, collection))
+    return OpenClusters(collection).build(simulated_uploads(ratings, collection))

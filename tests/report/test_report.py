@@ -17,19 +17,20 @@ import pytest
 from discreet import __version__
 from discreet.audit._neighbours import ratings_of
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.evaluate._completion import send_reports
-from discreet.evaluate._judge import people_of
-from discreet.measure import Noise, fit, fit_paper
+from discreet.evaluate import people_of
 from discreet.measure.centring import ItemLevels
 from discreet.measure.user_votes import UserVotes
-from discreet.privacy import GaussianEvent, Guarantee, PureEvent, SeededRandomness, Unit
+from discreet.methods import fit
+from discreet.privacy import GaussianEvent, Guarantee, Noise, PureEvent, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.protocols.local_reports import messages as local
-from discreet.protocols.local_reports.server import build as build_local
+from discreet.protocols.local_reports.server import LocalReports
 from discreet.ratings import Ratings
 from discreet.release import Release
 from discreet.report import AuditFinding, is_report, make_report
 from discreet.report._html import table
+from papers.local_privacy.completion import send_reports
+from papers.trusted_curator.preset import fit_paper
 from release._making import make_release, spent
 from report._pages import gaussian, open_clusters, report
 from report._reading import see
@@ -49,7 +50,7 @@ def local_reports(ratings: Ratings) -> Release:
         ratings.catalog, ratings.scale, local.Mechanism.RANDOMIZED_RESPONSE, 2.0
     )
     some = send_reports(collection, people_of(ratings), SeededRandomness(1))
-    return build_local(collection, some)
+    return LocalReports(collection).build(some)
 
 
 KINDS: dict[str, Callable[[Ratings], Release]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.privacy import GaussianEvent, Guarantee, PureEvent, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings

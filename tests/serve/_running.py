@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import threading
@@ -11,14 +12,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 
 from discreet.domain import Catalog, OwnRatings, Scale
 from discreet.privacy import SystemRandomness
 from discreet.protocols.local_reports.client import draw_report
-from discreet.protocols.local_reports.server import Collection
-from discreet.serve import Collector, Rate, Server, Settings
+from discreet.protocols.local_reports.messages import Collection
+from discreet.protocols.local_reports.server import LocalReports
+from discreet.serve import Rate, Server, Settings
+from discreet.serve._build_worker import build
+from discreet.serve._builder import Builder
 
 ITEMS = 60
 TOKEN = "an administrator's token".replace(" ", "-")
@@ -44,9 +50,9 @@ def make_collection(epoch: int = 1) -> Collection:
 
 def make_settings(folder: Path, db: str | None = None, **told: Any) -> Settings:
     """Collects local reports into SQLite, without rate limits, unless told otherwise."""
-    collector = Collector("local", told.pop("collection", None) or make_collection())
+    protocol = LocalReports(told.pop("collection", None) or make_collection())
     told = FREE | {"admin_token": TOKEN} | told
-    return Settings(folder / "made.discreet", collector, db or str(folder / "reports.db"), **told)
+    return Settings(folder / "made.discreet", protocol, db or str(folder / "reports.db"), **told)
 
 
 def make_report(seed: int = 0, collection: Collection | None = None) -> dict[str, Any]:
@@ -128,11 +134,29 @@ class Talk:
         self._connection.close()
 
 
+async def _work_here(_: Builder, order: dict[str, Any]) -> dict[str, Any]:
+    """What a build's process does, through the same JSON."""
+    return await run_in_threadpool(build, json.loads(json.dumps(order)))
+
+
 @contextmanager
 def running(
-    settings: Settings, url: str = "http://127.0.0.1:0", proxies: str | None = None
+    settings: Settings,
+    url: str = "http://127.0.0.1:0",
+    proxies: str | None = None,
+    *,
+    own_process: bool = False,
 ) -> Iterator[Talk]:
-    """The service in a thread of this process."""
+    """The service in a thread of this process; builds too, unless they shall have their own."""
+    with contextlib.ExitStack() as patches:
+        if not own_process:
+            patches.enter_context(mock.patch.object(Builder, "_work", _work_here))
+        with _running(settings, url, proxies) as talk:
+            yield talk
+
+
+@contextmanager
+def _running(settings: Settings, url: str, proxies: str | None) -> Iterator[Talk]:
     server = Server(settings, "127.0.0.1", int(url.rpartition(":")[2]), proxies=proxies)
     thread = threading.Thread(target=server.run)
     thread.start()

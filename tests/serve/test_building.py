@@ -16,9 +16,8 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain import InputError
 from discreet.release import load
 from discreet.serve import Settings
-from discreet.serve._build_folders import build_folder, remove_leftovers
-from discreet.serve._builder import Builder
-from discreet.serve._metrics import Metrics
+from discreet.serve._builder import Builder, build_folder, remove_leftovers
+from discreet.serve._gate import Metrics
 from release._making import random_release
 from serve._running import (
     TOKEN,
@@ -32,7 +31,7 @@ from serve._running import (
 
 
 def test_who_deleted_is_absent_from_the_next_release(tmp_path: Path) -> None:
-    with running(make_settings(tmp_path)) as talk:
+    with running(make_settings(tmp_path), own_process=True) as talk:
         assert talk.ask("GET", "/v1/release").status == 404
         people = [talk.enrol() for _ in range(6)]
         for n, person in enumerate(people):
@@ -86,7 +85,7 @@ def test_what_is_being_put_in_its_place_when_the_service_ends_is_told_as_built(
         return {"release": "new"}, None
 
     async def scenario(builder: Builder) -> None:
-        builder.start(mock.Mock(), mock.Mock())
+        builder.start(mock.Mock(order=dict), mock.Mock())
         assert await run_in_threadpool(begun.wait, 10)
         stopping = asyncio.create_task(builder.stop())
         for _ in range(5):

@@ -12,12 +12,14 @@ import pytest
 
 from cli._calling import call
 from discreet.domain import Catalog, InputError, Scale
-from discreet.protocols.closed_clusters.client import Authority, ClosedClient, pair_tags
+from discreet.protocols.closed_clusters.authority import Authority
+from discreet.protocols.closed_clusters.client import ClosedClient, pair_tags
 from discreet.protocols.closed_clusters.messages import Collection, Directory, Report, TagUpload
+from discreet.protocols.closed_clusters.server import ClosedClusters
+from discreet.protocols.clusters_common.messages import Obfuscation, SentRatings
 from discreet.protocols.common.http import ServiceClient
-from discreet.protocols.obfuscation.messages import Obfuscation, SentRatings
 from discreet.release import load
-from discreet.serve import ClosedCollector, Settings
+from discreet.serve import Settings
 from serve._running import FREE, TOKEN, Answer, Talk, make_settings, running
 
 MEMBERS = 12
@@ -41,11 +43,13 @@ class Town:
         (self.folder / "directory").write_bytes(self.authority.change(**change).as_bytes())
 
     def settings(self) -> Settings:
-        key = self.authority.public_key.hex()
-        files = (self.folder / "directory", self.folder / "key")
-        collector = ClosedCollector.from_files(key, *files, TERMS)
+        terms = {"authority": self.authority.public_key.hex(), "bits": TERMS.bits}
+        protocol = ClosedClusters.from_terms(
+            TERMS.catalog, TERMS.scale, terms,
+            directory=self.folder / "directory", server_key=self.folder / "key",
+        )  # fmt: skip
         db = str(self.folder / "tags.db")
-        return Settings(self.folder / "made.discreet", collector, db, TOKEN, **FREE)
+        return Settings(self.folder / "made.discreet", protocol, db, TOKEN, **FREE)
 
     def own(self, number: int) -> dict[str, float]:
         rated = np.random.default_rng(number).choice(100, 30, replace=False)
@@ -85,7 +89,7 @@ def lie(talk: Talk, town: Town, capability: str, number: int, value: int) -> Ans
 
 
 def test_members_send_tags_and_ratings_and_a_release_comes_of_them(town: Town) -> None:
-    with running(town.settings()) as talk:
+    with running(town.settings(), own_process=True) as talk:
         assert talk.ask("GET", "/v1/release").status == 404
         for number in range(MEMBERS):
             upload(talk, town, number)
@@ -224,7 +228,7 @@ def test_what_the_operator_needs_is_said_in_one_line(town: Town) -> None:
     items = town.folder / "items.csv"
     items.write_text("id,title\n" + "".join(f"i{n},Title {n}\n" for n in range(100)))
     made = town.folder / "made.discreet"
-    told = ["serve", made, "--collect", "closed", "--db", town.folder / "x.db"]
+    told = ["serve", made, "--collect", "closed-clusters", "--db", town.folder / "x.db"]
     told += ["--catalog", items, "--scale", "1..5"]
     assert "--server-key" in call(*told).complaint()
     files = ["--directory", town.folder / "directory", "--server-key", town.folder / "key"]

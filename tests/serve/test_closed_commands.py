@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cli._calling import call
-from discreet.protocols.obfuscation.messages import Obfuscation
-from discreet.serve import ClosedCollector, Settings
+from discreet.protocols.closed_clusters.server import ClosedClusters
+from discreet.serve import Settings
 from release._making import random_release
 from serve._running import FREE, TOKEN, make_catalog, running
 
@@ -40,9 +40,11 @@ def begin(files: Path) -> str:
 
 def settings(files: Path, authority: str) -> Settings:
     release = random_release(ITEMS, 3, catalog=make_catalog(ITEMS))
-    terms = Obfuscation(release.catalog, release.scale, bits=2)
-    collector = ClosedCollector.from_files(authority, files / "directory", files / "key", terms)
-    return Settings(files / "made.discreet", collector, str(files / "db"), TOKEN, **FREE)
+    protocol = ClosedClusters.from_terms(
+        release.catalog, release.scale, {"authority": authority, "bits": 2},
+        directory=files / "directory", server_key=files / "key",
+    )  # fmt: skip
+    return Settings(files / "made.discreet", protocol, str(files / "db"), TOKEN, **FREE)
 
 
 def test_from_an_authority_to_recommendations(files: Path) -> None:
@@ -81,7 +83,7 @@ def test_from_an_authority_to_recommendations(files: Path) -> None:
         assert call("client", "show", *told, "--json").json()["protocol"] == "closed-clusters"
         said = call("client", "terms", "--server", talk.url)
         assert authority in said.out and "closed clusters" in said.out
-        assert "so many that 80 items or more look rated" in said.out
+        assert "so that 80 items or more look rated" in said.out
         assert talk.rebuild()["state"] == "built"
         found = call("client", "recommend", *told, *ratings, "-n", "3", "--json").json()
         assert len(found["recommendations"]) == 3

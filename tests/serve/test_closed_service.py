@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ from sqlalchemy.exc import OperationalError
 
 from discreet.domain import InputError
 from discreet.protocols.closed_clusters.client import ClosedClient
-from discreet.protocols.closed_clusters.server import Directory, Matching, Report
+from discreet.protocols.closed_clusters.server import ClosedClusters, Directory, Matching, Report
 from discreet.protocols.closed_clusters.server import _matching as matching
+from discreet.protocols.clusters_common.messages import SentRatings
 from discreet.protocols.common import capability_digest
-from discreet.protocols.obfuscation.messages import SentRatings
-from discreet.serve import ClosedCollector, Server, Settings
+from discreet.serve import Server, Settings
 from discreet.serve._store import Put, Store
 from serve._running import TOKEN, running
 from serve.test_closed import MEMBERS, Town, asked, people, reload, upload
@@ -30,7 +31,7 @@ def town(tmp_path: Path) -> Town:
 def demanding(town: Town, least_people: int) -> Settings:
     told = town.settings()
     return Settings(
-        told.release, told.collector, told.database, TOKEN,
+        told.release, told.protocol, told.database, TOKEN,
         per_address=told.per_address, per_capability=told.per_capability,
         enrolments=told.enrolments, least_people=least_people,
     )  # fmt: skip
@@ -62,10 +63,10 @@ def test_copies_of_a_report_are_not_more_people(town: Town) -> None:
         assert talk.statistics()["reports_of_collection"] == MEMBERS
         store = Store(str(town.folder / "tags.db"))
         # As the first version of the tables had them: without a slot.
-        collector = town.settings().collector
+        protocol = town.settings().protocol
         content = store.read(capability_digest(copier))
-        assert content is not None and collector is not None
-        put = Put(capability_digest(talk.enrol()), collector.digest, content)
+        assert content is not None and protocol is not None
+        put = Put(capability_digest(talk.enrol()), protocol.digest, content)
         assert store.submit([put]).result(10) == [True]
         store.close()
         assert talk.statistics()["reports_of_collection"] == MEMBERS + 1
@@ -96,15 +97,16 @@ def test_tags_wait_beside_what_is_built_and_nowhere_else(
     with running(town.settings()) as talk:
         for number in range(MEMBERS - 1):
             upload(talk, town, number)
-        collector = town.settings().collector
-        assert isinstance(collector, ClosedCollector)
+        protocol = town.settings().protocol
+        assert isinstance(protocol, ClosedClusters)
         store = Store(str(town.folder / "tags.db"))
         with mock.patch.object(matching, "group", looking):
-            built = collector.build(store.contents(collector.digest), folder / "made")
+            sent = [protocol.read(json.loads(each)) for each in store.contents(protocol.digest)]
+            release = protocol.build(sent, folder=folder)
         store.close()
-    assert built == MEMBERS - 1
+    assert release.parameters["people"] == MEMBERS - 1
     assert seen == [(["0.tags"], [])]
-    assert [path.name for path in folder.iterdir()] == ["made"]
+    assert list(folder.iterdir()) == []
     assert list(elsewhere.iterdir()) == []
 
 
@@ -123,15 +125,15 @@ def test_a_reload_that_the_database_stopped_is_made_good_by_the_next(town: Town)
 
 
 def test_what_checks_uploads_never_changes_under_them(town: Town) -> None:
-    collector = town.settings().collector
-    assert isinstance(collector, ClosedCollector)
-    used = collector._checking
+    protocol = town.settings().protocol
+    assert isinstance(protocol, ClosedClusters)
+    used = protocol._checking
     town.publish(join=ClosedClient(town.folder / "late", town.authority.public_key).public_key)
     with mock.patch.object(Matching, "update", autospec=True, side_effect=Matching.update) as took:
-        assert collector.reload()
+        assert protocol.reload()
     assert all(each.args[0] is not used for each in took.mock_calls)
     assert used.directory.slots == MEMBERS
-    assert collector.directory.slots == MEMBERS + 1
+    assert protocol.directory.slots == MEMBERS + 1
 
 
 def test_an_older_epoch_asks_for_another_directory(town: Town) -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from cli._calling import call
 from discreet.domain import Scale
-from discreet.serve import Collector, Settings
+from discreet.protocols.open_clusters.server import OpenClusters
+from discreet.serve import Settings
 from release._making import random_release
 from serve._running import FREE, TOKEN, Talk, make_catalog, make_collection, make_settings, running
 
@@ -241,9 +242,9 @@ def test_a_release_takes_the_place_of_nothing_else(
 
 
 def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]) -> None:
-    collector = Collector.make("open", make_catalog(120), Scale(1, 5), {"bits": 1})
+    protocol = OpenClusters.from_terms(make_catalog(120), Scale(1, 5), {"bits": 1})
     db = str(tmp_path / "x.db")
-    settings = Settings(tmp_path / "made", collector, db, TOKEN, **FREE)
+    settings = Settings(tmp_path / "made", protocol, db, TOKEN, **FREE)
     with running(settings) as talk:
         told = ["--server", talk.url, "--state", str(tmp_path / "s0")]
         said = call("client", "report", *told, *mine, "--dry-run").out
@@ -268,9 +269,9 @@ def test_open_clusters_from_enrolment_to_release(tmp_path: Path, mine: list[str]
 
 
 def test_new_ratings_that_wait_for_a_batch_are_counted(tmp_path: Path) -> None:
-    collector = Collector.make("open", make_catalog(120), Scale(1, 5), {"bits": 1})
+    protocol = OpenClusters.from_terms(make_catalog(120), Scale(1, 5), {"bits": 1})
     path = tmp_path / "mine.csv"
-    with running(Settings(tmp_path / "made", collector, str(tmp_path / "x.db"), **FREE)) as talk:
+    with running(Settings(tmp_path / "made", protocol, str(tmp_path / "x.db"), **FREE)) as talk:
         told = ["--server", talk.url, "--state", str(tmp_path / "me"), "--ratings", str(path)]
         path.write_text("i0,5\n")
         foreseen = call("client", "report", *told, "--dry-run").out
@@ -298,8 +299,8 @@ def test_new_ratings_that_wait_for_a_batch_are_counted(tmp_path: Path) -> None:
 
 def test_a_dry_run_past_the_limit_of_open_clusters_says_so(tmp_path: Path, mine: list[str]) -> None:
     terms = {"bits": 1, "bit_epsilon": "2"}
-    collector = Collector.make("open", make_catalog(120), Scale(1, 5), terms)
-    with running(Settings(tmp_path / "made", collector, str(tmp_path / "x.db"), **FREE)) as talk:
+    protocol = OpenClusters.from_terms(make_catalog(120), Scale(1, 5), terms)
+    with running(Settings(tmp_path / "made", protocol, str(tmp_path / "x.db"), **FREE)) as talk:
         told = ["--server", talk.url, "--state", str(tmp_path / "me"), *mine, "--dry-run"]
         assert call("client", "report", *told, "--limit", "2").code == 0
         beyond = call("client", "report", *told, "--limit", "1")
@@ -318,8 +319,8 @@ def test_a_dry_run_past_the_limit_of_open_clusters_says_so(tmp_path: Path, mine:
 def test_the_terms_of_open_clusters_say_what_of_the_hash_is_protected(
     tmp_path: Path, terms: dict[str, str], about: str
 ) -> None:
-    collector = Collector.make("open", make_catalog(120), Scale(1, 5), terms)
-    with running(Settings(tmp_path / "made", collector, str(tmp_path / "x.db"), **FREE)) as talk:
+    protocol = OpenClusters.from_terms(make_catalog(120), Scale(1, 5), terms)
+    with running(Settings(tmp_path / "made", protocol, str(tmp_path / "x.db"), **FREE)) as talk:
         said = call("client", "terms", "--server", talk.url).out
     assert about in said
     assert "Epsilon of the ratings: none" in said
@@ -345,4 +346,7 @@ def test_the_state_is_of_use_to_no_other_protocol(told: list[str], tmp_path: Pat
     state = tmp_path / "me.state"
     state.touch(0o600)
     state.write_text(json.dumps({"version": 1, "kind": "open-clusters", "state": {}}))
-    assert "no state of a 'local-reports' client" in call("client", "enroll", *told).complaint()
+    assert (
+        "another protocol's client, not of 'local-reports'"
+        in call("client", "enroll", *told).complaint()
+    )

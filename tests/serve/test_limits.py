@@ -13,8 +13,8 @@ from unittest import mock
 import pytest
 
 from discreet.domain import InputError
+from discreet.protocols.local_reports.server import LocalReports
 from discreet.serve import Rate
-from discreet.serve._collectors import Collector
 from discreet.serve._requests import Bodies, Refused, parse_json
 from serve._running import TOKEN, Talk, make_report, make_settings, running
 
@@ -126,7 +126,7 @@ def test_a_batch_is_cut_off_at_eight_megabytes(tmp_path: Path) -> None:
 
 def test_a_batch_of_many_small_parts_is_refused_before_it_is_parsed(talk: Talk) -> None:
     body = b'{"reports":[' + b"[]," * 1000 + b"[]]}"
-    with mock.patch("discreet.serve._routes_people.parse_json") as parse:
+    with mock.patch("discreet.serve._routes.parse_json") as parse:
         answer = talk.ask("POST", "/v1/reports", body)
     assert answer.status == 422
     assert "more parts" in answer.reason
@@ -135,7 +135,7 @@ def test_a_batch_of_many_small_parts_is_refused_before_it_is_parsed(talk: Talk) 
 
 def test_reports_of_a_batch_are_checked_only_for_who_is_enrolled(talk: Talk) -> None:
     entry = {"capability": "x" * 43, "report": make_report()}
-    with mock.patch.object(Collector, "check") as check:
+    with mock.patch.object(LocalReports, "check") as check:
         answer = talk.ask("POST", "/v1/reports", {"reports": [entry]})
     assert "not enrolled" in answer.json()["results"][0]["reason"]
     assert not check.called

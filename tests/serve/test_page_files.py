@@ -13,8 +13,14 @@ import pytest
 from fastapi import APIRouter
 
 from discreet.serve import Rate, Settings
-from discreet.serve._routes_page import add_page_routes, find_page, read_page
-from discreet.serve._slim import COMMENT, slim, without_comments
+from discreet.serve._page import (
+    COMMENT,
+    add_page_routes,
+    find_page,
+    read_page,
+    slim,
+    without_comments,
+)
 from release._making import random_release
 from serve._running import FREE, Talk, running
 
@@ -154,21 +160,21 @@ def test_another_document_is_another_version(tmp_path: Path, name: str) -> None:
 def test_of_the_protocols_the_one_that_is_collected_by_is_served() -> None:
     names = {
         kind: {path.split("/", 2)[2] for path in read_page(WEB, kind) if path.count("/") > 1}
-        for kind in (None, "closed", "local", "open")
+        for kind in (None, "closed-clusters", "local-reports", "open-clusters")
     }
-    assert names[None] == names["closed"]
-    assert names["local"] - names["open"] == {"js/local_reports.js", "js/noise.js"}
-    assert names["open"] - names["local"] == {
+    assert names[None] == names["closed-clusters"]
+    assert names["local-reports"] - names["open-clusters"] == {"js/local_reports.js", "js/noise.js"}
+    assert names["open-clusters"] - names["local-reports"] == {
         "js/obfuscation.js", "js/open_clusters.js", "js/same_hash.js",
     }  # fmt: skip
-    assert (names["local"] & names["open"]) - names[None] == {
+    assert (names["local-reports"] & names["open-clusters"]) - names[None] == {
         "js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js",
     }  # fmt: skip
     files = {path.relative_to(WEB).as_posix() for path in (WEB / "js").rglob("*.js")}
-    assert names["local"] | names["open"] == files | {"style.css"}
+    assert names["local-reports"] | names["open-clusters"] == files | {"style.css"}
 
 
-@pytest.mark.parametrize("collects", [None, "local", "open"])
+@pytest.mark.parametrize("collects", [None, "local-reports", "open-clusters"])
 def test_the_worker_keeps_all_that_visitors_are_served_but_predictors_that_a_page_does(
     collects: str | None,
 ) -> None:

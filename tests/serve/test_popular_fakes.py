@@ -11,7 +11,8 @@ import pytest
 
 from cli._calling import call
 from discreet.domain import Scale
-from discreet.serve import Collector, Settings
+from discreet.protocols.open_clusters.server import OpenClusters
+from discreet.serve import Settings
 from release._making import random_release
 from serve._running import FREE, TOKEN, make_catalog, running
 
@@ -20,8 +21,8 @@ ITEMS, POPULAR = 400, 100
 
 def settings(folder: Path) -> Settings:
     terms = {"bits": 1, "fakes": "popular"}
-    collector = Collector.make("open", make_catalog(ITEMS), Scale(1, 5), terms)
-    return Settings(folder / "made", collector, str(folder / "x.db"), TOKEN, **FREE)
+    protocol = OpenClusters.from_terms(make_catalog(ITEMS), Scale(1, 5), terms)
+    return Settings(folder / "made", protocol, str(folder / "x.db"), TOKEN, **FREE)
 
 
 @pytest.fixture

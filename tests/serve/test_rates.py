@@ -10,7 +10,7 @@ import pytest
 from cli._calling import call
 from discreet.cli.serve import serve
 from discreet.serve import Rate, Settings
-from discreet.serve._rates import Buckets, network_of
+from discreet.serve._requests import Buckets, network_of
 
 _OPTIONS = ("per_address", "per_capability", "enrolments")
 

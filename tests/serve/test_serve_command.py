@@ -21,8 +21,8 @@ from discreet.serve._store import Store, _unusable
 from release._making import random_release
 from serve._running import make_collection, make_report, make_settings, running
 
-COLLECT = ["good", "--collect", "local", "--db", "x.db"]
-CLOSED = ["good", "--collect", "closed", "--directory", "d", "--server-key", "wrong"]
+COLLECT = ["good", "--collect", "local-reports", "--db", "x.db"]
+CLOSED = ["good", "--collect", "closed-clusters", "--directory", "d", "--server-key", "wrong"]
 
 
 @pytest.fixture(autouse=True)
@@ -39,17 +39,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         (["absent.discreet"], "no release here"),
         (["wrong"], "no safetensors file"),
-        (["absent.discreet", "--collect", "local", "--db", "x.db"], "both --catalog and --scale"),
-        (["good", "--collect", "local", "--term", "epsilon=1"], "needs a database"),
-        (["good", "--collect", "postal", "--db", "x.db"], "no protocol; there are local, open"),
-        (COLLECT, "--term: 'local' needs the term 'epsilon', like epsilon=1"),
+        (
+            ["absent.discreet", "--collect", "local-reports", "--db", "x.db"],
+            "both --catalog and --scale",
+        ),
+        (["good", "--collect", "local-reports", "--term", "epsilon=1"], "needs a database"),
+        (
+            ["good", "--collect", "postal", "--db", "x.db"],
+            "there is no protocol 'postal'; there are closed-clusters, local",
+        ),
+        (COLLECT, "--term: 'local-reports' needs the term 'epsilon', like epsilon=1"),
         ([*COLLECT, "--term", "colour=1"], "no term 'colour'; it has mechanism, epsilon, epoch"),
         ([*COLLECT, "--term", "epsilon"], "like --term epsilon=1"),
         ([*COLLECT, "--term", "epsilon=99"], "epsilon is from 0.01 to 50"),
         ([*COLLECT, "--term", "epsilon=one"], "the term 'epsilon' is a number, not 'one'"),
         ([*COLLECT, "--term", "epsilon=1", "--term", "epsilon=2"], "--term epsilon is given twice"),
         (["good", "--db", "x.db"], "--db is for --collect"),
-        (["good", "--directory", "x"], "--server-key are for --collect closed"),
+        (["good", "--directory", "x"], "--server-key are for --collect closed-clusters"),
         ([*COLLECT, "--term", "epsilon=1", "--least-people", "0"], "1 person or more"),
         (["good", "--term", "epsilon=1"], "are for --collect"),
         (["good", "--admin-token-file", "absent"], "absent: the administrator's token cannot be"),
@@ -57,8 +63,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["good", "--admin-token-file", "wrong"], "wrong: an administrator's token is"),
         (["good", "--proxies", "banana"], "--proxies are IP addresses or networks"),
         (["good", "--proxies", "127.0.0.1,"], "--proxies are IP addresses or networks"),
-        ([*CLOSED, "--term", "authority=7"], "--term authority= is a public key, 64 hexa"),
-        ([*CLOSED, "--term", f"authority={'7' * 64}"], "wrong: is no server's key, 64 hexadec"),
+        (
+            [*CLOSED, "--term", "authority=7"],
+            "--term: the term 'authority' is a public key, 64 hexa",
+        ),
+        ([*CLOSED, "--term", f"authority={'7' * 64}"], "wrong: is not a server's key (64 hexadec"),
         (["good", "--admin-token-file", "open"], "others may read this token: chmod 600 open"),
         (["good", "--host", "192.0.2.77"], "cannot listen at 192.0.2.77"),
         (["good", "--port", "99999"], "a port is"),
@@ -77,7 +86,7 @@ def test_what_cannot_be_served_is_one_clear_line(
 
 def test_a_file_that_is_no_database_is_named_with_the_reason(folder: Path) -> None:
     (folder / "notes.txt").write_text("These are notes, and long enough to be looked at. " * 9)
-    told = ["good", "--collect", "local", "--term", "epsilon=1", "--db"]
+    told = ["good", "--collect", "local-reports", "--term", "epsilon=1", "--db"]
     complaint = call("serve", *told, "notes.txt").complaint()
     assert "notes.txt: cannot be used as a database: file is not a database" in complaint
     with sqlite3.connect("foreign.db") as foreign:
@@ -105,7 +114,7 @@ def test_the_first_lines_say_what_is_collected_and_what_is_there(folder: Path) -
     with running(make_settings(folder)) as talk:
         for n in range(2):
             talk.send(talk.enrol(), make_report(n))
-    told = ["--collect", "local", "--db", "reports.db", "--term", "epsilon=2"]
+    told = ["--collect", "local-reports", "--db", "reports.db", "--term", "epsilon=2"]
     said = started("made.discreet", *told, "--catalog", items(folder), "--scale", "1..5").err
     first, second, *rest = said.splitlines()
     assert first.startswith(
@@ -114,7 +123,9 @@ def test_the_first_lines_say_what_is_collected_and_what_is_there(folder: Path) -
     )
     assert second == "2 reports of this very collection are stored"
     assert rest == []
-    said = started("good", "--collect", "local", "--db", "reports.db", "--term", "epsilon=1").err
+    said = started(
+        "good", "--collect", "local-reports", "--db", "reports.db", "--term", "epsilon=1"
+    ).err
     assert "0 reports of this very collection are stored" in said
     assert "2 reports were sent under other terms and are not used" in said
     assert started("good").err.startswith("serving good at http://")
@@ -122,7 +133,7 @@ def test_the_first_lines_say_what_is_collected_and_what_is_there(folder: Path) -
 
 def test_nothing_is_collected_for_other_items_than_are_served(folder: Path) -> None:
     catalog = ["--catalog", items(folder), "--scale"]
-    told = ["--collect", "local", "--db", "x.db", "--term", "epsilon=1", *catalog]
+    told = ["--collect", "local-reports", "--db", "x.db", "--term", "epsilon=1", *catalog]
     complaint = started("good", *told, "1..10").complaint()
     assert (
         "good: is a release of something else: --catalog has other items and --scale" in complaint
@@ -144,7 +155,7 @@ def test_a_database_that_does_not_let_in_is_told_without_the_password(
 ) -> None:
     place = "postgresql://me:hidden@127.0.0.1:9/x"
     monkeypatch.setenv("DISCREET_DATABASE", place)
-    told = ["good", "--collect", "local", "--term", "epsilon=1"]
+    told = ["good", "--collect", "local-reports", "--term", "epsilon=1"]
     complaint = call("serve", *told).complaint()
     assert "the database cannot be opened: OperationalError: connection failed" in complaint
     assert "hidden" not in complaint
@@ -161,7 +172,15 @@ def test_few_people_are_taken_with_a_word_of_warning() -> None:
 
 
 def test_an_epoch_does_not_go_back_by_forgetting(folder: Path) -> None:
-    told = ["made.discreet", "--collect", "local", "--db", "reports.db", "--term", "epsilon=2"]
+    told = [
+        "made.discreet",
+        "--collect",
+        "local-reports",
+        "--db",
+        "reports.db",
+        "--term",
+        "epsilon=2",
+    ]
     told += ["--catalog", str(items(folder)), "--scale", "1..5"]
     later = make_collection(epoch=3)
     with running(make_settings(folder, collection=later)) as talk:

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from discreet.domain import InputError
-from discreet.serve._collectors import Collector
+from discreet.protocols.local_reports.server import LocalReports
 from serve._running import TOKEN, make_report, make_settings, running
 
 
@@ -53,7 +53,7 @@ def test_an_unexpected_error_is_told_by_place_and_not_by_content(
 ) -> None:
     with running(make_settings(tmp_path)) as talk:
         me = talk.enrol()
-        broken = mock.patch.object(Collector, "check", side_effect=RuntimeError(f"secret {me}"))
+        broken = mock.patch.object(LocalReports, "check", side_effect=RuntimeError(f"secret {me}"))
         with broken:
             answer = talk.send(me, make_report())
         assert answer.status == 500

@@ -20,12 +20,13 @@ import pytest
 
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
-from discreet.measure import ItemCounts, Noise, record_fit
-from discreet.measure._everybody import Inside
+from discreet.measure import ItemCounts
+from discreet.measure._source import Inside
 from discreet.measure.engines.spark import _session
 from discreet.measure.engines.spark._sums import add_tiles
 from discreet.measure.pairs import CosinePairs
-from discreet.privacy import SeededRandomness, Unit
+from discreet.methods import record_fit
+from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings
 
 HERE = "127.0.0.1"

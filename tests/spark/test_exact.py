@@ -15,8 +15,8 @@ import pytest
 from cli._calling import call
 from discreet import spark as cluster
 from discreet.domain import Catalog
-from discreet.measure import fit
-from discreet.measure._everybody import total
+from discreet.measure._source import total
+from discreet.methods import fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import (
     Ratings,

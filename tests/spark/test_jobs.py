@@ -14,7 +14,7 @@ import pytest
 from discreet import spark as cluster
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
-from discreet.measure._everybody import total
+from discreet.measure._source import total
 from discreet.measure.engines.spark import _ratings
 from discreet.measure.engines.spark._jobs import NEEDED, map_in_arrow, run_job, stream_rows
 from discreet.privacy import Unit

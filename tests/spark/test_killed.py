@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from discreet import spark as cluster
-from discreet.measure import Noise
-from discreet.measure._everybody import total, triangles
+from discreet.measure._source import total, triangles
 from discreet.measure.engines.spark import _ratings, _sums
 from discreet.measure.engines.spark._sums import sittings
 from discreet.measure.pairs import CosinePairs
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 from spark._cluster import COUNTS, SOCKETS, Dying, DyingAdder
 

@@ -12,7 +12,7 @@ import pytest
 
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
-from discreet.measure._everybody import total
+from discreet.measure._source import total
 from discreet.ratings import Ratings
 from spark._cluster import COUNTS, FILMS, SOCKETS, frame_of, refused
 

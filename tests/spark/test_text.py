@@ -14,7 +14,7 @@ import pytest
 
 from discreet import spark as cluster
 from discreet.domain import InputError
-from discreet.measure._everybody import total, totals
+from discreet.measure._source import total, totals
 from discreet.measure.engines.spark._table import chosen_columns
 from discreet.ratings import Ratings, read_ratings
 from spark._cluster import COUNTS, FILMS, SOCKETS, people, refused, sum_of_ratings

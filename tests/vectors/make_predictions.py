@@ -24,7 +24,7 @@ from discreet.domain.cluster_hash import from_grid, to_grid
 from discreet.predict import People, Predictor, load
 from discreet.privacy import NO_NOISE, GaussianEvent, Guarantee, PureEvent, Unit
 from discreet.release import Release, pack
-from discreet.release._registry import _PREDICTORS
+from discreet.release._release import _PREDICTORS
 
 FILE = Path(__file__).with_name("predictions.json")
 LIST = 5

@@ -23,8 +23,7 @@ from discreet.privacy import Randomness
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
 from discreet.privacy.noise import GeometricLaw, draw_below, draw_noise, flip_coins
 from discreet.protocols.local_reports import messages as local
-from discreet.protocols.local_reports.client import LocalClient
-from discreet.protocols.local_reports.client._fakes import FakeCount
+from discreet.protocols.local_reports.client import FakeCount, LocalClient
 from discreet.protocols.open_clusters import messages as open_
 from discreet.protocols.open_clusters.client import OpenClient
 

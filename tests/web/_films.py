@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from discreet.domain import Catalog
+from discreet.protocols import servers
 from discreet.release import Release
-from discreet.serve import Collector, Settings
+from discreet.serve import Settings
 from release._making import make_release, spent
 from serve._running import FREE, TOKEN, Talk
 
@@ -46,14 +47,15 @@ def film_release(*, seed: int = 1, **told: Any) -> Release:
     )  # fmt: skip
 
 
-def collecting(folder: Path, kind: str = "local", **terms: Any) -> Settings:
+def collecting(folder: Path, name: str = "local-reports", **terms: Any) -> Settings:
     """A service that has the films' release and collects about them."""
     release = film_release()
     release.save(folder / "films.discreet")
-    usual = {"local": {"mechanism": "modified-laplace", "epsilon": 2.0}, "open": {"bits": 2}}
-    collector = Collector.make(kind, release.catalog, release.scale, usual[kind] | terms)
+    usual = {"local-reports": {"epsilon": 2.0}, "open-clusters": {"bits": 2}}
+    terms = usual[name] | terms
+    protocol = servers.find(name).from_terms(release.catalog, release.scale, terms)
     told = FREE | {"admin_token": TOKEN}
-    return Settings(folder / "films.discreet", collector, str(folder / "sent.db"), **told)
+    return Settings(folder / "films.discreet", protocol, str(folder / "sent.db"), **told)
 
 
 def open_page(

@@ -63,8 +63,12 @@ def note(seen: list[tuple[str, str]], request: Any) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "terms"),
-    [("local", {}), ("open", {}), ("open", {"fakes": "same-hash", "bit_epsilon": 0.5})],
-    ids=["local", "open", "open with all it can load"],
+    [
+        ("local-reports", {}),
+        ("open-clusters", {}),
+        ("open-clusters", {"fakes": "same-hash", "bit_epsilon": 0.5}),
+    ],
+    ids=["local-reports", "open-clusters", "open with all it can load"],
 )
 def test_an_answer_that_is_lost_or_wrong_tells_nobody_who_contributed(
     visit: Visit, tmp_path: Path, kind: str, terms: dict[str, Any]
@@ -96,12 +100,12 @@ def test_an_answer_that_is_lost_or_wrong_tells_nobody_who_contributed(
 
 
 def test_another_catalogue_is_asked_for_once_by_everybody(visit: Visit, tmp_path: Path) -> None:
-    with running(elsewhere(tmp_path, "local", epsilon=2.0)) as talk:
+    with running(elsewhere(tmp_path, "local-reports", epsilon=2.0)) as talk:
         pages = [visit(f"{talk.url}/") for _ in range(2)]
         look(pages[0])
         pages[0].get_by_role("button", name="Go on anyway").click()
         send(pages[0])
-    with running(elsewhere(tmp_path, "local", epsilon=2.0, epoch=2), talk.url):
+    with running(elsewhere(tmp_path, "local-reports", epsilon=2.0, epoch=2), talk.url):
         one, other = asked(pages)
         pages[0].get_by_role("button", name="Look at the new terms").wait_for()
         assert one == other
@@ -112,7 +116,7 @@ def test_a_change_of_protocol_under_an_open_page_is_said(visit: Visit, tmp_path:
     with running(collecting(tmp_path)) as talk:
         page = visit(f"{talk.url}/", allow=EXPECTED)
         page.wait_for_load_state("networkidle")
-    with running(collecting(tmp_path, "open"), talk.url):
+    with running(collecting(tmp_path, "open-clusters"), talk.url):
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_text("The service collects by another protocol now; reload.").wait_for()
         assert not page.get_by_role("switch", name="Contribute").is_checked()

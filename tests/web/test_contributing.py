@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.protocols.local_reports.server import Report
+from discreet.protocols.local_reports.messages import Report
 from serve._running import Talk, running
 from web._films import TITLES, collecting, rate, wait_ready
 
@@ -69,10 +69,10 @@ def test_a_local_report_shows_the_true_beside_the_sent(visit: Visit, tmp_path: P
         said = page.locator("#contribute-more").inner_text()
         kept = page.evaluate(KEPT, "contribution")
         announced = talk.ask("GET", "/v1/collection").json()
-    assert settings.collector is not None
+    assert settings.protocol is not None
     assert (kept["message"], kept["done"]) == (stored, True)
     assert kept["announced"] == announced
-    sent = sent_values(Report.from_json(stored, settings.collector.collection))
+    sent = sent_values(Report.from_json(stored, settings.protocol.collection))
     mine = {"Alien Ants": "1", "Quiet Tea": "5", "Quiet Rain": "4"}
     others = [title for title in TITLES if title in sent and title not in mine]
     assert rows == [
@@ -94,7 +94,7 @@ def sent_values(report: Any) -> dict[str, str]:
 def test_an_open_upload_has_the_true_ratings_among_made_up_ones(
     visit: Visit, tmp_path: Path
 ) -> None:
-    with running(collecting(tmp_path, "open")) as talk:
+    with running(collecting(tmp_path, "open-clusters")) as talk:
         page = visit(f"{talk.url}/")
         rows = prepare(page)
         assert [row for row in rows if row[1] != "not rated"] == [
@@ -236,7 +236,7 @@ def test_a_limit_and_a_new_epoch(visit: Visit, tmp_path: Path) -> None:
 
 
 def test_hash_bits_that_cost_an_epsilon_are_within_the_limit(visit: Visit, tmp_path: Path) -> None:
-    with running(collecting(tmp_path, "open", bits=4, bit_epsilon=0.5)) as talk:
+    with running(collecting(tmp_path, "open-clusters", bits=4, bit_epsilon=0.5)) as talk:
         page = visit(f"{talk.url}/")
         rate(page, "Quiet Tea", "5 of 5")
         page.get_by_role("switch", name="Contribute").click()
@@ -265,7 +265,7 @@ def test_one_limit_covers_both_protocols(visit: Visit, tmp_path: Path) -> None:
     with running(collecting(tmp_path)) as talk:
         page = visit(f"{talk.url}/")
         prepare(page)
-    dear = collecting(tmp_path, "open", bits=4, bit_epsilon=0.5)
+    dear = collecting(tmp_path, "open-clusters", bits=4, bit_epsilon=0.5)
     with running(dear, talk.url):
         page.reload()
         wait_ready(page)
@@ -285,7 +285,7 @@ def test_one_limit_covers_both_protocols(visit: Visit, tmp_path: Path) -> None:
         page.get_by_role("button", name="Send this").wait_for()
 
 
-@pytest.mark.parametrize("kind", ["local", "open"])
+@pytest.mark.parametrize("kind", ["local-reports", "open-clusters"])
 def test_before_there_is_a_release_people_can_rate_and_contribute(
     visit: Visit, tmp_path: Path, kind: str
 ) -> None:

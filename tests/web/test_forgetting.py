@@ -140,7 +140,7 @@ def test_a_withdrawal_shows_in_every_tab(visit: Visit, tmp_path: Path) -> None:
 def test_an_update_that_fails_leaves_what_is_known_of_the_one_before(
     visit: Visit, tmp_path: Path
 ) -> None:
-    with running(collecting(tmp_path, "open")) as talk:
+    with running(collecting(tmp_path, "open-clusters")) as talk:
         page = visit(f"{talk.url}/", allow="Failed to load resource")
         prepare(page)
         send(page)

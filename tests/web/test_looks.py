@@ -12,7 +12,7 @@ import pytest
 from discreet.domain import PRESENCE, Scale
 from discreet.release import METHODS, Release
 from discreet.serve import Settings
-from discreet.serve._routes_page import read_page
+from discreet.serve._page import read_page
 from serve._running import FREE, Talk, running
 from vectors.make_predictions import releases
 from web._films import collecting, film_release, own, rate, recommended, wait_ready
@@ -157,7 +157,12 @@ def check_light(sizes: dict[str, int], *expected: str) -> None:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("collects", "most"),
-    [(None, 70_000), ("closed", 70_000), ("local", 96_000), ("open", MOST_SCRIPT)],
+    [
+        (None, 70_000),
+        ("closed-clusters", 70_000),
+        ("local-reports", 96_000),
+        ("open-clusters", MOST_SCRIPT),
+    ],
 )
 def test_all_that_a_browser_gets_and_keeps_is_light(
     method: str, collects: str | None, most: int
@@ -196,7 +201,7 @@ def test_the_scripts_are_light_for_who_contributes_local_reports(visit: Visit, b
 def test_the_scripts_are_light_for_who_contributes_to_open_clusters(
     visit: Visit, tmp_path: Path
 ) -> None:
-    dear = collecting(tmp_path, "open", fakes="same-hash", bit_epsilon=0.5)
+    dear = collecting(tmp_path, "open-clusters", fakes="same-hash", bit_epsilon=0.5)
     with running(dear) as talk:
         sizes = scripts(visit, f"{talk.url}/", live)
     check_light(sizes, "open_clusters.js", "obfuscation.js", "same_hash.js", "coins.js")

@@ -12,8 +12,8 @@ import pytest
 from starlette.responses import Response
 
 from discreet.release import Release
-from discreet.serve import Settings, _routes_page
-from discreet.serve._conditional import answer
+from discreet.serve import Settings, _page
+from discreet.serve._published import answer
 from serve._running import FREE, running
 from vectors.make_predictions import releases
 from web._films import film_release, own, rate, recommended, wait_kept, wait_ready, wait_version
@@ -118,7 +118,7 @@ def test_a_release_that_there_is_no_room_for_leaves_the_one_before_with_its_scri
     page, url = visited(visit, made["covariance"], path, NO_ANSWER)
     made["cosine"].save(path)
     two = version_of(tmp_path, "two")
-    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    monkeypatch.setattr(_page, "find_page", lambda: two)
     page.add_init_script("Cache.prototype.put = () => Promise.reject(new Error('no room'))")
     with running(Settings(path, **FREE), url):
         page.reload()
@@ -178,13 +178,13 @@ def test_a_page_never_has_scripts_of_two_versions(
     visit: Visit, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, worker: bool
 ) -> None:
     one, two = version_of(tmp_path, "one"), version_of(tmp_path, "two")
-    monkeypatch.setattr(_routes_page, "find_page", lambda: one)
+    monkeypatch.setattr(_page, "find_page", lambda: one)
     with running(Settings(films, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=worker, allow="Failed to load resource")
         rate(page, "Quiet Tea", "5 of 5")
         if worker:
             wait_kept(page)
-    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    monkeypatch.setattr(_page, "find_page", lambda: two)
     with running(Settings(films, **FREE), talk.url):
         # What is loaded only now is of the version that is open, or not to be had.
         page.get_by_label("Worked out by").select_option("knn")
@@ -211,12 +211,12 @@ def test_a_new_version_is_kept_whole_or_not_at_all(
     visit: Visit, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = version_of(tmp_path, "one"), version_of(tmp_path, "two")
-    monkeypatch.setattr(_routes_page, "find_page", lambda: one)
+    monkeypatch.setattr(_page, "find_page", lambda: one)
     with running(Settings(films, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True, allow="")
         wait_kept(page)
-    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
-    monkeypatch.setattr(_routes_page, "_UNVERSIONED", ("icon.svg", "no-such-file.svg"))
+    monkeypatch.setattr(_page, "find_page", lambda: two)
+    monkeypatch.setattr(_page, "_UNVERSIONED", ("icon.svg", "no-such-file.svg"))
     with running(Settings(films, **FREE), talk.url):
         page.reload()
         wait_ready(page)
@@ -235,15 +235,15 @@ def test_a_version_that_comes_back_and_is_not_got_whole_leaves_its_old_copy(
     visit: Visit, films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     versions = {name: version_of(tmp_path, name) for name in ("one", "two")}
-    monkeypatch.setattr(_routes_page, "find_page", lambda: versions["one"])
+    monkeypatch.setattr(_page, "find_page", lambda: versions["one"])
     with running(Settings(films, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True, allow="")
         wait_kept(page)
     for name in ("two", "one"):
-        monkeypatch.setattr(_routes_page, "find_page", lambda name=name: versions[name])
+        monkeypatch.setattr(_page, "find_page", lambda name=name: versions[name])
         if name == "one":
             broken = ("icon.svg", "no-such-file.svg")
-            monkeypatch.setattr(_routes_page, "_UNVERSIONED", broken)
+            monkeypatch.setattr(_page, "_UNVERSIONED", broken)
         with running(Settings(films, **FREE), talk.url):
             page.reload()
             wait_ready(page)
@@ -264,9 +264,9 @@ def test_a_new_version_with_a_release_of_another_kind_is_kept_when_its_worker_is
     page, url = visited(visit, made["slope-one"], path, "")
     made["covariance"].save(path)
     two = version_of(tmp_path, "two")
-    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    monkeypatch.setattr(_page, "find_page", lambda: two)
     if fails:
-        monkeypatch.setattr(_routes_page, "_UNVERSIONED", ("icon.svg", "no-such-file.svg"))
+        monkeypatch.setattr(_page, "_UNVERSIONED", ("icon.svg", "no-such-file.svg"))
     with running(Settings(path, **FREE), url):
         page.reload()
         wait_ready(page)
@@ -283,7 +283,7 @@ def test_an_old_document_that_cannot_read_a_new_release_goes_on_with_what_it_kee
     before = recommended(page)
     made["covariance"].save(path)
     two = version_of(tmp_path, "two")
-    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    monkeypatch.setattr(_page, "find_page", lambda: two)
     asked: list[str] = []
 
     def refuse_documents(found: Any, *args: Any, **told: Any) -> Any:
@@ -293,7 +293,7 @@ def test_an_old_document_that_cannot_read_a_new_release_goes_on_with_what_it_kee
         return answer(found, *args, **told)
 
     with running(Settings(path, **FREE), url):
-        monkeypatch.setattr(_routes_page, "answer", refuse_documents)
+        monkeypatch.setattr(_page, "answer", refuse_documents)
         page.reload()
         wait_ready(page)
         assert asked[0] == "text/html; charset=utf-8"
@@ -315,7 +315,7 @@ def test_where_the_release_cannot_be_had_nobody_sees_which_predictor_is_chosen(
         pages[0].get_by_label("Worked out by").select_option("knn")
         pages[0].locator("#recommended:not([aria-busy]) > li").first.wait_for()
     two = version_of(tmp_path, "two")
-    monkeypatch.setattr(_routes_page, "find_page", lambda: two)
+    monkeypatch.setattr(_page, "find_page", lambda: two)
     seen: list[list[str]] = []
     with running(Settings(films, **FREE), talk.url):
         for page in pages:

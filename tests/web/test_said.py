@@ -66,7 +66,7 @@ def test_terms_that_cannot_be_met_at_home_leave_the_switch_off(
     visit: Visit, tmp_path: Path
 ) -> None:
     # Made-up ratings are to be of popular titles, and nothing says how popular these are.
-    with running(elsewhere(tmp_path, "open", bits=2, fakes="popular")) as talk:
+    with running(elsewhere(tmp_path, "open-clusters", bits=2, fakes="popular")) as talk:
         page = visit(f"{talk.url}/")
         page.get_by_role("switch", name="Contribute").click()
         page.locator("#contribute-said.wrong", has_text="popular").wait_for()
@@ -138,7 +138,7 @@ def test_a_service_that_stopped_collecting_cannot_delete_and_the_key_is_kept(
 def test_a_true_rating_that_was_taken_back_is_not_shown_as_made_up(
     visit: Visit, tmp_path: Path
 ) -> None:
-    with running(collecting(tmp_path, "open")) as talk:
+    with running(collecting(tmp_path, "open-clusters")) as talk:
         page = visit(f"{talk.url}/")
         prepare(page)
         send(page)
@@ -176,7 +176,7 @@ def test_tabs_that_press_together_draw_once(visit: Visit, tmp_path: Path) -> Non
 
 
 def test_what_another_tab_has_drawn_anew_is_not_sent_unseen(visit: Visit, tmp_path: Path) -> None:
-    with running(collecting(tmp_path, "open")) as talk:
+    with running(collecting(tmp_path, "open-clusters")) as talk:
         page = visit(f"{talk.url}/")
         other = visit(f"{talk.url}/", context=page.context)
         prepare(page)

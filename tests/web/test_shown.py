@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.domain import Scale
-from discreet.serve import Collector, Settings
+from discreet.protocols.open_clusters.server import OpenClusters
+from discreet.serve import Settings
 from serve._running import FREE, running
 from web._films import TITLES, collecting, film_release, rate
 from web.test_contributing import KEPT, prepare, preview
@@ -27,7 +28,7 @@ def offer(page: Any) -> Any:
 def test_no_true_rating_is_sent_without_being_shown(visit: Visit, tmp_path: Path) -> None:
     mine = TITLES[6:156]
     text = "title,rating\n" + "".join(f'"{title}",4\n' for title in mine)
-    with running(collecting(tmp_path, "open")) as talk:
+    with running(collecting(tmp_path, "open-clusters")) as talk:
         page = visit(f"{talk.url}/")
         file = {"name": "a.csv", "mimeType": "text/csv", "buffer": text.encode()}
         page.locator("#file").set_input_files(file)
@@ -41,8 +42,8 @@ def test_no_true_rating_is_sent_without_being_shown(visit: Visit, tmp_path: Path
 def test_what_is_shown_as_sent_is_on_the_scale(visit: Visit, tmp_path: Path) -> None:
     release = film_release()
     release.save(tmp_path / "films.discreet")
-    collector = Collector.make("open", release.catalog, Scale(1, 5, 0.25), {"bits": 2})
-    settings = Settings(tmp_path / "films.discreet", collector, str(tmp_path / "sent.db"), **FREE)
+    protocol = OpenClusters.from_terms(release.catalog, Scale(1, 5, 0.25), {"bits": 2})
+    settings = Settings(tmp_path / "films.discreet", protocol, str(tmp_path / "sent.db"), **FREE)
     with running(settings) as talk:
         rows = prepare(visit(f"{talk.url}/"))
     told = [float(row[2]) for row in rows if row[2] != "left out"]

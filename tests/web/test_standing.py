@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from discreet.domain import Catalog
-from discreet.serve import Collector, Settings
+from discreet.protocols import servers
+from discreet.serve import Settings
 from serve._running import FREE, TOKEN, Talk, running
 from web._films import collecting, film_release, rate, wait_ready
 from web.test_contributing import KEPT, counts, prepare, preview, send
@@ -22,7 +23,7 @@ def pledge(page: Any, said: str) -> None:
     page.locator("#pledge", has_text=said).wait_for()
 
 
-@pytest.mark.parametrize("kind", ["local", "open"])
+@pytest.mark.parametrize("kind", ["local-reports", "open-clusters"])
 def test_the_pledge_follows_what_the_service_has(visit: Visit, tmp_path: Path, kind: str) -> None:
     with running(collecting(tmp_path, kind)) as talk:
         page = visit(f"{talk.url}/")
@@ -42,7 +43,7 @@ def test_the_pledge_follows_what_the_service_has(visit: Visit, tmp_path: Path, k
         page.get_by_role("button", name="Withdraw it").click()
         page.get_by_text("Withdrawn: the service has deleted it.").wait_for()
         after = "Nothing of yours is at the service now, but it was."
-        after += " What was spent stays counted." * (kind == "local")
+        after += " What was spent stays counted." * (kind == "local-reports")
         for _ in range(2):
             pledge(page, after)
             assert page.locator("#pledge").inner_text() == after
@@ -82,14 +83,14 @@ def test_what_is_kept_of_contributions_is_said_where_there_are_any(
         assert not capability.is_visible()
 
 
-def elsewhere(folder: Path, kind: str, **terms: Any) -> Settings:
+def elsewhere(folder: Path, name: str, **terms: Any) -> Settings:
     """The release is about films, and the collection about books."""
     release = film_release()
     release.save(folder / "films.discreet")
     books = Catalog([f"b{n}" for n in range(120)], [f"Book {n}" for n in range(120)])
-    collector = Collector.make(kind, books, release.scale, terms)
+    protocol = servers.find(name).from_terms(books, release.scale, terms)
     told = FREE | {"admin_token": TOKEN}
-    return Settings(folder / "films.discreet", collector, str(folder / "sent.db"), **told)
+    return Settings(folder / "films.discreet", protocol, str(folder / "sent.db"), **told)
 
 
 def look(page: Any) -> None:
@@ -100,7 +101,7 @@ def look(page: Any) -> None:
 def test_who_has_rated_nothing_of_the_collection_is_asked_before_anything_is_drawn(
     visit: Visit, tmp_path: Path
 ) -> None:
-    with running(elsewhere(tmp_path, "local", epsilon=2.0)) as talk:
+    with running(elsewhere(tmp_path, "local-reports", epsilon=2.0)) as talk:
         page = visit(f"{talk.url}/")
         look(page)
         page.get_by_text("You have rated nothing yet.").wait_for()
@@ -123,7 +124,7 @@ def test_who_has_rated_nothing_of_the_collection_is_asked_before_anything_is_dra
 
 
 def test_there_is_no_going_on_where_a_rating_is_needed(visit: Visit, tmp_path: Path) -> None:
-    with running(elsewhere(tmp_path, "open", bits=2)) as talk:
+    with running(elsewhere(tmp_path, "open-clusters", bits=2)) as talk:
         page = visit(f"{talk.url}/")
         rate(page, "Quiet Tea", "5 of 5")
         look(page)

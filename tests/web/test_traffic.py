@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from discreet.protocols.local_reports.server import Report
+from discreet.protocols.local_reports.messages import Report
 from discreet.serve import Settings
 from serve._running import FREE, Talk, running
 from web._films import (
@@ -188,7 +188,7 @@ def test_contributing_sends_the_message_that_was_shown_and_nothing_else(
         ("PUT", "/v1/report", secret | typed, message),
     ]
     assert everything(requests) == sorted([*map(told, before), *after], key=repr)
-    check_shown(shown, Report.from_json(record["message"], settings.collector.collection))
+    check_shown(shown, Report.from_json(record["message"], settings.protocol.collection))
     # And the panel lists all of it, to the byte.
     asked = [told(sent) for sent in requests if sent.path.startswith("/v1")]
     assert sorted((row[0], row[2]) for row in listed[1:]) == sorted(
@@ -237,7 +237,7 @@ def lived(visits: list[Page], *, worker: bool) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize("worker", [True, False], ids=["worker", "no worker"])
-@pytest.mark.parametrize("kind", ["local", "open"])
+@pytest.mark.parametrize("kind", ["local-reports", "open-clusters"])
 def test_a_visit_of_who_contributed_sends_what_anybody_elses_does(
     visit: Visit, tmp_path: Path, kind: str, worker: bool
 ) -> None:
@@ -265,7 +265,9 @@ def test_a_visit_of_who_contributed_sends_what_anybody_elses_does(
         # Where the service collects no more, by other terms, or by another protocol.
         for changed in (
             Settings(settings.release, **FREE),
-            collecting(tmp_path, {"local": "open", "open": "local"}[kind]),
+            collecting(
+                tmp_path, {"local-reports": "open-clusters", "open-clusters": "local-reports"}[kind]
+            ),
             collecting(tmp_path, kind, epoch=9),
         ):
             with running(changed, talk.url):

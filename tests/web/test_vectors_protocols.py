@@ -16,10 +16,8 @@ from discreet.privacy import Randomness
 from discreet.protocols.common import StateFile
 from discreet.protocols.local_reports import messages as local
 from discreet.protocols.local_reports.client import LocalClient
-from discreet.protocols.local_reports.server import read_upload as read_report
 from discreet.protocols.open_clusters import messages as open_
 from discreet.protocols.open_clusters.client import OpenClient
-from discreet.protocols.open_clusters.server import read_upload
 from vectors import make_protocols
 from vectors.make_protocols import catalog_of
 
@@ -94,7 +92,7 @@ def test_reports_of_the_browser_are_taken_and_frozen_for_python_too(tmp_path: Pa
     ]
     for number, (collection, made) in enumerate(zip(collections, run(jobs), strict=True)):
         message = made["message"]
-        report = read_report(collection, message)
+        report = local.Report.from_json(message, collection)
         share = len(report.values) / len(collection.catalog)
         assert number < 6 or 0 < share < 1
         # What the browser remembers, Python's client goes on with: no second draw, one spend.
@@ -142,7 +140,7 @@ def test_uploads_of_the_browser_are_taken_and_python_keeps_their_fakes(tmp_path:
     ]
     for number, made in enumerate(run(jobs)):
         collection, own, options = collections[number], own_of(owns[number]), OPEN[number][3]
-        upload = read_upload(collection, made["message"])
+        upload = open_.Upload.from_json(made["message"], collection)
         plain = {"hashOnly": "none", "reveal": "revealed"}
         kinds = [kind for name, kind in plain.items() if name in options]
         assert [upload.ratings] == (kinds or ["obfuscated"])
@@ -168,7 +166,7 @@ def test_the_browser_goes_on_with_the_fakes_of_python(tmp_path: Path) -> None:
     job = {"items": 1_000, "collection": collection.as_json(), "memory": memory}
     same, more = run([job | {"own": [c[:60] for c in columns]}, job | {"own": columns}])
     assert same == {"message": first.as_json(), "memory": memory}
-    later = read_upload(collection, more["message"])
+    later = open_.Upload.from_json(more["message"], collection)
     assert np.isin(first.items, later.items).all() and np.isin(columns[0], later.items).all()
     codes = dict(zip(later.items.tolist(), later.codes.tolist(), strict=True))
     kept = [codes[int(item)] for item in first.items]

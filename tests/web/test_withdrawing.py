@@ -83,7 +83,7 @@ def test_who_closes_the_tab_meanwhile_is_not_told_that_it_is_there(
 def test_what_another_protocol_spent_stays_counted(visit: Visit, tmp_path: Path) -> None:
     with running(collecting(tmp_path)) as talk:
         page = contributor(visit, talk)
-    with running(collecting(tmp_path, "open"), talk.url):
+    with running(collecting(tmp_path, "open-clusters"), talk.url):
         page.reload()
         wait_ready(page)
         page.get_by_role("button", name="Look at the new terms").click()
@@ -111,7 +111,7 @@ def test_a_name_for_nothing_holds_nobody_up_who_forgets(visit: Visit, tmp_path: 
 def test_who_leaves_an_update_is_not_thanked_for_what_may_be_gone(
     visit: Visit, tmp_path: Path
 ) -> None:
-    with running(collecting(tmp_path, "open")) as talk:
+    with running(collecting(tmp_path, "open-clusters")) as talk:
         page = contributor(visit, talk)
         for number in range(7, 17, 2):
             rate(page, f"Quiet Number {number}", "5 of 5")

@@ -1,5 +1,5 @@
 /**
- * Ratings among made-up ones, as src/discreet/protocols/obfuscation/client. Nothing about a change may
+ * Ratings among made-up ones, as src/discreet/protocols/clusters_common/client. Nothing about a change may
  * tell the true from the made-up: what was sent stays as it was, whatever is rated later; each batch of
  * new ratings brings new fakes at the same ratio; a rating that is taken back stays as a fake.
  *

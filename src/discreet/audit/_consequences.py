@@ -50,12 +50,6 @@ class Consequence:
         error: The RMSE of predictions on held-out ratings; None of presence.
         attacks: How many were made.
         draws: How many times the noise was drawn.
-        rounded: For single answers: how often the linear ideal adversary is right that rounds, even
-            outside the scale, as in the paper; it falls to 0.
-        rounded_band: Its band.
-        clipped: How often the one is right that knows where the scale ends.
-        clipped_band: Its band.
-        linear_majority: How often the most frequent value is right, for the same attacks.
     """
 
     method: str
@@ -76,11 +70,6 @@ class Consequence:
     error: float | None
     attacks: int
     draws: int
-    rounded: float | None = None
-    rounded_band: Band | None = None
-    clipped: float | None = None
-    clipped_band: Band | None = None
-    linear_majority: float | None = None
 
     def value(self, value_of_utility: float, cost_of_breach: float) -> float:
         """What it is worth to somebody to whom utility and being found out count so much."""
@@ -174,12 +163,6 @@ def _measure(
         errors.append(bench.error(predicted))
         guesses.append(guess(victims, likelihoods, bench.choices))
     known = [error for error in errors if error is not None]
-    linear = method.linear(epsilon)
-    paper: dict[str, Any] = {}
-    if linear is not None:
-        paper = {"rounded": linear.risk_rounded, "rounded_band": linear.risk_rounded_band}
-        paper |= {"clipped": linear.risk_clipped, "clipped_band": linear.risk_clipped_band}
-        paper |= {"linear_majority": linear.majority}
     return Consequence(
         method=str(name),
         epsilon=epsilon,
@@ -190,7 +173,6 @@ def _measure(
         attacks=len(bench.victims),
         draws=bench.draws,
         **_risks(guesses),
-        **paper,
     )
 
 

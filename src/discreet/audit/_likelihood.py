@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from discreet.measure import Noise, Spoken, Transcript
+from discreet.methods import Spoken, Transcript
+from discreet.privacy import Noise
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]

@@ -10,21 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit._bench import Bench
-from discreet.audit._linear_ideal import RiskUtility, noised_answers, risk_utility
 from discreet.audit._local import LocalMechanism, predict_at_home, send_reports, true_reports
 from discreet.audit._release_attack import attack_release
 from discreet.audit._victims import Victims
 from discreet.domain import InputError
-from discreet.measure import Method, fit, record_fit
-from discreet.measure.outputs import OutputFunction
-from discreet.privacy import Randomness, Unit
+from discreet.measure.outputs import OutputFunction, ShownTo
+from discreet.methods import MethodName, fit, record_fit
+from discreet.privacy import Randomness, Unit, unbooked
+from discreet.privacy.mechanisms import TwoSidedGeometric
 
 _Floats = npt.NDArray[np.float64]
 
 ANSWERS = "slope-one-answers"
-METHODS: tuple[str, ...] = (*Method, *LocalMechanism, ANSWERS)
+METHODS: tuple[str, ...] = (*MethodName, *LocalMechanism, ANSWERS)
 """Releases by the name of their method; reports randomised at home; noise on every answer."""
-_PRESENCE_METHODS = (Method.REFINED, Method.COSINE)
+# Rounds the noise's scale up: rounding of floats never makes an event cost more than asked for.
+_UP = 1 + 2.0**-33
+_PRESENCE_METHODS = (MethodName.REFINED, MethodName.COSINE)
 
 
 class ComparedMethod(abc.ABC):
@@ -45,15 +47,6 @@ class ComparedMethod(abc.ABC):
         self, epsilon: float, victims: Victims, randomness: Randomness
     ) -> tuple[_Floats, _Floats]:
         """Predictions under noise, and the victims' likelihoods from the very same outputs."""
-
-    def linear(self, epsilon: float) -> RiskUtility | None:
-        """What the adversary of Park and Acharya finds out, where the method gives single answers.
-
-        Args:
-            epsilon: Of each answer.
-        """
-        del epsilon
-        return None
 
 
 class ReleaseMethod(ComparedMethod):
@@ -106,6 +99,19 @@ class LocalMethod(ComparedMethod):
         return predict_at_home(levels, bench.train.scale, bench.people, bench.rows, bench.items)
 
 
+def noised_answers(
+    exact: npt.NDArray[np.int64], function: OutputFunction, epsilon: float, source: Randomness
+) -> tuple[npt.NDArray[np.int64], float]:
+    """The answers as they are given out, and the noise's standard deviation."""
+    if math.isinf(epsilon):
+        return exact, 0.0
+    sensitivity = function.one_answer(ShownTo.ANYBODY)
+    mechanism = TwoSidedGeometric(sensitivity / epsilon * _UP)
+    event = mechanism.event(sensitivity, Unit.RATING, "attacked answers")
+    noisy = mechanism.release(exact, event, unbooked([event], source))
+    return noisy, math.sqrt(2) * mechanism.scale / function.grid
+
+
 class AnswersMethod(ComparedMethod):
     """Slope One with noise on every answer: attacked from all answers to the victim.
 
@@ -128,15 +134,6 @@ class AnswersMethod(ComparedMethod):
     ) -> tuple[_Floats, _Floats]:
         noisy, _ = noised_answers(self._exact, self._function, epsilon, randomness)
         return self._predict(noisy), self._likelihoods(epsilon, victims, randomness)
-
-    def linear(self, epsilon: float) -> RiskUtility:
-        bench = self._bench
-        # The same victims for every epsilon.
-        source, attacks = bench.randomness("linear", 0.0, 0), len(bench.victims)
-        (found,) = risk_utility(
-            bench.train, "slope-one", [epsilon], attacks=attacks, top=1, randomness=source
-        )
-        return found
 
     def _likelihoods(self, epsilon: float, victims: Victims, source: Randomness) -> _Floats:
         """A rating moves all answers alike: by a c-th of its own change, c the number of ratings.

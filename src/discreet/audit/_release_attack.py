@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from discreet.audit._likelihood import likelihood_ratio, touched
 from discreet.audit._victims import Victims
-from discreet.measure import Transcript
+from discreet.methods import Transcript
 
 _Floats = npt.NDArray[np.float64]
 

@@ -25,7 +25,6 @@ from discreet.cli import (
     predict,
     recommend,
     report,
-    reproduce,
     serve,
 )
 from discreet.domain import DiscreetError
@@ -49,7 +48,6 @@ app.command()(choose_epsilon.choose_epsilon)
 app.command()(attack.attack)
 app.command()(audit.audit)
 app.command()(audit.plant_canaries)
-app.command()(reproduce.reproduce)
 app.command()(serve.serve)
 app.add_typer(client.app, name="client")
 app.add_typer(authority.app, name="authority")

@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
+from discreet.domain.files import spell_size as spell_size
+
 _NOBODY_READS = 141
 """As the shell has it; 1 would say that a claim was refuted."""
 
@@ -45,13 +47,6 @@ def note(message: str) -> None:
 def say(text: str) -> None:
     """Text on standard output as it is, never wrapped."""
     out.print(text, markup=False, soft_wrap=True)
-
-
-def spell_size(size: int) -> str:
-    """Bytes as people read them."""
-    if size < 1e3:
-        return f"{size} bytes"
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"
 
 
 def write_json(data: Any) -> None:

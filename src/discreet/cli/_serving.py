@@ -1,22 +1,19 @@
-"""What `discreet serve` is told, checked before anything listens."""
+"""The options of `discreet serve`, checked before anything listens."""
 
 from __future__ import annotations
 
 import ipaddress
 import os
 import stat
-import string
 from pathlib import Path
 
 from discreet.domain import Catalog, InputError, Scale
 
 TOKEN = "DISCREET_ADMIN_TOKEN"  # noqa: S105  (the variable's name)
 
-_KEY_DIGITS = 64
-
 
 def find_items(release: Path, catalog: Path | None, scale: str | None) -> tuple[Catalog, Scale]:
-    """What is rated and how: as told, or as the release says.
+    """The catalogue and the scale: as given, or else those of the release.
 
     Raises:
         InputError: Neither says it, or each says something else.
@@ -38,7 +35,7 @@ def find_items(release: Path, catalog: Path | None, scale: str | None) -> tuple[
 def _check_same(release: Path, catalog: Catalog, scale: Scale) -> None:
     """Refuse to collect for other items than those of the release that is served meanwhile.
 
-    People would be told of one catalogue and recommended from another, until the first build.
+    People would be shown one catalogue and get recommendations from another until the first build.
     """
     from discreet.release import load
 
@@ -58,43 +55,19 @@ def _check_same(release: Path, catalog: Catalog, scale: Scale) -> None:
         )
 
 
-def check_proxies(told: str | None) -> None:
-    """Refuse what is no address, and so would be believed of nobody.
+def check_proxies(proxies: str | None) -> None:
+    """Refuse what is not an address, since no proxy would match it.
 
     Raises:
         InputError: One is neither an address nor a network.
     """
-    for text in () if told is None or told.strip() == "*" else told.split(","):
+    for text in () if proxies is None or proxies.strip() == "*" else proxies.split(","):
         try:
             ipaddress.ip_network(text.strip())
         except ValueError:
             raise InputError(
                 "--proxies are IP addresses or networks with commas, 127.0.0.1,10.0.0.0/8, or *"
             ) from None
-
-
-def check_keys(authority: str, key: Path) -> None:
-    """Refuse keys of closed clusters that are none, and say which.
-
-    Raises:
-        InputError: Names the term or the file; no key is repeated.
-    """
-    if not _is_key(authority):
-        raise InputError("--term authority= is a public key, 64 hexadecimal digits")
-    if not key.exists():
-        return
-    try:
-        text = key.read_bytes().decode("ascii", "replace")
-    except OSError as error:
-        reason = f"the server's key cannot be read: {error.strerror or error}"
-        raise InputError(reason, path=key) from None
-    if not _is_key(text):
-        reason = "is no server's key, 64 hexadecimal digits; one is made where there is no file"
-        raise InputError(reason, path=key)
-
-
-def _is_key(text: str) -> bool:
-    return len(found := text.strip()) == _KEY_DIGITS and set(found.lower()) <= set(string.hexdigits)
 
 
 def read_token(path: Path | None) -> str | None:
@@ -113,7 +86,7 @@ def read_token(path: Path | None) -> str | None:
         reason = f"the administrator's token cannot be read: {error.strerror or error}"
         raise InputError(reason, path=path) from None
     except UnicodeDecodeError:
-        raise InputError("the administrator's token is no UTF-8 text", path=path) from None
+        raise InputError("the administrator's token is not UTF-8 text", path=path) from None
     if os.name == "posix" and stat.S_IMODE(mode) & 0o077:
         raise InputError(f"others may read this token: chmod 600 {path}", path=path)
     try:

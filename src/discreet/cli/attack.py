@@ -1,4 +1,4 @@
-"""`discreet attack`: attacks carried out for real; `discreet attack errata`: the papers' slips."""
+"""`discreet attack`: attacks carried out for real."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # The rooms that do the work are imported where they are used: `discreet --help` stays quick.
 
-_ERRATA = "errata"
 _READING = ("scale", "catalog", "columns", "separator", "quoting", "layout", "on_bad_rows")
 _TOLERANCE = 1e-9
 _ON_MADE_UP = "Attacked are ratings that were made up in the shape of ml-100k; --data names others."
@@ -36,9 +35,7 @@ _ON_DATA = "For the curator's eyes only: these figures were read off private rat
 
 _Names = Annotated[
     list[str] | None,
-    typer.Argument(
-        metavar="NAMES", help="Attacks, all of them, or errata: claims that fail. See --list."
-    ),
+    typer.Argument(metavar="NAMES", help="Attacks, or all of them. See --list."),
 ]
 _List = Annotated[bool, typer.Option("--list", help="List the attacks, and attack nothing.")]
 _Data = Annotated[
@@ -68,10 +65,6 @@ def attack(
         return
     if not names:
         raise InputError("say which attack, or all; discreet attack --list tells them")
-    if names == [_ERRATA]:
-        _refuse(context, ("data", "seed", *_READING), "errata are of papers and not of ratings")
-        _show_errata(json)
-        return
     _check(names)
     ratings = None
     if data is None:
@@ -121,12 +114,9 @@ def _check(names: list[str]) -> None:
     """Before anything is read."""
     from discreet.audit.attacks import ATTACKS
 
-    if _ERRATA in names:
-        raise InputError(f"{_ERRATA} are no attack on ratings; ask for them by themselves")
     for name in names:
         if name not in (*ATTACKS, "all"):
-            known = ", ".join(ATTACKS)
-            raise InputError(f"'{name}' is no attack; there are {known}, all and {_ERRATA}")
+            raise InputError(f"'{name}' is no attack; there are {', '.join(ATTACKS)} and all")
 
 
 def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackResult]:
@@ -144,11 +134,8 @@ def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackRes
 def _list(names: list[str], as_json: bool) -> None:
     from discreet.audit.attacks import ATTACKS
 
-    _check([name for name in names if name != _ERRATA])
+    _check(names)
     rows = [(name, each.about, each.source) for name, each in ATTACKS.items()]
-    rows.append(
-        (_ERRATA, "claims of the papers that fail, with counter-examples", "docs/errata.md")
-    )
     if names and "all" not in names:
         rows = [row for row in rows if row[0] in names]
     if as_json:
@@ -212,20 +199,3 @@ def _bound(outcome: Outcome) -> str:
 
 def _rate(value: float, band: tuple[float, float]) -> str:
     return f"{100 * value:.1f} ({100 * band[0]:.1f}-{100 * band[1]:.1f})"
-
-
-def _show_errata(as_json: bool) -> None:
-    from discreet.audit.attacks.errata import PAPERS, all_errata
-
-    found = all_errata()
-    if as_json:
-        _console.write_json([each.as_json() for each in found])
-        return
-    for short, paper in PAPERS.items():
-        _console.say(f"{short:<8}  {paper}")
-    for paper in PAPERS.values():
-        _console.say(f"\n{paper.authors}")
-        for each in (one for one in found if one.paper == paper):
-            _console.say(f"\n  {each.claim}")
-            for number in each.numbers:
-                _console.say(f"    {number.what} = {number.text}")

@@ -12,7 +12,7 @@ from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.files import whole_file
 
 if TYPE_CHECKING:
-    from discreet.protocols.closed_clusters.client import Authority
+    from discreet.protocols.closed_clusters.authority import Authority
     from discreet.protocols.closed_clusters.messages import Directory
 
 app = typer.Typer(
@@ -51,7 +51,7 @@ def begin(
 
     Everybody's hash value is frozen until the next epoch, and members stay.
     """
-    from discreet.protocols.obfuscation.messages import Obfuscation
+    from discreet.protocols.clusters_common.messages import Obfuscation
 
     items, on = _items(release, catalog, scale)
     least = min(Obfuscation.least, len(items))
@@ -115,7 +115,7 @@ def show(state: State) -> None:
 
 
 def _authority(state: Path, *, new: bool = False) -> Authority:
-    from discreet.protocols.closed_clusters.client import Authority
+    from discreet.protocols.closed_clusters.authority import Authority
 
     if not new and not state.exists():
         raise InputError("there is no such file: discreet authority begin makes one", path=state)
@@ -138,7 +138,7 @@ def _items(release: Path | None, catalog: Path | None, scale: str | None) -> tup
         from discreet.ratings import read_catalog
 
         return read_catalog(catalog), Scale.parse(scale)
-    raise InputError("what will be rated is told by --release, or by --catalog and --scale")
+    raise InputError("say what will be rated by --release, or by --catalog and --scale")
 
 
 def _key(text: str) -> bytes:

@@ -238,7 +238,6 @@ def _show(
         f"that the method gives out. Guessing alone: {best.prior:.2f} by the other ratings, "
         f"{best.majority:.2f} by majority."
     )
-    _show_linear([row for row in rows if row.rounded is not None])
     _console.say(f"\n{sentence}")
 
 
@@ -266,17 +265,3 @@ def _units(choices: list[Choice]) -> list[str]:
 
 def _banded(middle: float, band: tuple[float, float]) -> str:
     return f"{middle:.2f} ± {(band[1] - band[0]) / 2:.2f}"
-
-
-def _show_linear(rows: list[Consequence]) -> None:
-    """What the paper's own adversary does, who sees one answer and no more."""
-    if not rows:
-        return
-    _console.say("\nThe linear ideal adversary of Park and Acharya, from one answer:")
-    table = Table(box=None, pad_edge=False)
-    for heading in ("epsilon", "rounded (the paper)", "clipped to the scale", "majority guess"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        figures = (row.rounded, row.clipped, row.linear_majority)
-        table.add_row(f"{row.epsilon:g}", *(f"{each:.2f}" for each in figures))
-    _console.out.print(table)

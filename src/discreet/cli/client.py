@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,11 +13,11 @@ import typer
 
 from discreet.cli import _console, _outputs, _own_ratings
 from discreet.cli import recommend as recommending
-from discreet.cli._taking_part import LocalPart, OpenPart, Part
-from discreet.cli._taking_part_closed import ClosedPart, make_key
+from discreet.cli._progress import bar
 from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:
+    from discreet.protocols.clients import Participant
     from discreet.protocols.common.http import ServiceClient
 
 app = typer.Typer(
@@ -28,29 +28,35 @@ app = typer.Typer(
 
 Server = Annotated[str, typer.Option(help="The service's URL.")]
 State = Annotated[
-    Path, typer.Option(help="Your own file: the capability, and what was ever answered.")
+    Path, typer.Option(help="Your own file, with the capability and everything you sent.")
 ]
 Ratings = Annotated[
-    Path, typer.Option(help="Own ratings, a CSV file: an item's id or title, a rating.")
+    Path, typer.Option(help="Your own ratings, a CSV file: an item's id or title, and a rating.")
 ]
 Insecure = Annotated[
-    bool, typer.Option("--insecure", help="Take http:// to another machine: all can read along.")
+    bool,
+    typer.Option(
+        "--insecure", help="Allow http:// to another machine, readable by anybody on the way."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
+# Items named in a complaint.
 _MOST_NAMED = 3
+# HTTP: there is nothing.
 _NOTHING = 404
+# Exit code: refused.
 _REFUSED = 2
 
 
 @app.command()
 def terms(server: Server, as_json: Json = False, insecure: Insecure = False) -> None:
-    """Say what a service collects, what a report costs and what leaves your device."""
+    """Show what a service collects, what a report costs and what leaves your device."""
     with _service(server, None, insecure) as service:
         if as_json:
             _console.write_json(service.collection())
             return
-        _say(_part(service, None).terms())
+        _say(_join(service, None).terms())
 
 
 @app.command()
@@ -94,12 +100,16 @@ def report(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be sent and what it costs; send not.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Show what would be sent and what it costs, without sending it."
+        ),
     ] = False,
     anyway: Annotated[
         bool,
         typer.Option(
-            "--anyway", help="Send though none of your items is known or a rating is off the scale."
+            "--anyway",
+            help="Send even if none of your items is known or a rating is off the scale.",
         ),
     ] = False,
     insecure: Insecure = False,
@@ -108,14 +118,15 @@ def report(
     with _service(server, state, insecure) as service:
         if not dry_run:
             service.check_enrolled()
-        part = _part(service, state, limit)
+        part = _join(service, state, limit)
         if not dry_run:
-            part.remember()
+            part.remember_limit()
         own = _own(ratings, part.collection, anyway)
         if dry_run:
             _say([*part.foresee(own), "Nothing was drawn, written or sent."])
             raise typer.Exit(0 if part.is_within_limit else _REFUSED)
-        message, said = part.report(own)
+        with bar("Report") as progress:
+            message, said = part.report(own, progress)
         service.report(message)
     _console.note(f"sent to {service.server}, {_console.spell_size(len(json.dumps(message)))}")
     for sentence in said:
@@ -151,7 +162,7 @@ def recommend(
 
 @app.command()
 def show(server: Server, state: State, as_json: Json = False, insecure: Insecure = False) -> None:
-    """Say what the service has of you and what was ever told; with --json the message itself."""
+    """Show what the service has of you and all you ever sent; with --json the message itself."""
     from discreet.protocols.common.http import Refusal
 
     with _service(server, state, insecure) as service:
@@ -165,7 +176,7 @@ def show(server: Server, state: State, as_json: Json = False, insecure: Insecure
         if as_json:
             _console.write_json(message)
         else:
-            _say(_part(service, state).describe(message))
+            _say(_join(service, state).describe(message))
 
 
 @app.command()
@@ -173,11 +184,13 @@ def delete(server: Server, state: State, insecure: Insecure = False) -> None:
     """Delete what you sent, and the capability: the next release is made without you."""
     with _service(server, state, insecure) as service:
         service.delete()
-    _console.note(f"deleted at {server}; {state} still counts what was ever told")
+    _console.note(f"deleted at {server}; {state} still counts what you sent")
 
 
 def _make_key(service: ServiceClient, state: Path, authority: str | None) -> None:
     if service.collection().get("protocol") == "closed-clusters":
+        from discreet.protocols.closed_clusters.client import make_key
+
         _console.say(make_key(service, state, authority))
         _console.note("is your public key: give it to the authority, and not by way of the service")
     elif authority is not None:
@@ -190,11 +203,10 @@ def _service(server: str, state: Path | None, insecure: bool) -> ServiceClient:
     return ServiceClient(server, state, insecure=insecure)
 
 
-def _part(service: ServiceClient, state: Path | None, limit: float | None = None) -> Part:
-    protocol = str(service.collection().get("protocol"))
-    if protocol not in _PROTOCOLS:
-        raise InputError(f"{service.server} collects by a protocol that this client does not know")
-    return _PROTOCOLS[protocol](service, state, limit)
+def _join(service: ServiceClient, state: Path | None, limit: float | None = None) -> Participant:
+    from discreet.protocols.clients import join
+
+    return join(service, state, limit)
 
 
 def _fetch(service: ServiceClient, file: Path) -> None:
@@ -213,7 +225,7 @@ def _say(sentences: list[str]) -> None:
 
 
 def _own(ratings: Path, collection: Any, anyway: bool) -> OwnRatings:
-    """The person's ratings; stops where they do not fit the collection, unless told not to.
+    """The person's ratings; stops where they do not fit the collection, unless `anyway`.
 
     A report on nothing costs as much as any, and is most likely a wrong file; so is one with
     ratings off the scale, which would be sent as others than they are. To stop is safe here as it
@@ -222,10 +234,10 @@ def _own(ratings: Path, collection: Any, anyway: bool) -> OwnRatings:
     catalogue or a scale can be made such that this tells something. So the line says it, and
     whoever runs this unattended gives --anyway: then whether a report is sent depends on no rating.
     """
-    told = _own_ratings.read(ratings, None)
-    own = OwnRatings.onto(told, collection.catalog, collection.scale)
+    rated = _own_ratings.read(ratings, None)
+    own = OwnRatings.onto(rated, collection.catalog, collection.scale)
     wrong = "" if len(own) else _on_nothing(own, collection)
-    off = _off_scale(told, collection)
+    off = _off_scale(rated, collection)
     if (wrong or off) and not anyway:
         raise InputError(
             f"{wrong or off}; nothing was drawn or sent, which the service can see; --anyway sends"
@@ -246,10 +258,10 @@ def _on_nothing(own: OwnRatings, collection: Any) -> str:
     return f"none of its items ({_named(own.unknown)}) is among the {size:,} of this collection"
 
 
-def _off_scale(told: Mapping[str, float], collection: Any) -> str:
+def _off_scale(rated: Mapping[str, float], collection: Any) -> str:
     """Whose ratings are not on the scale, of the items that the collection has."""
-    known = [name for name in told if collection.catalog.find(name) is not None]
-    inside = collection.scale.contains([told[name] for name in known])
+    known = [name for name in rated if collection.catalog.find(name) is not None]
+    inside = collection.scale.contains([rated[name] for name in known])
     off = [name for name, fits in zip(known, inside, strict=True) if not fits]
     if not off:
         return ""
@@ -281,12 +293,3 @@ def _kept(release: Path | None) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="discreet.") as folder:
         yield Path(folder) / "release"
     _console.note("the release was not kept; --release FILE keeps it, and fetches it once")
-
-
-_Joining = Callable[["ServiceClient", Path | None, float | None], Part]
-_PROTOCOLS: dict[str, _Joining] = {
-    "local-reports": LocalPart,
-    "open-clusters": OpenPart,
-    "closed-clusters": ClosedPart,
-}
-"""One entry a protocol: the service, the person's file, the limit they set."""

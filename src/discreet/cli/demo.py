@@ -167,7 +167,7 @@ def _fresh_ledger(path: Path) -> Ledger:
 
 
 def _publish(private: Ratings, ledger: Ledger, path: Path) -> Release:
-    from discreet.measure import fit
+    from discreet.methods import fit
 
     with _progress.stages() as progress:
         release = fit(

@@ -45,7 +45,7 @@ _Popularity = Annotated[float, typer.Option(help="How much being popular counts 
 _Models = Annotated[
     str | None,
     typer.Option(
-        help="Some of private,paper,non-private,global-mean,item-mean,user-mean,popularity. "
+        help="Some of private,non-private,global-mean,item-mean,user-mean,popularity. "
         "[default: all that make sense]"
     ),
 ]

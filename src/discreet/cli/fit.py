@@ -153,7 +153,7 @@ def _warn(private: _Private, epsilon: float | None, delta: float | None, noise: 
 
 def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
     # Imported where it is used: `discreet --help` stays quick.
-    from discreet.measure import fit
+    from discreet.methods import fit
     from discreet.ratings import Ratings
 
     with stages() as progress:

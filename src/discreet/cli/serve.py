@@ -5,27 +5,31 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli import _console, _serving
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import InputError
 from discreet.domain.errors import MissingPart
 
 if TYPE_CHECKING:
-    from discreet.serve import ClosedCollector, Collects, Server, Settings
+    from discreet.protocols.servers import Protocol
+    from discreet.serve import Server, Settings
 
+_FILES = ("directory", "server_key")
 _TOKEN, _DATABASE = _serving.TOKEN, "DISCREET_DATABASE"
 
 Release = Annotated[
     Path, typer.Argument(help="A release's file; while collecting, the next one goes there.")
 ]
 Collect = Annotated[
-    str | None, typer.Option(help="Also collect by a protocol: local, open or closed.")
+    str | None,
+    typer.Option(
+        help="Also collect by a protocol: local-reports, open-clusters or closed-clusters."
+    ),
 ]
 Db = Annotated[
     str | None,
@@ -108,7 +112,7 @@ def serve(
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
     Of a request nothing is logged: no address, no capability, no path. A database's password is
-    better told by the variable: everybody on the machine can read a command line.
+    better given by the variable, since everybody on the machine can read a command line.
     """
     try:
         from discreet.serve import LEAST_PEOPLE, Rate, Settings, run
@@ -117,7 +121,7 @@ def serve(
     _serving.check_proxies(proxies)
     settings = Settings(
         release,
-        _collector(collect, release, _terms(term or ()), (catalog, scale), (directory, server_key)),
+        _protocol(collect, release, _terms(term or ()), (catalog, scale), (directory, server_key)),
         _database(collect, db),
         _serving.read_token(admin_token_file),
         per_address=Rate.a_minute(per_address),
@@ -141,17 +145,17 @@ def _greet(server: Server, settings: Settings) -> None:
     from discreet.serve import LEAST_PEOPLE
 
     few = settings.least_people
-    if settings.collector is not None and few < LEAST_PEOPLE:
+    if settings.protocol is not None and few < LEAST_PEOPLE:
         whom = "one person" if few == 1 else f"{few:,} people"
         _console.warn(f"a release may be built from {whom}: mostly noise, and close to who sent it")
 
 
 def _greeting(server: Server, settings: Settings) -> Iterator[str]:
-    if settings.collector is None:
+    if settings.protocol is None:
         yield f"serving {settings.release} at {server.url}"
         return
     yet = "" if settings.release.is_file() else " (once it is built)"
-    terms = _spell(settings.collector.document)
+    terms = _spell(settings.protocol.announce())
     yield f"serving {settings.release}{yet} and collecting {terms} at {server.url}"
     figures = server.figures()
     here = figures["reports_of_collection"]
@@ -191,60 +195,40 @@ def _log_with_times() -> None:
     logging.getLogger("discreet").setLevel(logging.INFO)
 
 
-def _collector(
-    kind: str | None,
+def _protocol(
+    name: str | None,
     release: Path,
     terms: dict[str, str],
     items: tuple[Path | None, str | None],
-    closed: tuple[Path | None, Path | None],
-) -> Collects | None:
-    from discreet.serve import Collector
+    files: tuple[Path | None, Path | None],
+) -> Protocol | None:
+    from discreet.protocols.servers import find
 
-    if kind is None and (terms or any(items)):
+    if name is None and (terms or any(items)):
         raise InputError("--term, --catalog and --scale are for --collect")
-    if kind != "closed" and any(closed):
-        raise InputError("--directory and --server-key are for --collect closed")
+    kind = None if name is None else find(name)
+    if any(files) and (kind is None or not kind.files):
+        raise InputError("--directory and --server-key are for --collect closed-clusters")
     if kind is None:
         return None
-    if kind == "closed":
-        return _closed(terms, lambda: _serving.find_items(release, *items), *closed)
-    Collector(kind, None)  # refuses a kind that is none, which no term can mend
-    with _told_by_terms(_serving.find_items(release, *items)) as found:
-        return Collector.make(kind, *found, terms)
-
-
-def _closed(
-    terms: dict[str, str],
-    items: Callable[[], tuple[Catalog, Scale]],
-    directory: Path | None,
-    key: Path | None,
-) -> ClosedCollector:
-    from discreet.protocols.obfuscation.messages import Obfuscation
-    from discreet.serve import ClosedCollector, make_collection
-
-    authority = terms.pop("authority", None)
-    if directory is None or key is None or authority is None:
+    given = {name: path for name, path in zip(_FILES, files, strict=True) if path is not None}
+    if set(given) != set(kind.files):
         raise InputError(
-            "closed clusters need --directory, --server-key and --term authority=, its public key"
+            f"--collect {name} needs --directory, --server-key and --term authority=, the "
+            "authority's public key"
         )
-    _serving.check_keys(authority, key)
-    with _told_by_terms(items()) as found:
-        hiding = make_collection("closed", Obfuscation, *found, terms)
-    return ClosedCollector.from_files(authority, directory, key, hiding)
-
-
-@contextmanager
-def _told_by_terms(items: tuple[Catalog, Scale]) -> Iterator[tuple[Catalog, Scale]]:
-    """What is refused here was told by an option, and is to be told by it."""
+    catalog, scale = _serving.find_items(release, *items)
     try:
-        yield items
+        return kind.from_terms(catalog, scale, terms, **given)
     except InputError as error:
-        raise InputError(f"--term: {error.reason}") from None
+        # What a file has wrong is the file's; the rest was given by --term.
+        reason = error.reason if error.path else f"--term: {error.reason}"
+        raise InputError(reason, path=error.path) from None
 
 
-def _terms(told: Sequence[str]) -> dict[str, str]:
+def _terms(given: Sequence[str]) -> dict[str, str]:
     terms: dict[str, str] = {}
-    for text in told:
+    for text in given:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name or not value:
             raise InputError("--term names a parameter and its value, like --term epsilon=1")
@@ -254,12 +238,12 @@ def _terms(told: Sequence[str]) -> dict[str, str]:
     return terms
 
 
-def _database(kind: str | None, told: str | None) -> str | None:
+def _database(kind: str | None, given: str | None) -> str | None:
     if kind is None:
-        if told:
+        if given:
             raise InputError("--db is for --collect: without it nothing is stored")
         return None
-    found = told or os.environ.get(_DATABASE)
+    found = given or os.environ.get(_DATABASE)
     if not found:
         raise InputError(f"--collect needs a database: --db reports.db, or {_DATABASE}")
     return found

@@ -1,6 +1,7 @@
 """The public nouns that every room shares. Nothing here has ever seen a private rating."""
 
 from discreet.domain._catalog import Catalog, CatalogOrigin
+from discreet.domain._noisy import Noisy
 from discreet.domain._own_ratings import OwnRatings
 from discreet.domain._scale import PRESENCE, Scale
 from discreet.domain.errors import DiscreetError, InputError
@@ -11,6 +12,7 @@ __all__ = [
     "CatalogOrigin",
     "DiscreetError",
     "InputError",
+    "Noisy",
     "OwnRatings",
     "Scale",
 ]

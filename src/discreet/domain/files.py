@@ -92,3 +92,10 @@ def _is_about_something_else(error: OSError, name: str) -> bool:
 
 def _unwritable(target: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written: {error.strerror or error}", path=target)
+
+
+def spell_size(size: int) -> str:
+    """A number of bytes as people read it."""
+    if size < 1e3:
+        return f"{size} bytes"
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} kB"

@@ -107,7 +107,7 @@ _BASELINES: dict[str, Callable[[Ratings], Scorer]] = {
 
 
 def _fit_ours(plan: _Plan, epsilon: float, draw: int) -> Release:
-    from discreet.measure import fit
+    from discreet.methods import fit
 
     return fit(
         plan.split.train,
@@ -122,21 +122,8 @@ def _fit_ours(plan: _Plan, epsilon: float, draw: int) -> Release:
     )
 
 
-def _fit_paper(plan: _Plan, epsilon: float, draw: int) -> Release:
-    from discreet.measure import fit_paper
-
-    return fit_paper(
-        plan.split.train,
-        protect=plan.protect,
-        epsilon=epsilon,
-        delta=plan.delta,
-        randomness=plan.randomness(draw),
-    )
-
-
 _PRIVATE: dict[str, Callable[[_Plan, float, int], Release]] = {
     "private": _fit_ours,
-    "paper": _fit_paper,
 }
 _NOT_PRIVATE: dict[str, Callable[[_Plan, float, int], Release]] = {"non-private": _fit_ours}
 

@@ -1,19 +1,22 @@
-"""The door: each statistic with its sensitivity and its proof."""
+"""The private door: statistics with their sensitivities and proofs, and what releases them.
 
-from discreet.measure._fit import fit
-from discreet.measure._noise import Noise
-from discreet.measure._paper import fit_paper
+Auditors read this room. Every private number that leaves it is a part of a statistic, released by a
+`Spender` with noise for its share of a charged budget.
+"""
+
+from discreet.measure._budget import Budget, Spender
 from discreet.measure._publish import PublicCounts, publish_item_counts
-from discreet.measure._request import CHARGED
-from discreet.measure._settings import (
-    Cleaning,
-    CosineSettings,
-    CovarianceSettings,
-    Method,
-    RefinedSettings,
-    SlopeOneSettings,
+from discreet.measure._request import (
+    CHARGED,
+    UNBOOKED,
+    GivenLedger,
+    Request,
+    is_named,
+    mentioning_charge,
+    open_ledger,
 )
-from discreet.measure._transcript import Spoken, Transcript, record_fit
+from discreet.measure._source import RatingsSource, RemoteRatings, measure_all, over_blocks
+from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Statistic
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.outputs import Answers, OutputFunction, OutputPlan
 from discreet.measure.probe_error import choose_best, publish_rmse
@@ -22,27 +25,31 @@ from discreet.measure.sets import PROTECTION, AttackKind, PrivateSets, private_s
 __all__ = [
     "CHARGED",
     "PROTECTION",
+    "UNBOOKED",
     "Answers",
     "AttackKind",
-    "Cleaning",
-    "CosineSettings",
-    "CovarianceSettings",
+    "Budget",
+    "GivenLedger",
+    "HeadEntries",
     "ItemCounts",
-    "Method",
-    "Noise",
     "OutputFunction",
     "OutputPlan",
+    "PairStatistic",
+    "Part",
     "PrivateSets",
     "PublicCounts",
-    "RefinedSettings",
-    "SlopeOneSettings",
-    "Spoken",
-    "Transcript",
+    "RatingsSource",
+    "RemoteRatings",
+    "Request",
+    "Spender",
+    "Statistic",
     "choose_best",
-    "fit",
-    "fit_paper",
+    "is_named",
+    "measure_all",
+    "mentioning_charge",
+    "open_ledger",
+    "over_blocks",
     "private_sets",
     "publish_item_counts",
     "publish_rmse",
-    "record_fit",
 ]

@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from discreet.domain import InputError
-from discreet.measure._noise import Noise
-from discreet.measure._posterior import Noisy
-from discreet.privacy import Event, GaussianEvent, PureEvent, Purse, Receipt, Unit
-from discreet.privacy.accounting import gaussian_mu
-from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
+from discreet.domain import InputError, Noisy
+from discreet.measure._source import RatingsSource, measure_all
+from discreet.measure._statistic import Ints, Part, Progress, Statistic
+from discreet.privacy import Event, Noise, Purse, Receipt, Unit
 from discreet.ratings import Intake
 
-_UP = 1 + 2.0**-33  # shares add up to 1 in floats; their sum must not pass the total
-
-_LEAST_MU, _LEAST_EPSILON = 1e-4, 1e-3
+# In grid units: where noise has a larger standard deviation, the grid is made coarser, so that 64
+# bits hold it (2^17 standard deviations to spare).
 _FINE = 2.0**46
-"""In grid units: where noise is larger, the grid is made coarser."""
-
-_Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -54,26 +48,25 @@ class Budget:
         """
         if math.isnan(epsilon) or epsilon <= 0:
             raise InputError(f"epsilon must be above 0, not {epsilon:g}; 1 is a usual choice")
-        if noise is Noise.LAPLACE:
-            if delta:
-                raise InputError(
-                    "Laplace noise has delta 0; for a delta above 0 use Gaussian noise"
-                )
-            return cls(unit, noise, epsilon, 0.0)
-        amount = math.inf if math.isinf(epsilon) else gaussian_mu(epsilon, delta)
-        return cls(unit, noise, amount, delta)
+        return cls(unit, noise, noise.kind.amount_of(epsilon, delta), delta)
+
+    @classmethod
+    def of_theta(cls, unit: Unit, noise: Noise, theta: float, delta: float) -> Budget:
+        """The budget that McSherry and Mironov call theta.
+
+        Raises:
+            InputError: The delta does not go with the noise, or the budget is too small.
+        """
+        noise.kind.check_delta(delta)
+        return cls(unit, noise, noise.kind.amount_of_theta(theta), delta)
 
     def __post_init__(self) -> None:
-        least = _LEAST_MU if self.noise is Noise.GAUSSIAN else _LEAST_EPSILON
-        if not self.amount >= least:
+        kind = self.noise.kind
+        if not self.amount >= kind.least_amount:
             raise InputError(
-                f"a budget this small is noise alone: {self._name} {self.amount:.2g}, "
-                f"where {least:g} is the least; 1 is a usual epsilon"
+                f"a budget this small is noise alone: {kind.amount_name} {self.amount:.2g}, "
+                f"where {kind.least_amount:g} is the least; 1 is a usual epsilon"
             )
-
-    @property
-    def _name(self) -> str:
-        return "mu" if self.noise is Noise.GAUSSIAN else "epsilon"
 
     @property
     def is_infinite(self) -> bool:
@@ -87,21 +80,7 @@ class Budget:
 
     def event(self, label: str) -> Event:
         """The whole of it as one event to charge."""
-        if self.noise is Noise.GAUSSIAN:
-            return GaussianEvent(
-                unit=self.unit,
-                label=label,
-                ratings_per_user=self.ratings_per_user,
-                sensitivity=self.amount,
-                sigma=math.nextafter(1, 2),
-            )
-        return PureEvent(
-            unit=self.unit,
-            label=label,
-            ratings_per_user=self.ratings_per_user,
-            epsilon=self.amount,
-            mechanism="two-sided geometric",
-        )
+        return self.noise.kind.event(self.amount, self.unit, label, self.ratings_per_user)
 
 
 class Spender:
@@ -148,13 +127,60 @@ class Spender:
         """The noise's standard deviation for a sensitivity of 1 at this share."""
         if self.budget.is_infinite:
             return 0.0
-        if self.budget.noise is Noise.GAUSSIAN:
-            return 1 / (self.budget.amount * math.sqrt(share))
-        return math.sqrt(2) / (self.budget.amount * share)
+        return self.budget.noise.kind.spread(self.budget.amount, share)
 
-    def release(
-        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
-    ) -> tuple[npt.NDArray[np.int64], float]:
+    def measure(
+        self,
+        source: RatingsSource,
+        statistics: Statistic | Sequence[Statistic],
+        shares: Mapping[str, float],
+        progress: Progress | None = None,
+    ) -> dict[str, Noisy]:
+        """Measure statistics and release every part of them, with noise for its share.
+
+        Args:
+            source: Private.
+            statistics: One, or several that are measured in one pass over the ratings.
+            shares: Of the whole budget, by the parts' labels; they are drawn in this order.
+            progress: For a statistic over pairs.
+        """
+        several = (statistics,) if isinstance(statistics, Statistic) else tuple(statistics)
+        parts: dict[str, tuple[Part, Any]] = {}
+        exacts = measure_all(source, *several, progress=progress)
+        for statistic, exact in zip(several, exacts, strict=True):
+            for part, integers in zip(statistic.parts, exact, strict=True):
+                parts[part.label] = part, integers
+        assert parts.keys() == shares.keys(), "every part has a share"
+        return {label: self.release(*parts[label], share) for label, share in shares.items()}
+
+    def release(self, part: Part, exact: Ints | int, share: float) -> Noisy:
+        """One part with noise, in its own unit.
+
+        Args:
+            part: What is known of it.
+            exact: Its integers, private; an array is used up. A single number is taken modulo
+                2^64 like all others: no size of it is refused.
+            share: Of the whole budget.
+        """
+        if isinstance(exact, int):
+            whole = np.array([(exact + 2**63) % 2**64 - 2**63], dtype=np.int64)
+            noisy, spread = self.perturb(whole, part.sensitivity, share, part.label)
+            return Noisy(float(noisy[0] / part.grid), spread / part.grid)
+        if not part.is_triangle:
+            noisy, spread = self.perturb(exact, part.sensitivity, share, part.label)
+            return Noisy(noisy / part.grid, spread / part.grid)
+        # The diagonal is no part of the statistic: neither its integers nor their noise come out.
+        diagonal = _diagonal(exact)
+        exact[diagonal] = 0
+        noisy, spread = self.perturb(exact, part.sensitivity, share, part.label)
+        released = noisy.astype(np.float32)  # half the memory of what may be gigabytes
+        released /= np.float32(part.grid)
+        released[diagonal] = 0.0
+        return Noisy(released, spread / part.grid)
+
+    def perturb(
+        self, exact: Ints, sensitivity: float, share: float, label: str
+    ) -> tuple[Ints, float]:
         """The integers with noise (the array itself is used up) and the noise's standard deviation.
 
         Args:
@@ -165,13 +191,15 @@ class Spender:
         """
         if self._purse is None:
             return exact, 0.0
+        budget, kind = self.budget, self.budget.noise.kind
         m = self._coarser(sensitivity, share)
         if m > 1:
-            rounded = exact.size if self.budget.noise is Noise.LAPLACE else math.sqrt(exact.size)
             exact //= m
-            sensitivity = sensitivity / m + rounded
-        noisy, spread = self._draw(exact, sensitivity, share, label)
-        return (noisy, spread) if m == 1 else (noisy * m, spread * m)
+            sensitivity = sensitivity / m + kind.root(exact.size)
+        mechanism = kind.mechanism(sensitivity, budget.amount, share)
+        event = mechanism.event(sensitivity, budget.unit, label, budget.ratings_per_user)
+        noisy = mechanism.release(exact, event, self._purse, in_place=True)
+        return (noisy, mechanism.spread) if m == 1 else (noisy * m, mechanism.spread * m)
 
     def _coarser(self, sensitivity: float, share: float) -> int:
         """A power of two, public, to divide integers by whose noise has no room in 64 bits.
@@ -182,32 +210,10 @@ class Spender:
         scale = sensitivity * self.spread_of(share) / _FINE
         return 1 << math.ceil(math.log2(scale)) if scale > 1 else 1
 
-    def _draw(
-        self, exact: npt.NDArray[Any], sensitivity: float, share: float, label: str
-    ) -> tuple[npt.NDArray[np.int64], float]:
-        assert self._purse is not None
-        most = self.budget.ratings_per_user
-        if self.budget.noise is Noise.GAUSSIAN:
-            mechanism = RoundedGaussian(sensitivity / (self.budget.amount * math.sqrt(share)) * _UP)
-            event = mechanism.event(sensitivity, self.budget.unit, label, most)
-            noisy = mechanism.release(exact, event, self._purse, in_place=True)
-            return noisy, mechanism.sigma
-        laplace = TwoSidedGeometric(sensitivity / (self.budget.amount * share) * _UP)
-        pure = laplace.event(sensitivity, self.budget.unit, label, most)
-        noisy = laplace.release(exact, pure, self._purse, in_place=True)
-        return noisy, math.sqrt(2) * laplace.scale
 
-    def release_floats(
-        self, exact: npt.NDArray[Any], sensitivity: float, grid: float, share: float, label: str
-    ) -> tuple[_Floats, float]:
-        """The same, converted from grid units."""
-        noisy, spread = self.release(exact, sensitivity, share, label)
-        return noisy / grid, spread / grid
-
-    def release_number(
-        self, exact: int, sensitivity: float, grid: float, share: float, label: str
-    ) -> Noisy:
-        """One number, modulo 2^64 like all others: no size of it is refused."""
-        values = np.array([(exact + 2**63) % 2**64 - 2**63], dtype=np.int64)
-        noisy, spread = self.release_floats(values, sensitivity, grid, share, label)
-        return Noisy(float(noisy[0]), spread)
+def _diagonal(triangle: Ints) -> Ints:
+    """Where the diagonal lies in a packed upper triangle: row i begins at i n - i (i - 1)/2."""
+    side = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
+    assert side * (side + 1) // 2 == len(triangle), "a packed triangle with its diagonal"
+    rows = np.arange(side, dtype=np.int64)
+    return rows * side - rows * (rows - 1) // 2

@@ -8,12 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._noise import Noise
+from discreet.measure._budget import Budget, Spender
 from discreet.measure._request import GivenLedger, Request
 from discreet.measure.item_counts import ItemCounts
-from discreet.privacy import SEEDED, Event, Guarantee, Randomness, Receipt, Unit
-from discreet.privacy.accounting import calibrate_gaussian, calibrate_geometric
-from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
+from discreet.privacy import SEEDED, Guarantee, Noise, Randomness, Unit
 from discreet.ratings import Ratings
 
 
@@ -48,37 +46,16 @@ def publish_item_counts(
         BudgetExceeded: The ledger has no room; nothing was drawn.
         InputError: No ledger was given, or the budget cannot be used.
     """
-    statistic = ItemCounts(protect, Noise.GAUSSIAN if delta > 0 else Noise.LAPLACE)
-    most = ratings.intake.most_ratings if protect is Unit.RATING else None
-    mechanism, event = _mechanism(statistic, epsilon, delta, most)
-    request = Request.of(ratings, protect, "item counts", epsilon=epsilon, delta=delta)
-    receipt = request.charge([event], "item counts", ledger, randomness)
-    exact = statistic.measure(ratings)
-    noisy = mechanism.release(exact, event, receipt, in_place=True)
-    return PublicCounts(
-        noisy / statistic.grid,
-        _spread(mechanism) / statistic.grid,
-        request.promise((event,), delta, receipt.charge, *_not_private(receipt)),
-    )
-
-
-def _mechanism(
-    statistic: ItemCounts, epsilon: float, delta: float, most: int | None
-) -> tuple[RoundedGaussian | TwoSidedGeometric, Event]:
     if not 0 <= delta < 1:
         raise InputError(f"delta must be at least 0 and below 1, not {delta:g}")
-    if statistic.noise is Noise.GAUSSIAN:
-        gaussian = RoundedGaussian(calibrate_gaussian(statistic.sensitivity, epsilon, delta))
-        return gaussian, gaussian.event(statistic.sensitivity, statistic.unit, "item counts", most)
-    geometric = TwoSidedGeometric(calibrate_geometric(statistic.sensitivity, epsilon))
-    return geometric, geometric.event(statistic.sensitivity, statistic.unit, "item counts", most)
-
-
-def _spread(mechanism: RoundedGaussian | TwoSidedGeometric) -> float:
-    if isinstance(mechanism, RoundedGaussian):
-        return mechanism.sigma
-    return float(np.sqrt(2) * mechanism.scale)
-
-
-def _not_private(receipt: Receipt) -> tuple[str, ...]:
-    return () if receipt.is_private else (SEEDED,)
+    noise = Noise.for_delta(delta)
+    budget = Budget.of(protect, noise, epsilon, delta).bounded_by(ratings.intake)
+    label = "item counts"
+    request = Request.of(ratings, protect, label, epsilon=epsilon, delta=delta)
+    receipt = request.charge([budget.event(label)], label, ledger, randomness)
+    spender = Spender(budget, receipt, label)
+    statistic = ItemCounts(protect, noise)
+    (counts,) = spender.measure(ratings, statistic, {statistic.parts[0].label: 1.0}).values()
+    reasons = () if spender.is_private else (SEEDED,)
+    promise = request.promise(spender.promised, delta, spender.charge, *reasons)
+    return PublicCounts(counts.value, counts.spread, promise)

@@ -1,4 +1,4 @@
-"""What a release is asked for with, all of it public: what is charged, promised and recorded."""
+"""One requested release: what is charged for it, what it promises, what is recorded of it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-import numpy.typing as npt
-
 from discreet import __version__
 from discreet.domain import CatalogOrigin, InputError
 from discreet.domain.errors import LedgerError
-from discreet.measure._budget import Budget
-from discreet.measure._everybody import Everybody
-from discreet.measure._settings import Settings
+from discreet.measure._source import RatingsSource
 from discreet.privacy import (
     ChargeRecord,
     Event,
@@ -52,20 +47,20 @@ _MOVED = (
 
 @dataclass(frozen=True)
 class Request:
-    """One release that somebody asked for.
+    """One requested release.
 
     Attributes:
-        ratings: Private; only what is public of them is looked at here.
-        unit: Whom the release shall protect.
-        configuration: The digest of everything public that it is made with.
+        ratings: Private; only what is public about them is used here.
+        unit: Whom the release protects.
+        configuration: The digest of all public choices that it is made with.
     """
 
-    ratings: Everybody = dataclasses.field(repr=False)
+    ratings: RatingsSource = dataclasses.field(repr=False)
     unit: Unit
     configuration: str
 
     @classmethod
-    def of(cls, ratings: Everybody, unit: Unit, what: str, **asked: Any) -> Request:
+    def of(cls, ratings: RatingsSource, unit: Unit, what: str, **asked: Any) -> Request:
         """A request.
 
         Args:
@@ -144,27 +139,9 @@ class Request:
         return Guarantee(self.unit, events, delta, assumes, not_private, provenance)
 
 
-def ask_for_fit(
-    ratings: Everybody,
-    settings: Settings,
-    budget: Budget,
-    features: npt.NDArray[np.float64] | None,
-) -> Request:
-    """Everything public that a fit is asked for with."""
-    columns = None if features is None else hashlib.sha256(features.tobytes()).hexdigest()
-    return Request.of(
-        ratings,
-        settings.protect,
-        settings.method,
-        settings=settings,
-        budget=budget,
-        features=columns,
-    )
-
-
 @contextmanager
-def telling_of_charge(is_charged: bool) -> Iterator[None]:
-    """If what follows fails after a charge, say so: what is booked stays booked."""
+def mentioning_charge(is_charged: bool) -> Iterator[None]:
+    """Say in an error that the charge stands: what is booked stays booked."""
     try:
         yield
     except InputError as error:
@@ -176,7 +153,7 @@ def telling_of_charge(is_charged: bool) -> Iterator[None]:
         raise LedgerError(f"{error}; {CHARGED}") from error
 
 
-def assumptions(ratings: Everybody) -> tuple[str, ...]:
+def assumptions(ratings: RatingsSource) -> tuple[str, ...]:
     """What any release of these ratings rests on."""
     assumes = ["one account is one person"]
     if ratings.catalog.origin is CatalogOrigin.FROM_DATA:

@@ -1,27 +1,60 @@
-"""At home: a release and a person's own ratings become scores and recommendations."""
+"""At home: a release and a person's own ratings become scores and recommendations.
 
-from discreet.predict._buckets import BucketPredictor
-from discreet.predict._clusters import ClusterPredictor
-from discreet.predict._cosine import CosinePredictor
-from discreet.predict._knn import KnnPredictor
-from discreet.predict._people import People
+Predictors load on first use, so that recommending with one does not wait for what the others need
+(numba for nearest neighbours, scipy for clusters).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from discreet.predict._people import People, Recommendation, Recommendations, drop_own
 from discreet.predict._predictor import Predictor
-from discreet.predict._private_sets import drop_own
-from discreet.predict._recommendation import Recommendation, Recommendations
-from discreet.predict._slope_one import SlopeOnePredictor
-from discreet.predict._svd import PosteriorPredictor, SvdPredictor
 from discreet.release import Release, load, register_predictors
 
-# The first is the method's own. `svd` and `posterior` are one formula by two names.
-for _method, _own, _other in (
-    ("refined", PosteriorPredictor, SvdPredictor),
-    ("covariance", SvdPredictor, PosteriorPredictor),
-):
-    register_predictors(_method, {p.name: p for p in (_own, KnnPredictor, _other)})
-for _pairs in (SlopeOnePredictor, CosinePredictor):
-    register_predictors(_pairs.name, {_pairs.name: _pairs})
-register_predictors("open-clusters", {p.name: p for p in (BucketPredictor, ClusterPredictor)})
-register_predictors("closed-clusters", {ClusterPredictor.name: ClusterPredictor})
+if TYPE_CHECKING:
+    from discreet.predict._buckets import BucketPredictor as BucketPredictor
+    from discreet.predict._clusters import ClusterPredictor as ClusterPredictor
+    from discreet.predict._cosine import CosinePredictor as CosinePredictor
+    from discreet.predict._knn import KnnPredictor as KnnPredictor
+    from discreet.predict._slope_one import SlopeOnePredictor as SlopeOnePredictor
+    from discreet.predict._svd import PosteriorPredictor as PosteriorPredictor
+    from discreet.predict._svd import SvdPredictor as SvdPredictor
+
+# Each predictor's name, class, module, and the methods whose releases it reads. The first predictor
+# listed for a method is its default: `svd` and `posterior` are one formula under two names.
+_PREDICTORS: tuple[tuple[str, str, Callable[[], Any], tuple[str, ...]], ...] = (
+    ("posterior", "PosteriorPredictor", lambda: import_module("discreet.predict._svd"),
+     ("refined",)),
+    ("svd", "SvdPredictor", lambda: import_module("discreet.predict._svd"), ("covariance",)),
+    ("knn", "KnnPredictor", lambda: import_module("discreet.predict._knn"),
+     ("refined", "covariance")),
+    ("svd", "SvdPredictor", lambda: import_module("discreet.predict._svd"), ("refined",)),
+    ("posterior", "PosteriorPredictor", lambda: import_module("discreet.predict._svd"),
+     ("covariance",)),
+    ("slope-one", "SlopeOnePredictor", lambda: import_module("discreet.predict._slope_one"),
+     ("slope-one",)),
+    ("cosine", "CosinePredictor", lambda: import_module("discreet.predict._cosine"), ("cosine",)),
+    ("buckets", "BucketPredictor", lambda: import_module("discreet.predict._buckets"),
+     ("open-clusters",)),
+    ("clusters", "ClusterPredictor", lambda: import_module("discreet.predict._clusters"),
+     ("open-clusters", "closed-clusters")),
+)  # fmt: skip
+_HOMES = {class_: module for _, class_, module, _ in _PREDICTORS}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet.predict' has no attribute '{name}'")
+    return getattr(_HOMES[name](), name)
+
+
+for _name, _class, _, _methods in _PREDICTORS:
+    for _method in _methods:
+        register_predictors(_method, {_name: partial(__getattr__, _class)})
 
 __all__ = [
     "BucketPredictor",

@@ -9,31 +9,33 @@ import numpy.typing as npt
 from scipy import sparse, special
 
 from discreet.domain import OwnRatings
-from discreet.predict._bucket_averages import BucketAverages
+from discreet.predict._buckets import BucketAverages
 from discreet.predict._people import People
 from discreet.predict._predictor import Floats, Predictor
 from discreet.release import Release
 
+# People whose scores of all items are in memory at once: 20,000 items take 40 MiB of float64.
+# Chosen by hand; it does not change results.
 _BLOCK = 256
-"""People whose scores of all items are in memory at once."""
+# The standard deviation of a rating around what its cluster expects, as a share of the scale's
+# range: one star of five. Chosen by hand.
 _SPREAD = 0.25
-"""How far ratings are from what a cluster expects, in parts of the scale's range."""
 
 
 class ClusterPredictor(Predictor):
     """Own mean + the clusters' averages of the item, each by how well it fits the own ratings.
 
-    Nobody is told which cluster they are in, and members and others use a release alike. Cluster c
-    with n people weighs n exp(-sum (x - a_c)^2 / 2 s^2), over the own ratings less their mean, x,
-    and the cluster's averages of the same items, held back to everybody's, a_c; s is a quarter of
-    the scale's range. Everybody's averages count as a cluster of one: they are for whom no cluster
-    fits.
+    People do not learn which cluster they are in, and members and others use a release alike.
+    Cluster c with n people weighs n exp(-sum (x - a_c)^2 / 2 s^2), over the own ratings less their
+    mean, x, and the cluster's averages of the same items, shrunk to everybody's, a_c; s is a
+    quarter of the scale's range. Everybody's averages count as a cluster of one person, for people
+    whom no cluster fits.
 
     Args:
         release: Of method `closed-clusters` or `open-clusters`.
         popularity: See `Predictor`.
-        thin: Another number of ratings than the release's at which a cluster's average counts as
-            much as everybody's.
+        thin: The number of ratings at which a cluster's average counts as much as everybody's;
+            the release's if absent.
     """
 
     name: ClassVar[str] = "clusters"
@@ -46,21 +48,21 @@ class ClusterPredictor(Predictor):
         averages = BucketAverages(release, thin)
         self._effects = averages.everybody
         beyond = averages.entries() - self._effects[averages.items]
-        # A row a cluster, and an empty one for everybody.
+        # One row per cluster, and an empty one for everybody.
         begins = np.concatenate(([0], averages.ends, averages.ends[-1:]))
         if not len(averages):
             begins = np.zeros(2, np.int64)
         shape = (len(averages) + 1, len(self._effects))
         self._beyond = sparse.csr_array((beyond, averages.items, begins), shape=shape)
         self._squares = self._beyond.power(2)
-        # What is not shown is no cluster to be in.
+        # A cluster whose averages are not shown attracts nobody.
         raters = np.where(np.diff(begins)[:-1] > 0, release.arrays["bucket_raters"], 0)
         with np.errstate(divide="ignore"):
             self._prior = np.log(np.append(raters.astype(np.float64), 1.0))
         self._spread = (_SPREAD * release.scale.range) ** 2
 
     def weights(self, people: People) -> Floats:
-        """How much each cluster counts, and last everybody, a row a person; together 1."""
+        """Each cluster's weight, everybody's last, one row per person; a row sums to 1."""
         off = people.values - np.repeat(people.means(self._level), np.diff(people.starts))
         off = off - self._effects[people.items]
         found: Floats = special.softmax(self._prior + self._fits(people, off), axis=1)
@@ -98,9 +100,9 @@ class ClusterPredictor(Predictor):
         return found
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
-        """Its share of the own mean, and of what told the clusters apart.
+        """Its share of the own mean, and of what distinguished the clusters.
 
-        A rating counts for the clusters by how much better they fit it, those that gained most.
+        A rating counts by how much better it fits the clusters that gained weight.
         """
         count = max(len(own), 1)
         found: Floats = np.tile((own.values - self._level) / count, (len(items), 1))

@@ -8,84 +8,87 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import OwnRatings
-from discreet.predict._pair_kernels import fill_cosines, product_parts
-from discreet.predict._pairs import PairPredictor
+from discreet.predict._pairs import PairPredictor, add_pairs
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats, chance
-from discreet.predict._threads import one_at_a_time
-from discreet.release import Release
+from discreet.predict._predictor import Floats, Ints, probability
+from discreet.release import Release, unpack
 
+# Added to the sum of |similarity|, so that a few weak neighbours move a prediction little. A
+# similarity of 1 counts as 1: it takes two like items to move it halfway. Chosen by hand.
 _DAMPING = 2.0
-_UNKNOWN = 1.0
-"""How many own items popularity counts for, of presence."""
-_FARTHEST = 1e-9
+# For presence: how many own items an item's popularity counts for. Chosen by hand.
+_POPULARITY = 1.0
+# For presence: the least mean similarity whose logarithm is taken. Chosen for safety.
+_LEAST = 1e-9
+# How many standard errors of its noise a number must have to be believed. The usual two.
+_DOUBT = 2.0
+# Squares are at least this share of their mean, so that no similarity divides by almost nothing.
+# Chosen for safety.
+_LEAST_SQUARE = 1e-3
 
 
 class CosinePredictor(PairPredictor):
-    """Of ratings: G + M_i + b + sum s_ij y_j/(sum |s_ij| + 2), y without level and bias.
+    """For ratings: G + M_i + b + sum s_ij y_j/(sum |s_ij| + 2), y without level and bias.
 
-    Of presence: the mean over own items of s_ij, with popularity as one more, as a logarithm.
+    For presence: the mean over own items of s_ij, with popularity as one more, as a logarithm.
     s_ij = P_ij/sqrt(max(Q_i, phi) max(Q_j, phi)), phi two standard errors of the squares' noise,
-    and 0 where P cannot be told from noise.
+    shrunk to 0 where P cannot be distinguished from noise.
     """
 
     name: ClassVar[str] = "cosine"
 
     def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
         super().__init__(release, popularity=popularity)
-        self._similarities = np.empty(0, np.float32)
-        if len(self._items):
-            parameters, arrays = release.parameters, release.arrays
-            squares = arrays["squares"].astype(np.float64)
-            floor = max(2 * parameters["square_noise"], 1e-3 * float(squares.mean()), 1e-9)
-            roots = np.sqrt(np.maximum(squares, floor))
-            products = arrays["products"].astype(np.float32, copy=False)
-            self._similarities = np.zeros_like(products)
-            noise = parameters["product_noise"]
-            with one_at_a_time:
-                fill_cosines(products, roots, noise, self._bases, self._similarities)
+        self._similarities = np.empty((0, 0), np.float32)
+        if len(self._head):
+            self._similarities = _similarities(release)
 
-    def _parts(
-        self,
-        people: People,
-        tasks: npt.NDArray[np.int64],
-        targets: npt.NDArray[np.int32],
-        size: int,
-    ) -> Floats:
-        """The sum of similarity times value, and the sum of |similarity|."""
-        parts = np.zeros((size, 2))
-        if len(self._items):
-            values = people.values
-            if not self.release.scale.presence:
-                _, values = self._model.biases(people)
-            product_parts(
-                tasks, targets, people.starts, people.items, values, self._positions,
-                self._bases, self._similarities, parts,
-            )  # fmt: skip
-        return parts
+    def _add(
+        self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
+    ) -> None:
+        values = people.values if self._model.presence else y
+        add_pairs(
+            tasks, targets, people.starts, people.items, values, self._positions,
+            self._similarities, self._similarities, parts,
+        )  # fmt: skip
 
-    def _combine(self, base: Floats, bias: Floats, own: Floats, parts: Floats) -> Floats:
-        if self.release.scale.presence:
-            return self._logarithm(base, parts[..., 0], own)
-        return base + bias + parts[..., 0] / (parts[..., 1] + _DAMPING)
+    def _combine(self, base: Floats, bias: Floats, counts: Ints, parts: Floats) -> Floats:
+        if self._model.presence:
+            return self._logarithm(base, parts[..., 0], counts)
+        return np.asarray(base + bias + parts[..., 0] / (parts[..., 1] + _DAMPING))
 
-    def _logarithm(self, base: Floats, parts: Floats, own: Floats) -> Floats:
-        mean = (np.maximum(parts, 0.0) + _UNKNOWN * chance(base)) / (own + _UNKNOWN)
-        return np.asarray(np.log(np.maximum(mean, _FARTHEST)))
+    def _logarithm(self, base: Floats, total: Floats, counts: Ints | int) -> Floats:
+        mean = np.maximum(total, 0.0) + _POPULARITY * probability(base)
+        return np.asarray(np.log(np.maximum(mean / (counts + _POPULARITY), _LEAST)))
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """Of ratings as for `knn`; of presence, the change shared out by similarity."""
-        like = np.zeros((len(items), len(own)))
-        if len(self._items):
-            like = self._between(self._similarities, own, items)
+        like = self._between(self._similarities, own.items, items)
         base = self._model.baseline[items]
-        if self.release.scale.presence:
-            nothing = np.zeros(len(items))
-            moved = self._logarithm(base, like.sum(axis=1), nothing + len(own))
-            moved = moved - self._logarithm(base, nothing, nothing)
+        if self._model.presence:
+            moved = self._logarithm(base, like.sum(axis=1), len(own))
+            moved = moved - self._logarithm(base, np.zeros(len(items)), 0)
             share = np.maximum(like, 0.0) + 1e-12
             return np.asarray(moved[:, None] * share / share.sum(axis=1, keepdims=True))
         weights = like / (np.abs(like).sum(axis=1, keepdims=True) + _DAMPING)
-        residuals = self._model.residuals(People.one(own))
+        residuals = self._model.residuals(own.items, own.values)
         shares = self._model.bias_shares(own) * (1 - weights.sum(axis=1, keepdims=True))
         return np.asarray((weights + shares) * residuals)
+
+
+def _similarities(release: Release) -> npt.NDArray[np.float32]:
+    """P_ij / (root_i root_j), drawn to 0 within two standard errors of the noise; 0 for i = j."""
+    parameters = release.parameters
+    squares = release.arrays["squares"].astype(np.float64)
+    floor = max(_DOUBT * parameters["square_noise"], _LEAST_SQUARE * float(squares.mean()), 1e-9)
+    roots = np.sqrt(np.maximum(squares, floor))
+    matrix = unpack(release.arrays["products"], np.float32)
+    for i in range(len(matrix)):
+        found = matrix[i] / (roots[i] * roots)
+        doubt = _DOUBT * parameters["product_noise"] / (roots[i] * roots)
+        believed = np.abs(found) > doubt
+        found[~believed] = 0.0
+        found[believed] *= 1 - (doubt[believed] / found[believed]) ** 2
+        matrix[i] = found
+    np.fill_diagonal(matrix, 0.0)
+    return matrix

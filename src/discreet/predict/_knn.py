@@ -1,30 +1,34 @@
-"""Nearest neighbours with jointly derived weights, after Bell and Koren (2007)."""
+"""Nearest neighbours with jointly derived weights, after Bell and Koren (2007).
+
+For a target i and its neighbours N among the own items the weights solve (A + ridge I) w = a, where
+A is the covariance between neighbours and a that between each of them and the target.
+"""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from discreet.domain import InputError, OwnRatings
-from discreet.predict._head import Head
-from discreet.predict._knn_bulk import (
-    chunk_tasks,
-    factor_parts,
-    matrix_parts,
-    pair_tasks,
-    score_tasks,
-)
-from discreet.predict._knn_kernels import make_scratch, matrix_weights
-from discreet.predict._knn_lanes import fill_lane, make_lanes, prepare, solve_lanes
-from discreet.predict._model import Model
+from discreet.predict._bulk import BulkPredictor
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats, Predictor
-from discreet.release import Release
+from discreet.predict._predictor import Floats, Ints
+from discreet.release import Release, unpack
+
+Singles = npt.NDArray[np.float32]
+
+# Added to the neighbours' variances in a covariance matrix, in squared ratings of a five-star
+# scale. Chosen by hand: about the variance of one person's rating around what is expected of it.
+_RIDGE = 0.5
+# A neighbour is left out if those before it explain all but this share of its variance: solving
+# on would divide by what is mostly noise. Chosen for safety.
+_LEAST_PIVOT = 0.05
 
 
-class KnnPredictor(Predictor):
+class KnnPredictor(BulkPredictor):
     """The person's bias, plus a weighted sum of the nearest own ratings.
 
     With y_j = x_j - b, the own ratings without baseline and (shrunk) bias, an item's score is
@@ -34,10 +38,10 @@ class KnnPredictor(Predictor):
 
     Args:
         release: A release of method "covariance" or "refined", of ratings.
-        neighbours: How many own ratings weigh in at most.
+        neighbours: How many own ratings are used at most.
         ridge: What is added to the variances of the neighbours, in squared ratings; by default
-            0.5 on a five-star scale's covariance matrix, nothing with factors (where the noise of
-            a rating is part of the variance already).
+            0.5 on a five-star scale for the covariance matrix, and nothing with factors (where the
+            noise of a rating is part of the variance already).
         popularity: See `Predictor`.
         shrink: How far averages of the matrix are drawn to their mean, besides what its noise
             advises: as if every entry had that many times the mean weight more, at the mean.
@@ -62,83 +66,230 @@ class KnnPredictor(Predictor):
         if not (ridge is None or ridge >= 0) or not shrink >= 0:
             raise InputError("ridge and shrink are 0 or above")
         self._neighbours = int(neighbours)
-        self._model = Model.of(release)
-        self._head = Head.of(release, ridge, shrink)
-        self._factor_ridge = 0.0 if ridge is None else float(ridge)
+        self._weights = self._averages = np.empty((0, 0), np.float32)
+        if len(self._head):
+            self._weights = unpack(release.arrays["weights"], np.float32)
+            self._averages = _averages(release, self._weights, shrink)
+        # Columns of zeros change nothing, and let the kernel work eight at a time.
+        rank = self._model.factors.shape[1]
+        self._factors = np.pad(self._model.factors, ((0, 0), (0, -rank % 8)))
+        unit = (release.scale.range / 4) ** 2
+        self._ridges = np.array([_RIDGE * unit, 0.0] if ridge is None else [ridge, ridge])
 
-    def _parts(
+    def _add(
+        self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
+    ) -> None:
+        self._weigh(tasks, targets, people, y, parts, np.empty((0, 0)))
+
+    def _weigh(
         self,
-        people: People,
-        centred: Floats,
-        tasks: npt.NDArray[np.int64],
+        tasks: Ints,
         targets: npt.NDArray[np.int32],
-        size: int,
-    ) -> Floats:
-        """The neighbours' share of each score."""
-        parts = np.zeros(size)
+        people: People,
+        y: Floats,
+        parts: Floats,
+        whole: Floats,
+    ) -> None:
         longest = int(np.diff(people.starts).max(initial=1))
-        neighbours = max(min(self._neighbours, longest), 1)  # room is made for the square of it
-        head, common = self._head, (people.starts, people.items, centred, self._head.positions)
-        if head.size:
-            matrix_parts(
-                tasks, targets, *common, head.bases, head.averages, head.weights,
-                neighbours, head.ridge, parts,
-            )  # fmt: skip
-        if head.size < len(self.catalog) and self._model.factors.shape[1]:
-            factor_parts(
-                chunk_tasks(tasks), tasks, targets, *common, self._model.factors, self._model.noise,
-                neighbours, self._factor_ridge, parts,
-            )  # fmt: skip
-        return parts
+        add_neighbours(
+            tasks, targets, people.starts, people.items, y, self._positions, self._averages,
+            self._weights, self._factors, self._model.noise,
+            max(min(self._neighbours, longest), 1), self._ridges, parts, whole,
+        )  # fmt: skip
 
-    def _pairs(
-        self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
-    ) -> Floats:
-        bias, centred = self._model.biases(people)
-        order = np.argsort(rows, kind="stable")
-        sorted_rows = rows[order]
-        parts = np.empty(len(rows))
-        tasks = pair_tasks(sorted_rows)
-        parts[order] = self._parts(people, centred, tasks, items[order], len(rows))
-        return self._model.baseline[items] + bias[rows] + parts
-
-    def _scores(self, people: People) -> npt.NDArray[np.float32]:
-        bias, centred = self._model.biases(people)
-        targets = np.arange(len(self.catalog), dtype=np.int32)
-        shape = (len(people), len(targets))
-        tasks = score_tasks(*shape)
-        parts = self._parts(people, centred, tasks, targets, shape[0] * shape[1]).reshape(shape)
-        parts += self._model.baseline
-        parts += bias[:, None]
-        return parts.astype(np.float32)
+    def _combine(self, base: Floats, bias: Floats, _: Ints, parts: Floats) -> Floats:
+        return np.asarray(base + bias + parts[..., 0])
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """With b = sum c_j x_j, b + sum w_j (x_j - b) is the sum of (c_j (1 - sum w) + w_j) x_j."""
-        share = self._model.bias_shares(own)
-        weights = np.zeros((len(items), len(own)))
-        for row, item in zip(weights, items, strict=True):
-            places, solved = self._weights_of(own, int(item))
-            row[places] = solved
-        residuals = own.values - self._model.baseline[own.items]
-        contributions: Floats = weights + share * (1 - weights.sum(axis=1, keepdims=True))
-        return contributions * residuals
+        weights, parts = np.zeros((len(items), len(own))), np.empty((len(items), 1))
+        tasks, nothing = np.array([[0, 0, len(items), 0]]), np.zeros(len(own))
+        self._weigh(tasks, items, People.one(own), nothing, parts, weights)
+        share = self._model.bias_shares(own) * (1 - weights.sum(axis=1, keepdims=True))
+        return np.asarray((weights + share) * self._model.residuals(own.items, own.values))
 
-    def _weights_of(self, own: OwnRatings, item: int) -> tuple[npt.NDArray[np.int64], Floats]:
-        """The neighbours of one item among the own ratings, and their weights."""
-        head, target = self._head, int(self._head.positions[item])
-        neighbours = max(min(self._neighbours, len(own)), 1)
-        if target >= 0:
-            places = np.flatnonzero(head.positions[own.items] >= 0)
-            positions = head.positions[own.items[places]]
-            scratch = make_scratch(len(own), neighbours)
-            count = matrix_weights(
-                target, positions, head.bases, head.averages, head.weights, head.ridge, scratch
-            )
-            return places[scratch.chosen[:count]], scratch.a[:count]
-        factors = self._model.factors
-        lanes = make_lanes(neighbours, factors.shape[1])
-        prepared = prepare(factors, self._model.noise, own.items)
-        fill_lane(prepared, item, factors, self._factor_ridge, lanes, 0)
-        solve_lanes(lanes)
-        count = int(lanes.counts[0])
-        return lanes.chosen[0, :count], lanes.a[:count, 0]
+
+def _averages(release: Release, weights: Singles, shrink: float) -> Singles:
+    """The average covariance, drawn to its mean as far as noise and thin data advise.
+
+    Say the true averages scatter around their mean m with variance v, and Cov = average Wgt + noise
+    of variance s^2. The best linear guess is m + (Cov - m Wgt) Wgt / (Wgt^2 + s^2 / v). Shrinking
+    to the average adds beta Wgt to the denominator, with beta in mean weights; without noise both
+    together are (Cov + beta m) / (Wgt + beta). The diagonal has a mean of its own and twice the
+    noise; where it was not published, the variance of a rating takes its place.
+    """
+    parameters, size = release.parameters, len(weights)
+    averages = unpack(release.arrays["covariance"], np.float32)
+    pairs = max(size * (size - 1), 1)
+    cov_mean, mean_weight = (
+        (float(matrix.sum(dtype=np.float64)) - float(np.trace(matrix, dtype=np.float64))) / pairs
+        for matrix in (averages, weights)
+    )
+    centre = cov_mean / max(mean_weight, 1e-9)
+    scatter = squares = 0.0
+    for row in range(size - 1):
+        weight = weights[row, row + 1 :].astype(np.float64)
+        off = averages[row, row + 1 :] - centre * weight
+        scatter, squares = scatter + float(off @ off), squares + float(weight @ weight)
+    noise = parameters["covariance_noise"] ** 2 + (centre * parameters["weights_noise"]) ** 2
+    variance = max(scatter - pairs / 2 * noise, 0.0) / max(squares, 1e-30)
+    floor = noise / variance if variance > 0 else np.inf if noise > 0 else 0.0
+    own_cov, own_weight = (float(np.trace(matrix, dtype=np.float64)) / size
+                           for matrix in (averages, weights))  # fmt: skip
+    own_centre = own_cov / max(own_weight, 1e-9)
+    on = _shrunk(np.diag(averages), np.diag(weights), own_centre, shrink * own_weight, 2 * floor)
+    for row in range(size):
+        averages[row] = _shrunk(averages[row], weights[row], centre, shrink * mean_weight, floor)
+    scale = float(parameters.get("covariance_scale", 1.0))
+    averages *= np.float32(scale)
+    diagonal = np.arange(size)
+    averages[diagonal, diagonal] = on * scale if own_weight > 0 else parameters["rating_variance"]
+    return averages
+
+
+def _shrunk(
+    covariance: Singles, weights: Singles, mean: float, beta: float, floor: float
+) -> Floats:
+    """The guess m + (Cov - m Wgt) Wgt / (Wgt^2 + beta Wgt + floor) of `_averages`.
+
+    Noise can take a weight below 0, which no sum of weights is: it counts as 0.
+    """
+    weight = np.maximum(weights.astype(np.float64), 0.0)
+    whole = weight * (weight + max(beta, 0.0)) + floor + 1e-30
+    return np.asarray(mean + (covariance - mean * weight) * weight / whole)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def add_neighbours(
+    tasks: Any,
+    targets: Any,
+    starts: Any,
+    items: Any,
+    y: Any,
+    positions: Any,
+    averages: Any,
+    head_weights: Any,
+    factors: Any,
+    noise: Any,
+    most: int,
+    ridges: Any,
+    parts: Any,
+    whole: Any,
+) -> None:
+    """Put w y into `parts` for every target, and w into the rows of `whole`, unless it is empty.
+
+    In the head the covariance of two items is their average, and similarity the weight that it
+    rests on. Elsewhere the covariance is F_i F_j, the variance of a rating F_j F_j + s_j, and
+    similarity how much of the target's variance a rating explains: (F_i F_j)^2 / (F_j F_j + s_j).
+    """
+    near, A, a = np.empty(most, np.int64), np.empty((most, most)), np.empty(most)
+    for task in range(len(tasks)):
+        person, begin, end, out = tasks[task]
+        first, last = starts[person], starts[person + 1]
+        own, count = items[first:last], last - first
+        rows = factors[own]
+        columns, spreads = np.ascontiguousarray(rows.T), np.empty(count, np.float32)
+        for j in range(count):
+            spreads[j] = noise[own[j]] + _dot(rows[j], rows[j])
+        similar, covariance = np.empty(count, np.float32), np.empty(count, np.float32)
+        for t in range(begin, end):
+            item, target = targets[t], positions[targets[t]]
+            if target >= 0:
+                for j in range(count):
+                    place = positions[own[j]]
+                    fits = place >= 0 and place != target  # no item is its own neighbour
+                    similar[j] = head_weights[target, place] if fits else np.float32(0.0)
+            else:
+                covariance[:] = 0
+                for f in range(len(columns)):
+                    _add_scaled(columns[f], factors[item, f], covariance)
+                for j in range(count):
+                    similar[j] = covariance[j] * covariance[j] / spreads[j]
+                    if own[j] == item:
+                        similar[j] = 0
+            size = nearest(similar, near)
+            for p in range(size):
+                i = near[p]
+                if target >= 0:
+                    place = positions[own[i]]
+                    a[p] = averages[target, place]
+                    for q in range(p + 1):
+                        A[q, p] = averages[place, positions[own[near[q]]]]
+                else:
+                    a[p] = covariance[i]
+                    for q in range(p):
+                        A[q, p] = _dot(rows[i], rows[near[q]])
+                    A[p, p] = spreads[i]
+                A[p, p] += ridges[0 if target >= 0 else 1]
+            solve(A, a, size)
+            total = 0.0
+            for p in range(size):
+                total += a[p] * y[first + near[p]]
+            parts[out + t - begin, 0] = total
+            if len(whole):
+                for p in range(size):
+                    whole[t, near[p]] = a[p]
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _dot(x: Any, y: Any) -> np.float32:
+    total = np.float32(0.0)
+    for f in range(len(x)):
+        total += x[f] * y[f]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _add_scaled(column: Any, factor: np.float32, out: Any) -> None:
+    for j in range(len(out)):
+        out[j] += factor * column[j]
+
+
+@njit(cache=True, nogil=True)
+def nearest(similar: Singles, near: Ints) -> int:
+    """Fill in the places of the largest positive numbers, the largest first; returns how many.
+
+    The earlier place wins among equals.
+    """
+    count, most, least = 0, len(near), np.float32(0.0)
+    for place in range(len(similar)):
+        value = similar[place]
+        if value <= least:
+            continue
+        spot = min(count, most - 1)
+        while spot > 0 and similar[near[spot - 1]] < value:
+            near[spot] = near[spot - 1]
+            spot -= 1
+        near[spot] = place
+        count = min(count + 1, most)
+        if count == most:
+            least = similar[near[most - 1]]
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def solve(A: Floats, b: Floats, size: int) -> None:
+    """Replace b by the solution of A x = b, with A's upper triangle; A is used up.
+
+    A = R^T R by Cholesky. A pivot that is not above its share of the variance (noise can make A
+    indefinite) is given up: its unknown is 0 and the other equations go on without it.
+    """
+    least = np.empty(size)
+    for p in range(size):
+        least[p] = _LEAST_PIVOT * max(A[p, p], 0.0)
+    for p in range(size):
+        inverse = 1.0 / np.sqrt(A[p, p]) if A[p, p] > least[p] else 0.0
+        A[p, p] = inverse
+        b[p] *= inverse
+        for c in range(p + 1, size):
+            A[p, c] *= inverse
+            b[c] -= A[p, c] * b[p]
+        for r in range(p + 1, size):
+            factor = A[p, r]
+            for c in range(r, size):
+                A[r, c] -= factor * A[p, c]
+    for p in range(size - 1, -1, -1):
+        total = b[p]
+        for c in range(p + 1, size):
+            total -= A[p, c] * b[c]
+        b[p] = total * A[p, p]

@@ -1,21 +1,20 @@
-"""What predictors from item pairs share: the head, the person's bias, targets in bulk."""
+"""What predictors from item pairs share: sums over the pairs of a target and the own items."""
 
 from __future__ import annotations
 
-import abc
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
-from discreet.domain import OwnRatings
-from discreet.predict._knn_bulk import pair_tasks, score_tasks
-from discreet.predict._model import Model
-from discreet.predict._people import People
-from discreet.predict._predictor import Floats, Predictor
-from discreet.release import Release, packed_bases
+from discreet.predict._bulk import BulkPredictor
+from discreet.predict._predictor import Floats
+
+Singles = npt.NDArray[np.float32]
 
 
-class PairPredictor(Predictor):
+class PairPredictor(BulkPredictor):
     """The item's level, the person's bias, and what pairs with the own items say beyond.
 
     Args:
@@ -23,60 +22,44 @@ class PairPredictor(Predictor):
         popularity: See `Predictor`.
     """
 
-    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
-        super().__init__(release, popularity=popularity)
-        self._model = Model.of(release)
-        self._items = release.arrays.get("head", np.empty(0, np.int32)).astype(np.int64)
-        self._positions = np.full(len(release.catalog), -1)
-        self._positions[self._items] = np.arange(len(self._items))
-        self._bases = packed_bases(len(self._items))
-
-    @abc.abstractmethod
-    def _parts(
-        self,
-        people: People,
-        tasks: npt.NDArray[np.int64],
-        targets: npt.NDArray[np.int32],
-        size: int,
-    ) -> Floats:
-        """What pairs say of each target, `size` rows of numbers, 0 outside the head."""
-
-    @abc.abstractmethod
-    def _combine(self, base: Floats, bias: Floats, own: Floats, parts: Floats) -> Floats:
-        """Scores from items' levels, people's biases and numbers of ratings, and those parts."""
-
-    def _pairs(
-        self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
-    ) -> Floats:
-        order = np.argsort(rows, kind="stable")
-        wanted = rows[order]
-        found = self._parts(people, pair_tasks(wanted), items[order], len(rows))
-        parts = np.empty_like(found)
-        parts[order] = found
-        bias, own = self._people(people)
-        return self._combine(self._model.baseline[items], bias[rows], own[rows], parts)
-
-    def _scores(self, people: People) -> npt.NDArray[np.float32]:
-        every = np.arange(len(self.catalog), dtype=np.int32)
-        shape = (len(people), len(every))
-        parts = self._parts(people, score_tasks(*shape), every, shape[0] * shape[1])
-        bias, own = self._people(people)
-        told = (self._model.baseline, bias[:, None], own[:, None], parts.reshape(*shape, -1))
-        return self._combine(*told).astype(np.float32)
-
-    def _people(self, people: People) -> tuple[Floats, Floats]:
-        bias, _ = self._model.biases(people)
-        return bias, np.diff(people.starts).astype(np.float64)
+    columns = 2
 
     def _between(
-        self, packed: npt.NDArray[np.float32], own: OwnRatings, items: npt.NDArray[np.int32]
+        self, matrix: Singles, own: npt.NDArray[np.int32], items: npt.NDArray[np.int32]
     ) -> Floats:
-        """A row for each item, a column for each own item: the packed entries, 0 outside."""
-        here, there = self._positions[items][:, None], self._positions[own.items][None, :]
-        inside = (here >= 0) & (there >= 0) & (here != there)
-        low, high = np.minimum(here, there), np.maximum(here, there)
-        found = np.zeros(inside.shape)
-        rows, columns = np.nonzero(inside)
-        places = self._bases[low[rows, columns]] + high[rows, columns]
-        found[rows, columns] = packed[places]
+        """A row for each target, a column for each own item; 0 outside the head."""
+        rows, columns = self._positions[items], self._positions[own]
+        found = np.zeros((len(rows), len(columns)))
+        inside = rows >= 0, columns >= 0
+        found[np.ix_(*inside)] = matrix[np.ix_(rows[inside[0]], columns[inside[1]])]
         return found
+
+
+@njit(cache=True, nogil=True)
+def add_pairs(
+    tasks: Any,
+    targets: Any,
+    starts: Any,
+    items: Any,
+    values: Any,
+    positions: Any,
+    matrix: Any,
+    sizes: Any,
+    parts: Any,
+) -> None:
+    """Add to `parts` the sums over own items j of matrix[j, i] values_j, and of |sizes[j, i]|.
+
+    Both matrices have a diagonal of zeros: no item is its own pair.
+    """
+    for task in range(len(tasks)):
+        person, begin, end, out = tasks[task]
+        for n in range(starts[person], starts[person + 1]):
+            place = positions[items[n]]
+            if place < 0:
+                continue
+            row, other, value = matrix[place], sizes[place], values[n]
+            for t in range(begin, end):
+                target = positions[targets[t]]
+                if target >= 0:
+                    parts[out + t - begin, 0] += row[target] * value
+                    parts[out + t - begin, 1] += abs(other[target])

@@ -1,7 +1,8 @@
-"""Several people's own ratings side by side, for predictions in bulk."""
+"""What goes into a predictor, people's own ratings, and what comes out: recommendations."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +16,8 @@ class People:
     """The own ratings of several people: those of person p are `starts[p]:starts[p + 1]`.
 
     Attributes:
-        starts: Where each person's ratings begin; one longer than there are people.
-        items: Catalogue indices, each at most once a person.
+        starts: Where each person's ratings begin, and the end of the last.
+        items: Catalogue indices, each at most once per person.
         values: The ratings beside them, on the release's scale.
     """
 
@@ -40,6 +41,10 @@ class People:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    def __getitem__(self, person: int) -> OwnRatings:
+        part = slice(self.starts[person], self.starts[person + 1])
+        return OwnRatings(self.items[part], self.values[part])
+
     def __repr__(self) -> str:
         return "People(private)"
 
@@ -50,13 +55,78 @@ class People:
         return People(starts - begin, self.items[begin:end], self.values[begin:end])
 
     def means(self, otherwise: float) -> npt.NDArray[np.float64]:
-        """Everybody's own mean rating, or this for who rated nothing."""
+        """Each person's mean rating, or `otherwise` for a person without ratings."""
         running = np.concatenate(([0.0], np.cumsum(self.values)))
         sums = running[self.starts[1:]] - running[self.starts[:-1]]
         counts = np.diff(self.starts)
         return np.where(counts > 0, sums / np.maximum(counts, 1), otherwise)
 
     def check(self, item_count: int) -> None:
-        """Refuse items outside a catalogue of this length: kernels do not look where they reach."""
+        """Refuse items outside a catalogue of this length."""
         if len(self.items) and not (self.items.min() >= 0 and self.items.max() < item_count):
             raise InputError(f"people rated items outside the catalogue of {item_count:,}")
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """One item for one person.
+
+    Attributes:
+        item: Its index in the catalogue.
+        id: Its identifier.
+        title: What people call it.
+        score: The expected rating, not clipped to the scale, so that scores order all items. For
+            presence data, roughly the probability that the person has the item.
+        because: The own ratings that raise the score most, as (title, by how much), the largest
+            first; empty unless you asked for it, or if none raises it. For presence data, amounts
+            are in logarithms of the probability.
+    """
+
+    item: int
+    id: str
+    title: str
+    score: float
+    because: tuple[tuple[str, float], ...] = ()
+
+
+class Recommendations(list[Recommendation]):
+    """Recommendations, the best first.
+
+    Attributes:
+        unknown: The names, in the own ratings and among the available items, that the catalogue
+            does not have.
+    """
+
+    def __init__(
+        self, entries: Iterable[Recommendation] = (), unknown: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(entries)
+        self.unknown = unknown
+
+
+def drop_own(
+    chosen: npt.ArrayLike, own: OwnRatings | npt.ArrayLike, n: int | None = None
+) -> npt.NDArray[np.int64]:
+    """The items of a privately drawn set that the person has not rated yet, in the order drawn.
+
+    Sets are drawn among all items, so that a set does not reveal what anybody rated: draw more
+    than you want, and drop own items here, at home.
+
+    Args:
+        chosen: Catalogue indices of one person's set.
+        own: The person's own ratings, or the catalogue indices of what they rated.
+        n: Keep at most this many, the first ones. Sets from `k-subset` are in catalogue order,
+            which says nothing about quality: show all of them, or order them by a prediction.
+    """
+    drawn = _indices("a drawn set", chosen)
+    rated = own.items if isinstance(own, OwnRatings) else _indices("own items", own)
+    if n is not None and n < 0:
+        raise InputError(f"n is how many items to keep, not {n}")
+    return drawn[~np.isin(drawn, rated)][:n]
+
+
+def _indices(what: str, items: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    found = np.asarray(items)
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+        raise InputError(f"{what}: give one person's catalogue indices, as whole numbers")
+    return found.astype(np.int64)

@@ -3,36 +3,39 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, InputError, OwnRatings
-from discreet.predict._people import People
-from discreet.predict._recommendation import Recommendation, Recommendations
-from discreet.predict._threads import one_at_a_time
+from discreet.predict._people import People, Recommendation, Recommendations
 from discreet.release import Release
 
 Own = Mapping[str, float] | Iterable[str] | OwnRatings
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
+# Own ratings that a recommendation names as its reasons, at most: what fits on a line.
 _REASONS = 3
+# Added to every item's count before its logarithm is taken, as a share of the mean count, so that
+# counts near 0, which are mostly noise, are not far apart. Chosen by hand.
+_COUNT_FLOOR = 0.1
 
 
 class Predictor(abc.ABC):
     """Predictions from a release and a person's own ratings, which stay where they are.
 
-    Nothing here changes after it is made: one predictor serves many people, in threads too.
-    Own ratings are a plain mapping from an item's id or title to a rating; names that the catalogue
-    does not have are left out and reported (`read`, `Recommendations.unknown`).
+    A predictor never changes: one serves many people, in threads too. Own ratings are a plain
+    mapping from an item's id or title to a rating; names that the catalogue does not have are left
+    out and reported (`read`, `Recommendations.unknown`).
 
     Args:
         release: What to predict from.
-        popularity: How much being popular counts in lists, beside the expected rating: an item
-            that e times as many people rated comes as if it were expected to be rated that much
-            higher. Predictions and the scores that are shown are the same whatever it is.
+        popularity: How much popularity counts in the order of lists: an item with e times as many
+            ratings is listed as if its expected rating were that much higher. Predictions and the
+            scores shown do not depend on it.
     """
 
     name: ClassVar[str]
@@ -55,8 +58,8 @@ class Predictor(abc.ABC):
         """Own ratings as catalogue indices and values, with the unknown names beside them.
 
         Raises:
-            InputError: A rating is not on the scale, two names mean one item, or an index is none
-                of the catalogue's.
+            InputError: A rating is not on the scale, two names mean one item, or an index is
+                outside the catalogue.
         """
         if isinstance(own, OwnRatings):
             People.one(own).check(len(self.catalog))
@@ -64,14 +67,14 @@ class Predictor(abc.ABC):
         return OwnRatings.of(own, self.catalog, self.release.scale)
 
     def predict(self, own: Own, items: Iterable[str | int] | None = None) -> Floats:
-        """Expected ratings, cut to the scale.
+        """Expected ratings, clipped to the scale.
 
         Args:
             own: The person's own ratings.
             items: Ids, titles or catalogue indices; every item of the catalogue if absent.
 
         Raises:
-            InputError: An item or an own rating is not what it should be.
+            InputError: An item is unknown, or an own rating is not valid.
         """
         people = People.one(self.read(own))
         targets = self._indices(items)
@@ -91,10 +94,10 @@ class Predictor(abc.ABC):
             own: The person's own ratings.
             n: How many, at most.
             available: Ids, titles or catalogue indices to choose among; all items if absent.
-            explain: Say with each which own ratings speak most for it.
+            explain: Name with each the own ratings that raise its score most.
 
         Raises:
-            InputError: An own rating is not what it should be, or n is negative.
+            InputError: An own rating is not valid, or n is negative.
         """
         if n < 0:
             raise InputError(f"n is how many items to recommend, not {n}")
@@ -104,7 +107,7 @@ class Predictor(abc.ABC):
         best = _best(ranks, open_, n)
         scores = (ranks if self._bonus is None else ranks - self._bonus)[best]
         if self.release.scale.presence:
-            scores = chance(scores.astype(np.float64))
+            scores = probability(scores.astype(np.float64))
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
         ids, titles = self.catalog.ids, self.catalog.titles
         entries = (
@@ -116,8 +119,8 @@ class Predictor(abc.ABC):
     def explain(self, own: Own, item: str | int) -> list[tuple[str, float]]:
         """By how much each own rating moves this item's score, the largest first.
 
-        Together they are the personal part of the score: what it differs by from the score of
-        somebody who rated nothing. Of presence alone, in logarithms of the chance.
+        They sum to the personal part of the score: its difference from the score of a person
+        without ratings. For presence data, in logarithms of the probability.
         """
         ratings = self.read(own)
         moved = self._contributions(ratings, self._indices([item]))[0]
@@ -127,33 +130,32 @@ class Predictor(abc.ABC):
     def predict_pairs(
         self, people: People, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]
     ) -> Floats:
-        """Expected ratings of person `rows[p]` for item `items[p]`, cut to the scale.
+        """Expected ratings of person `rows[p]` for item `items[p]`, clipped to the scale.
 
-        Of presence alone, how likely it is that they have it, about.
+        For presence data, roughly the probability that the person has the item.
         """
         people.check(len(self.catalog))
         if len(rows) != len(items):
             raise InputError(f"{len(rows):,} people beside {len(items):,} items")
         _check_range("rows", rows, len(people))
         _check_range("items", items, len(self.catalog))
-        wanted = (rows.astype(np.int64, copy=False), items.astype(np.int32, copy=False))
-        with one_at_a_time:
-            expected = self._pairs(people, *wanted)
+        expected = self._pairs(
+            people, rows.astype(np.int64, copy=False), items.astype(np.int32, copy=False)
+        )
         if self.release.scale.presence:
-            return chance(expected)
+            return probability(expected)
         return np.clip(expected, self.release.scale.lo, self.release.scale.hi)
 
     def scores(self, people: People, first: int, last: int) -> npt.NDArray[np.float32]:
         """What lists are ordered by, for the people from `first` to before `last`.
 
-        Expected ratings of all items, not cut, and with what popularity adds.
+        Expected ratings of all items, not clipped, plus what popularity adds.
         """
         if not 0 <= first <= last <= len(people):
             raise InputError(f"people {first} to {last} are not among {len(people):,}")
         people = people.part(first, last)
         people.check(len(self.catalog))
-        with one_at_a_time:
-            scores = self._scores(people)
+        scores = self._scores(people)
         if self._bonus is not None:
             scores += self._bonus
         return scores
@@ -162,11 +164,11 @@ class Predictor(abc.ABC):
     def _pairs(
         self, people: People, rows: npt.NDArray[np.int64], items: npt.NDArray[np.int32]
     ) -> Floats:
-        """Expected ratings, not cut; every index was checked."""
+        """Expected ratings, not clipped; every index was checked."""
 
     @abc.abstractmethod
     def _scores(self, people: People) -> npt.NDArray[np.float32]:
-        """Expected ratings, not cut, of all items, a row a person; every index was checked."""
+        """Expected ratings of all items, not clipped, one row per person; indices were checked."""
 
     @abc.abstractmethod
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
@@ -183,7 +185,7 @@ class Predictor(abc.ABC):
     def _open(
         self, own: OwnRatings, available: Iterable[str | int] | None
     ) -> tuple[npt.NDArray[np.bool_], list[str]]:
-        """Which items may be recommended, and the available names that mean none."""
+        """Which items may be recommended, and available names that are not in the catalogue."""
         open_ = np.full(len(self.catalog), available is None)
         unknown = []
         for item in available if available is not None else ():
@@ -208,15 +210,23 @@ class Predictor(abc.ABC):
         ]
 
 
-def chance(logarithms: Floats) -> Floats:
-    """Of presence: how likely it is that somebody has an item, about; scores are logarithms."""
+def groups(keys: Ints) -> Iterator[tuple[int, Ints]]:
+    """Each key that occurs, and where."""
+    order = np.argsort(keys, kind="stable")
+    found, begins = np.unique(keys[order], return_index=True)
+    if len(found):
+        yield from zip(found.tolist(), np.split(order, begins[1:]), strict=True)
+
+
+def probability(logarithms: Floats) -> Floats:
+    """For presence data, whose scores are logarithms: roughly how likely a person has an item."""
     return np.asarray(np.exp(np.minimum(logarithms, 0.0)))
 
 
 def _log_counts(release: Release) -> npt.NDArray[np.float32]:
-    """How popular items are, as a logarithm; a tenth of the average count is the floor."""
+    """How popular items are, as a logarithm."""
     counts = release.arrays["item_counts"].astype(np.float64)
-    return np.asarray(np.log(counts + 0.1 * counts.mean() + 1e-9), np.float32)
+    return np.asarray(np.log(counts + _COUNT_FLOOR * counts.mean() + 1e-9), np.float32)
 
 
 def _best(
@@ -238,4 +248,4 @@ def _best(
 
 def _check_range(what: str, indices: npt.NDArray[np.integer], length: int) -> None:
     if len(indices) and not (indices.min() >= 0 and indices.max() < length):
-        raise InputError(f"{what} are from 0 to {length - 1:,}, and some are not")
+        raise InputError(f"{what} must lie between 0 and {length - 1:,}")

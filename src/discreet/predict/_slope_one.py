@@ -8,28 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import OwnRatings
-from discreet.predict._pair_kernels import difference_parts, difference_scatter, fill_differences
-from discreet.predict._pairs import PairPredictor
+from discreet.predict._pairs import PairPredictor, add_pairs
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats
-from discreet.predict._threads import one_at_a_time
-from discreet.release import Release
+from discreet.predict._predictor import Floats, Ints
+from discreet.release import Release, unpack
 
-_SAMPLING = 0.1
-"""A pair's sum varies by who happened to rate, for each unit of weight, by at least so many
-variances of a rating."""
-
-
-def _variances(scatter: Floats, least: float) -> tuple[float, float]:
-    """What e^2 is beyond its noise, as c N + v N^2: by who happened to rate, and by the pair.
-
-    Two moments for two unknowns, c never below `least` and v never below 0.
-    """
-    y, yn, n, n2, n3 = scatter
-    determinant = n * n3 - n2 * n2
-    c = (y * n3 - yn * n2) / determinant if determinant > 1e-9 * n * n3 else least
-    c = max(c, least)
-    return c, max((yn - c * n2) / max(n3, 1e-30), 0.0)
+# How much a pair's sum varies at least by who happened to rate, in variances of a rating per unit
+# of weight. Chosen by hand, well below 1, so that it only guards against estimates near 0.
+_LEAST_SAMPLING = 0.1
 
 
 class SlopeOnePredictor(PairPredictor):
@@ -43,49 +29,69 @@ class SlopeOnePredictor(PairPredictor):
 
     def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
         super().__init__(release, popularity=popularity)
-        size = len(self._items)
-        self._weights = np.empty(0, np.float32)
-        self._differences = np.empty(0, np.float32)
-        if size:
-            parameters, arrays = release.parameters, release.arrays
-            sums = arrays["differences"].astype(np.float32, copy=False)
-            counts = arrays["pair_weights"].astype(np.float32, copy=False)
-            levels = self._model.baseline[self._items]
-            noises = parameters["difference_noise"] ** 2, parameters["pair_noise"] ** 2
-            terms = np.array([*noises, 0.0, 0.0])
-            self._differences = np.zeros_like(sums)
-            with one_at_a_time:
-                scatter = difference_scatter(sums, counts, self._bases, levels, terms)
-                terms[2:] = _variances(scatter, _SAMPLING * parameters["rating_variance"])
-                fill_differences(sums, counts, self._bases, levels, terms, self._differences)
-            self._weights = np.maximum(counts, 0.0)
+        self._weights = self._moved = np.empty((0, 0), np.float32)
+        if len(self._head):
+            levels = self._model.baseline[self._head]
+            self._weights = np.maximum(unpack(release.arrays["pair_weights"], np.float32), 0)
+            np.fill_diagonal(self._weights, 0.0)  # no item is its own pair
+            self._moved = _moved(release, levels)
 
-    def _parts(
-        self,
-        people: People,
-        tasks: npt.NDArray[np.int64],
-        targets: npt.NDArray[np.int32],
-        size: int,
-    ) -> Floats:
-        parts = np.zeros((size, 1))
-        if len(self._items):
-            difference_parts(
-                tasks, targets, people.starts, people.items, self._positions, self._bases,
-                self._differences, self._weights, parts[:, 0],
-            )  # fmt: skip
-        return parts
+    def _add(
+        self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
+    ) -> None:
+        add_pairs(
+            tasks, targets, people.starts, people.items, np.ones_like(y), self._positions,
+            self._moved, self._weights, parts,
+        )  # fmt: skip
 
-    def _combine(self, base: Floats, bias: Floats, _: Floats, parts: Floats) -> Floats:
-        return base + bias + parts[..., 0]
+    def _combine(self, base: Floats, bias: Floats, _: Ints, parts: Floats) -> Floats:
+        # The kernel looks up own item minus target, which is the wrong way round.
+        return np.asarray(base + bias - parts[..., 0] / (parts[..., 1] + 1e-30))
 
     def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
         """Its share of the bias, and of the mean over pairs."""
-        residuals = self._model.residuals(People.one(own))
-        found: Floats = np.tile(self._model.bias_shares(own) * residuals, (len(items), 1))
-        if len(self._items):
-            weights = self._between(self._weights, own, items)
-            moved = self._between(self._differences, own, items)
-            before = self._positions[items][:, None] > self._positions[own.items][None, :]
-            moved[before] *= -1
-            found += weights * moved / (weights.sum(axis=1, keepdims=True) + 1e-30)
-        return found
+        bias = self._model.bias_shares(own) * self._model.residuals(own.items, own.values)
+        weights = self._between(self._weights, own.items, items).sum(axis=1, keepdims=True)
+        return np.asarray(bias + self._between(self._moved, own.items, items) / (weights + 1e-30))
+
+
+def _moved(release: Release, levels: Floats) -> npt.NDArray[np.float32]:
+    """W_ij times how far a pair's mean difference is from that of the items' levels, shrunk.
+
+    With e = D - N (M_i - M_j), whose noise has variance a + b (M_i - M_j)^2 and whose sampling
+    c N, and pairs that scatter with variance v, the best linear guess is v N e/(v N^2 + c N +
+    noise). Antisymmetric: row minus column.
+    """
+    parameters, size = release.parameters, len(levels)
+    a, b = parameters["difference_noise"] ** 2, parameters["pair_noise"] ** 2
+    matrix = unpack(release.arrays["differences"], np.float32)
+    counts = unpack(release.arrays["pair_weights"], np.float32)
+    # Sums over pairs of y, y N, N, N^2 and N^3, y being e^2 less what noise adds.
+    sums = np.zeros(5)
+    for i in range(size - 1):
+        off = levels[i] - levels[i + 1 :]
+        e = matrix[i, i + 1 :] - counts[i, i + 1 :] * off
+        y, n = e * e - (a + b * off * off), np.maximum(counts[i, i + 1 :].astype(np.float64), 0)
+        sums += [y.sum(), y @ n, n.sum(), n @ n, (n * n) @ n]
+    c, v = _variances(sums, _LEAST_SAMPLING * parameters["rating_variance"])
+    for i in range(size):
+        off = levels[i] - levels[i:]
+        n = np.maximum(counts[i, i:].astype(np.float64), 0)
+        e = matrix[i, i:] - counts[i, i:] * off
+        known = v * n * n + c * n + a + b * off * off + 1e-30
+        matrix[i, i:] = n * (v * n * e / known)
+        matrix[i:, i] = -matrix[i, i:]
+        matrix[i, i] = 0.0
+    return matrix
+
+
+def _variances(sums: Floats, least: float) -> tuple[float, float]:
+    """What e^2 is beyond its noise, as c N + v N^2: by who happened to rate, and by the pair.
+
+    Two moments for two unknowns, c never below `least` and v never below 0.
+    """
+    y, yn, n, n2, n3 = sums
+    determinant = n * n3 - n2 * n2
+    c = (y * n3 - yn * n2) / determinant if determinant > 1e-9 * n * n3 else least
+    c = max(c, least)
+    return c, max((yn - c * n2) / max(n3, 1e-30), 0.0)

@@ -1,1 +1,4 @@
-"""Protocols in which the server never sees a true rating: messages, a client and a server each."""
+"""Protocols: people send messages that hide their ratings, and a server builds releases from them.
+
+`servers` and `clients` list the protocols, each side by itself: a service never loads a client.
+"""

@@ -1,10 +1,8 @@
-"""The public file: types, codec, cleaning. Nothing here has ever seen a rating."""
+"""The public file: types and codec. Nothing here has ever seen a rating."""
 
-from discreet.release._cleaning import clean_auto, clean_none, clean_paper
 from discreet.release._codec import FORMAT, load
-from discreet.release._methods import METHODS, ArrayLayout, MethodLayout
-from discreet.release._registry import register_predictors
-from discreet.release._release import Release
+from discreet.release._layouts import METHODS, ArrayLayout, MethodLayout
+from discreet.release._release import Release, register_predictors
 from discreet.release._triangles import pack, packed_bases, packed_side, packed_size, unpack
 
 __all__ = [
@@ -13,9 +11,6 @@ __all__ = [
     "ArrayLayout",
     "MethodLayout",
     "Release",
-    "clean_auto",
-    "clean_none",
-    "clean_paper",
     "load",
     "pack",
     "packed_bases",

@@ -1,4 +1,10 @@
-"""A release as one file, and back. The layout is specified in docs/file-format.md."""
+"""A release as one file, and back. The layout is specified in docs/file-format.md.
+
+A file is a safetensors file: eight bytes with the header's length (little-endian), the header
+(JSON: each tensor's type, shape and place in the data, and under `__metadata__` a table of texts),
+the data. The safetensors package writes the files; its numpy reader copies every tensor, so here
+they are mapped.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +13,10 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,23 +24,23 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from discreet.domain import CatalogOrigin, InputError, Scale
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.domain.files import whole_file
 from discreet.privacy import Guarantee
-from discreet.release._container import Container, open_container
-from discreet.release._methods import SMALL, check_contents
+from discreet.release._layouts import SMALL, check_contents
 from discreet.release._release import Release
-from discreet.release._texts import TENSORS, StoredCatalog, encode_catalog
 
+# The version of the file layout that this code writes, and the newest it reads.
 FORMAT = 1
-"""The version of the file layout that this code writes, and the newest it reads."""
 
 _MARK = "discreet_release"
+# How far, relatively, a stated epsilon may be from the one that its events add up to: more than
+# rounding and a change of accountant's grid make, less than anybody would act on. Chosen by hand.
 _EPSILON_TOLERANCE = 1e-6
 
 
 def save(release: Release, path: str | os.PathLike[str]) -> None:
-    """Write a release as one file, whole or not at all."""
+    """Write a release as one file, completely or not at all."""
     check_contents(release.method, len(release.catalog), release.arrays, at_most=None)
     tensors = _tensors(release)
     metadata = _metadata(release, tensors)
@@ -59,7 +68,7 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Release:
         verify: Read and check the larger arrays too.
 
     Raises:
-        InputError: Says in one line why this is no release file that can be used.
+        InputError: Says in one line why this file cannot be used as a release.
     """
     try:
         return _release(open_container(path), verify)
@@ -136,7 +145,7 @@ def _release(container: Container, verify: bool) -> Release:
         raise InputError("is damaged: its scale or catalogue has wrong fields") from None
     catalog = StoredCatalog(container.tensors, origin)
     if stored["catalog"].get("items") != len(catalog):
-        raise InputError("is damaged: it has not as many items as it says")
+        raise InputError("is damaged: it does not have as many items as it states")
     release = Release(
         method=metadata.get("method", ""),
         scale=scale,
@@ -184,7 +193,7 @@ def _check_tensors(container: Container, verify: bool) -> None:
     for name, array in container.tensors.items():
         entry = stated[name] if isinstance(stated[name], dict) else {}
         if (entry.get("dtype"), entry.get("shape")) != (array.dtype.name, list(array.shape)):
-            raise InputError(f"is damaged: array '{name}' has not the type and shape it should")
+            raise InputError(f"is damaged: array '{name}' has the wrong type or shape")
         if (verify or array.nbytes <= SMALL) and entry.get("sha256") != _sha256(array):
             raise InputError(f"is damaged: array '{name}' does not match its digest")
 
@@ -210,3 +219,213 @@ def _agree(said: Any, true: float | None) -> bool:
     if isinstance(said, bool) or not isinstance(said, int | float):
         return False
     return said <= sys.float_info.max and math.isclose(said, true, rel_tol=_EPSILON_TOLERANCE)
+
+
+# --- the safetensors container, mapped
+
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "I64": "<i8",
+    "I32": "<i4",
+    "U32": "<u4",
+    "U8": "|u1",
+}
+# Bytes at the start of a safetensors file that hold the header's length; the format's own number.
+_LENGTH_BYTES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Container:
+    """A safetensors file, mapped: texts and read-only arrays that are loaded as they are used."""
+
+    metadata: Mapping[str, str]
+    tensors: Mapping[str, npt.NDArray[np.generic]]
+
+
+def open_container(path: str | os.PathLike[str]) -> Container:
+    """Map a safetensors file.
+
+    Raises:
+        InputError: It cannot be read, is not a safetensors file, or is cut short.
+    """
+    raw = _map(path)
+    header, begin = _header(raw)
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise InputError("is not a release file: its header is not that of a safetensors file")
+    places = {name: _place(name, entry) for name, entry in header.items()}
+    _check_coverage([place[2:] for place in places.values()], len(raw) - begin)
+    tensors = {name: _view(raw[begin:], *place) for name, place in places.items()}
+    return Container(metadata, tensors)
+
+
+def _map(path: str | os.PathLike[str]) -> npt.NDArray[np.uint8]:
+    if Path(path).is_dir():
+        raise InputError("is a folder, not a release file")
+    try:
+        if Path(path).stat().st_size == 0:
+            raise InputError("is empty, not a release file")
+        return np.memmap(path, dtype=np.uint8, mode="r").view(np.ndarray)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror or error}") from error
+
+
+def _header(raw: npt.NDArray[np.uint8]) -> tuple[dict[str, Any], int]:
+    """The header's table, and where the data begins."""
+    length = int.from_bytes(raw[:_LENGTH_BYTES].tobytes(), "little")
+    begin = _LENGTH_BYTES + length
+    if len(raw) <= _LENGTH_BYTES or raw[_LENGTH_BYTES] != ord("{"):
+        raise InputError("is not a release file: it is no safetensors file")
+    if begin > len(raw):
+        raise InputError("is damaged or cut short: it ends inside its header")
+    try:
+        header = json.loads(raw[_LENGTH_BYTES:begin].tobytes().decode())
+    except (RecursionError, ValueError):
+        raise InputError("is damaged, or not a release file: its header cannot be read") from None
+    if not isinstance(header, dict):
+        raise InputError("is not a release file: its header is not that of a safetensors file")
+    return header, begin
+
+
+def _place(name: str, entry: Any) -> tuple[str, tuple[int, ...], int, int]:
+    """The type, shape, begin and end of a tensor, checked to agree with each other."""
+    try:
+        dtype, shape = _TYPES[entry["dtype"]], tuple(entry["shape"])
+        begin, end = entry["data_offsets"]
+        whole = all(type(n) is int and n >= 0 for n in (*shape, begin, end))
+        if whole and end - begin == math.prod(shape) * np.dtype(dtype).itemsize:
+            return dtype, shape, begin, end
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise InputError(f"is damaged, or not a release file: its header is wrong about '{name[:40]}'")
+
+
+def _check_coverage(places: list[tuple[int, int]], size: int) -> None:
+    """The tensors follow each other without gaps and fill the data: nothing hides or is missing."""
+    expected = 0
+    for begin, end in sorted(places):
+        if begin != expected:
+            raise InputError("is damaged: its arrays overlap or leave gaps")
+        expected = end
+    if size < expected:
+        raise InputError(f"is cut short: {expected - size:,} bytes are missing")
+    if size > expected:
+        raise InputError(f"is damaged: {size - expected:,} bytes follow its end")
+
+
+def _view(
+    data: npt.NDArray[np.uint8], dtype: str, shape: tuple[int, ...], begin: int, end: int
+) -> npt.NDArray[np.generic]:
+    view = data[begin:end].view(dtype).reshape(shape)
+    # A writer that does not pad its header leaves numbers at odd addresses.
+    return view if view.flags.aligned else view.copy()
+
+
+# --- catalogues as arrays: UTF-8 bytes end to end, and where each text ends
+
+Bytes = npt.NDArray[np.uint8]
+Ends = npt.NDArray[np.uint32]
+
+TENSORS = {
+    "catalog_ids": "uint8",
+    "catalog_id_ends": "uint32",
+    "catalog_titles": "uint8",
+    "catalog_title_ends": "uint32",
+}
+"""The arrays that hold a catalogue, and their types. The titles' two are absent if they are ids."""
+
+
+def encode_catalog(catalog: Catalog) -> dict[str, npt.NDArray[np.generic]]:
+    """The arrays of a catalogue."""
+    ids, id_ends = encode_texts(catalog.ids)
+    tensors: dict[str, npt.NDArray[np.generic]] = {"catalog_ids": ids, "catalog_id_ends": id_ends}
+    if catalog.titles != catalog.ids:
+        titles, title_ends = encode_texts(catalog.titles)
+        tensors |= {"catalog_titles": titles, "catalog_title_ends": title_ends}
+    return tensors
+
+
+def encode_texts(texts: Sequence[str]) -> tuple[Bytes, Ends]:
+    """Texts as UTF-8 bytes end to end, and the byte after each text's last."""
+    raws = [text.encode() for text in texts]
+    ends = np.cumsum([len(raw) for raw in raws], dtype=np.int64)
+    if len(ends) and ends[-1] >= 2**32:
+        raise InputError("the catalogue's texts take 4 GiB or more, which a release cannot hold")
+    return np.frombuffer(b"".join(raws), np.uint8), ends.astype(np.uint32)
+
+
+def decode_texts(data: Bytes, ends: Ends) -> tuple[str, ...]:
+    """What `encode_texts` was given.
+
+    Raises:
+        InputError: The ends fall or cut a character, or the bytes are not UTF-8.
+    """
+    try:
+        text = data.tobytes().decode()
+    except UnicodeDecodeError:
+        raise InputError("the catalogue's texts are not UTF-8") from None
+    bounds = np.concatenate([[0], ends.astype(np.int64)])
+    if bounds[-1] != len(data) or np.any(bounds[1:] < bounds[:-1]):
+        raise InputError("the catalogue's texts do not end where the file says")
+    if len(text) < len(data):
+        # Every byte but 10xxxxxx begins a character: counting those turns bytes into characters.
+        begins = (data & 0xC0) != 0x80
+        if not np.append(begins, True)[bounds].all():
+            raise InputError("the catalogue's texts do not end where the file says")
+        bounds = np.concatenate([[0], np.cumsum(begins)])[bounds]
+    return tuple([text[begin:end] for begin, end in pairwise(bounds.tolist())])
+
+
+class StoredCatalog(Catalog):
+    """A catalogue that decodes its texts when the first one is needed.
+
+    Decoding 17,770 titles takes several milliseconds, which opening a release need not wait for.
+
+    Args:
+        tensors: The arrays that `encode_catalog` made; their bytes were checked for damage.
+        origin: Where the list came from.
+    """
+
+    def __init__(
+        self, tensors: Mapping[str, npt.NDArray[np.generic]], origin: CatalogOrigin
+    ) -> None:
+        self.origin = origin
+        self._tensors = tensors
+        self._length = len(_tensor(tensors, "catalog_id_ends"))
+        if self._length == 0:
+            raise InputError("the catalogue has no items")
+        titled = [name in tensors for name in ("catalog_titles", "catalog_title_ends")]
+        if any(titled) and len(_tensor(tensors, "catalog_title_ends")) != self._length:
+            raise InputError("the catalogue does not have as many titles as items")
+        for name in TENSORS if any(titled) else ("catalog_ids", "catalog_id_ends"):
+            _tensor(tensors, name)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getattr__(self, name: str) -> Any:
+        # Only reached while `ids` and `titles` are not there yet.
+        if name not in ("ids", "titles"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        ids = self._decode("catalog_ids", "catalog_id_ends")
+        titles = ids
+        if "catalog_titles" in self._tensors:
+            titles = self._decode("catalog_titles", "catalog_title_ends")
+        super().__init__(ids, titles, self.origin)
+        return self.__dict__[name]
+
+    def _decode(self, data: str, ends: str) -> tuple[str, ...]:
+        return decode_texts(
+            self._tensors[data].astype(np.uint8, copy=False),
+            self._tensors[ends].astype(np.uint32, copy=False),
+        )
+
+
+def _tensor(tensors: Mapping[str, npt.NDArray[np.generic]], name: str) -> npt.NDArray[np.generic]:
+    if name not in tensors:
+        raise InputError(f"array '{name}' is missing")
+    array = tensors[name]
+    if array.ndim != 1 or array.dtype != np.dtype(TENSORS[name]):
+        raise InputError(f"array '{name}' must be a list of {TENSORS[name]}")
+    return array

@@ -1,11 +1,11 @@
-"""The release: what a method made public, with the promise it was made under."""
+"""The release: what a method made public, with the guarantee it was made under."""
 
 from __future__ import annotations
 
 import inspect
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -15,22 +15,38 @@ import numpy.typing as npt
 
 from discreet.domain import Catalog, InputError, Scale
 from discreet.privacy import Guarantee
-from discreet.release._methods import SMALL, check_contents, check_layout
-from discreet.release._registry import find_predictor
+from discreet.release._layouts import SMALL, check_contents, check_layout
+
+# Which predictors read which method's releases, by name, each as a function that loads it. Filled
+# by `discreet.predict`, so that a release can hand out predictors and this room knows none.
+_PREDICTORS: dict[str, dict[str, Callable[[], Callable[..., Any]]]] = {}
+
+
+def register_predictors(
+    method: str, predictors: Mapping[str, Callable[[], Callable[..., Any]]]
+) -> None:
+    """Add predictors that read the releases of a method.
+
+    Args:
+        method: The method's name.
+        predictors: For each name a function that loads the predictor: what makes it from a release
+            and options. The first one registered for the method is its default.
+    """
+    _PREDICTORS.setdefault(method, {}).update(predictors)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
-    """Everything that may leave the house, and what it promises.
+    """Everything that is made public, and its guarantee.
 
-    Made by `measure`, by a protocol's server or by `load`; checked as it is made (the content of
+    Made by `fit`, by a protocol's server or by `load`; checked on construction (the content of
     arrays above 16 MiB only when it is saved or loaded with `verify`).
 
     Attributes:
         method: What made it, which decides what the arrays mean ("covariance").
-        scale: The scale that ratings live on.
-        catalog: The items; arrays speak of them by index.
-        guarantee: What it promises, to whom, on which assumptions.
+        scale: The scale of the ratings.
+        catalog: The items; arrays refer to them by index.
+        guarantee: What it guarantees, to whom, under which assumptions.
         parameters: Plain numbers and texts (anything JSON can hold).
         arrays: The published arrays, read-only.
     """
@@ -42,7 +58,7 @@ class Release:
     parameters: Mapping[str, Any]
     arrays: Mapping[str, npt.NDArray[np.generic]]
     _digest: str | None = field(default=None, init=False)
-    """Of the file that it was loaded from."""
+    """That of the file it was loaded from."""
 
     def __post_init__(self) -> None:
         parameters = MappingProxyType(_plain(self.parameters))
@@ -62,19 +78,19 @@ class Release:
         return sum(array.nbytes for array in self.arrays.values())
 
     def digest(self) -> str:
-        """The SHA-256 that stands for the whole of it: of its file, or of the one `save` writes.
+        """The SHA-256 that identifies the release: that of its file, or of the one `save` writes.
 
-        A ledger records it for the charge that paid for the release.
+        A ledger records it with the charge that paid for the release.
         """
         from discreet.release._codec import digest_of
 
         return digest_of(self) if self._digest is None else self._digest
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one file that `load` reads; whole or not at all.
+        """Write one file that `load` reads, completely or not at all.
 
         Raises:
-            InputError: It cannot be written there, or an array holds what is not a finite number.
+            InputError: It cannot be written there, or an array holds a value that is not finite.
         """
         from discreet.release._codec import save
 
@@ -91,7 +107,16 @@ class Release:
             InputError: There is no such predictor or option, or `discreet.predict` was never
                 imported.
         """
-        make = find_predictor(self.method, name)
+        known = _PREDICTORS.get(self.method)
+        if not known:
+            raise InputError(
+                f"no predictor reads releases of method '{self.method}'; "
+                "import discreet.predict first"
+            )
+        if name is not None and name not in known:
+            names = ", ".join(known)
+            raise InputError(f"'{name}' is no predictor for method '{self.method}'; it has {names}")
+        make = known[name or next(iter(known))]()
         try:
             inspect.signature(make).bind(self, **options)
         except TypeError as error:
@@ -102,7 +127,7 @@ class Release:
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy made of what JSON can hold, which nobody else can change."""
+    """A copy, made of what JSON can hold, that no caller has a reference to."""
     try:
         copied = json.loads(json.dumps(dict(parameters), allow_nan=False))
     except (TypeError, ValueError) as error:

@@ -1,29 +1,43 @@
 """The HTTP service: publishes a release, and collects what people send to make the next one.
 
-Needs the parts that `pip install 'discreet[serve]'` brings.
+Needs the parts that `pip install 'discreet[serve]'` brings. Names load when they are first used: a
+build's process has no need of the web framework.
 """
 
-from discreet.serve._app import make_app
-from discreet.serve._closed import ClosedCollector
-from discreet.serve._collectors import KINDS, Collector, Collects
-from discreet.serve._rates import Rate
-from discreet.serve._run import Server, run
-from discreet.serve._settings import LEAST_PEOPLE, Settings, check_token
-from discreet.serve._store import database_url
-from discreet.serve._terms import make_collection
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.serve._app import Server, make_app, run
+    from discreet.serve._requests import Rate
+    from discreet.serve._settings import LEAST_PEOPLE, Settings, check_token
+    from discreet.serve._store import database_url
 
 __all__ = [
-    "KINDS",
     "LEAST_PEOPLE",
-    "ClosedCollector",
-    "Collector",
-    "Collects",
     "Rate",
     "Server",
     "Settings",
     "check_token",
     "database_url",
     "make_app",
-    "make_collection",
     "run",
 ]
+
+_HOMES = {
+    **dict.fromkeys(("Server", "make_app", "run"), lambda: import_module("discreet.serve._app")),
+    "Rate": lambda: import_module("discreet.serve._requests"),
+    **dict.fromkeys(
+        ("LEAST_PEOPLE", "Settings", "check_token"),
+        lambda: import_module("discreet.serve._settings"),
+    ),
+    "database_url": lambda: import_module("discreet.serve._store"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet.serve' has no attribute '{name}'")
+    return getattr(_HOMES[name](), name)

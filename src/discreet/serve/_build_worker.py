@@ -6,37 +6,41 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from discreet.domain import DiscreetError, InputError
-from discreet.serve._closed import ClosedCollector
-from discreet.serve._collectors import Collector, Collects
+from discreet.protocols import servers
 from discreet.serve._store import Store
 
+# Behind the processes that serve.
 _NICENESS = 10
 
 
 def build(order: dict[str, Any]) -> dict[str, Any]:
     """Build what was ordered: how many reports went in, of how many people, how long it took."""
-    closed = order["kind"] == "closed"
-    collector: Collects = (ClosedCollector if closed else Collector).from_order(order)
+    protocol = servers.from_order(order)
+    output = Path(order["output"])
     begun = time.monotonic()
     counted = 0
 
-    def contents() -> Any:
+    def messages() -> Iterator[Any]:
         nonlocal counted
-        for content in store.contents(collector.digest):
+        for content in store.contents(protocol.digest):
             counted += 1
-            yield content
+            yield protocol.read(json.loads(content))
 
     store = Store(order["database"])
     try:
-        figures = store.figures(collector.digest)
+        figures = store.figures(protocol.digest)
         _check_people(figures["reports_of_collection"], order["least_people"])
-        people = collector.build(contents(), Path(order["output"]))
-        # Somebody may have left since they were counted, or have sent several reports.
+        release = protocol.build(messages(), folder=output.parent)
+        # Somebody may have left since they were counted; and a protocol that knows people by
+        # something else than their capability says itself how many they are.
+        people = int(release.parameters.get("people", counted))
         _check_people(people, order["least_people"])
+        release.save(output)
     finally:
         store.close()
     seconds = round(time.monotonic() - begun, 3)
@@ -55,12 +59,12 @@ def main() -> None:
     """Do it, behind those who serve."""
     os.nice(_NICENESS)
     try:
-        told = build(json.load(sys.stdin))
+        outcome = build(json.load(sys.stdin))
     except DiscreetError as error:
-        told = {"reason": str(error)}
+        outcome = {"reason": str(error)}
     except Exception as error:  # noqa: BLE001  (its message may hold what people sent)
-        told = {"reason": f"the build failed: {type(error).__name__}"}
-    json.dump(told, sys.stdout)
+        outcome = {"reason": f"the build failed: {type(error).__name__}"}
+    json.dump(outcome, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,20 @@
-"""A new release from what was collected: made in a process of its own, swapped in at once."""
+"""A new release from what was collected: built by a process of its own, swapped in at once."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import fcntl
 import itertools
 import json
 import logging
 import os
+import re
 import shutil
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,14 +22,66 @@ from starlette.concurrency import run_in_threadpool
 
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
-from discreet.serve._build_folders import build_folder
-from discreet.serve._collectors import Collects
-from discreet.serve._metrics import Metrics
-from discreet.serve._published import FileContent, Representation, sha256_of
+from discreet.protocols.servers import Protocol
+from discreet.serve._gate import Metrics
+from discreet.serve._published import FileContent, Representation, open_release, sha256_of
 from discreet.serve._settings import Settings
 from discreet.serve._store import Store
 
+# Characters of a file's name that a folder's name repeats: names end at 255 bytes.
+_LONGEST = 100
+
+
+@contextlib.contextmanager
+def build_folder(target: Path) -> Iterator[Path]:
+    """A folder beside a file, locked while the block runs and removed at its end."""
+    target = target.resolve()
+    with tempfile.TemporaryDirectory(
+        prefix=_prefix(target), dir=target.parent, ignore_cleanup_errors=True
+    ) as name:
+        handle = os.open(name, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield Path(name)
+        finally:
+            os.close(handle)
+
+
+def remove_leftovers(target: Path) -> int:
+    """Remove the folders in which builds of a file were cut short: how many.
+
+    A folder is ours by its name, and abandoned if no living process has locked it.
+    """
+    target = target.resolve()
+    ours = re.compile(re.escape(_prefix(target)) + "[a-z0-9_]{8}")
+    found = [path for path in target.parent.glob(".build.*") if ours.fullmatch(path.name)]
+    return sum(map(_remove, found))
+
+
+def _prefix(target: Path) -> str:
+    return f".build.{target.name[:_LONGEST]}."
+
+
+def _remove(folder: Path) -> bool:
+    if folder.is_symlink() or not folder.is_dir():
+        return False
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+        return True
+    finally:
+        os.close(handle)
+
+
 _log = logging.getLogger("discreet.serve")
+# Before a build that does not stop is killed.
 _STOP_SECONDS = 5.0
 _T = TypeVar("_T")
 
@@ -51,12 +107,12 @@ class Builder:
         self._task: asyncio.Task[None] | None = None
         self.last: dict[str, Any] = {"state": "none since the start"}
 
-    def start(self, collector: Collects, store: Store) -> bool:
+    def start(self, protocol: Protocol, store: Store) -> bool:
         """Begin to build from what a store has; False if a build is under way."""
         if self._task is not None and not self._task.done():
             return False
         self.last = {"state": "running"}
-        self._task = asyncio.create_task(self._run(collector, store))
+        self._task = asyncio.create_task(self._run(protocol, store))
         return True
 
     async def stop(self) -> None:
@@ -65,10 +121,10 @@ class Builder:
             self._task.cancel()
             await asyncio.wait([self._task])
 
-    async def _run(self, collector: Collects, store: Store) -> None:
+    async def _run(self, protocol: Protocol, store: Store) -> None:
         begun = time.monotonic()
         try:
-            self.last = {"state": "built", **await self._build(collector, store)}
+            self.last = {"state": "built", **await self._build(protocol, store)}
         except asyncio.CancelledError:
             self.last = {"state": "stopped"}
         except InputError as error:
@@ -84,25 +140,25 @@ class Builder:
         reason = f": {self.last['reason']}" if "reason" in self.last else ""
         _log.info("build: %s after %.1f s%s", self.last["state"], seconds, reason)
 
-    async def _build(self, collector: Collects, store: Store) -> dict[str, Any]:
+    async def _build(self, protocol: Protocol, store: Store) -> dict[str, Any]:
         with build_folder(self._settings.release) as folder:
             made = folder / "made"
-            told = await self._work(collector, made)
-            moving = run_in_threadpool(self._move, collector, store, made)
+            order = protocol.order() | {
+                "database": self._settings.database,
+                "output": os.fspath(made),
+                "least_people": self._settings.least_people,
+            }
+            outcome = await self._work(order)
+            moving = run_in_threadpool(self._move, store, made)
             published, kept = await _to_the_end(moving)
         self._publish(published)
         if kept is not None:
-            told["previous"] = kept.name
+            outcome["previous"] = kept.name
             _log.info("the file that was served is kept as %s", kept.name)
-        return told
+        return outcome
 
-    async def _work(self, collector: Collects, made: Path) -> dict[str, Any]:
+    async def _work(self, order: dict[str, Any]) -> dict[str, Any]:
         # Through a pipe: a command line is for everybody to read, and this holds secrets.
-        order = collector.order() | {
-            "database": self._settings.database,
-            "output": os.fspath(made),
-            "least_people": self._settings.least_people,
-        }
         worker = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "discreet.serve._build_worker",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
@@ -112,27 +168,27 @@ class Builder:
         finally:
             await _end(worker)
         try:
-            told = json.loads(said)
+            outcome = json.loads(said)
         except ValueError:
             raise InputError(f"the build ended without a word (code {worker.returncode})") from None
-        if "reason" in told:
-            raise InputError(told["reason"])
-        return dict(told)
+        if "reason" in outcome:
+            raise InputError(outcome["reason"])
+        return dict(outcome)
 
-    def _move(self, collector: Collects, store: Store, made: Path) -> tuple[Made, Path | None]:
+    def _move(self, store: Store, made: Path) -> tuple[Made, Path | None]:
         """Check what was made, then give it the name: on disk and complete when this returns.
 
         A file there that this service has not made is a curator's: it is kept under another name.
         """
         target = self._settings.release.resolve()
-        collector.publish(made)
+        open_release(made)
         foreign = target.is_file() and not store.has_built(sha256_of(FileContent(target)))
         kept = _keep(target) if foreign else None
         # Noted first: were it noted after and we died between, our own file would be a stranger.
         store.note_built(sha256_of(FileContent(made)))
         with whole_file(target) as temporary:
             made.replace(temporary)
-        return collector.publish(target), kept
+        return open_release(target), kept
 
 
 def _failed(reason: str) -> dict[str, Any]:
@@ -157,7 +213,7 @@ def _keep(target: Path) -> Path:
 
 
 async def _to_the_end(work: Coroutine[Any, Any, _T]) -> _T:
-    """What a thread's work gives, which nobody can call back: whoever is told to stop waits."""
+    """The result of a thread's work, which cannot be cancelled: whoever stops it waits."""
     task = asyncio.create_task(work)
     while True:
         try:

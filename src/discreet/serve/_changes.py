@@ -1,4 +1,6 @@
-"""What may change in the database, and how a group of changes is made in one transaction.
+"""The database's tables, and how a group of changes is made in one transaction.
+
+No name, no address, no time is stored: a row says that somebody enrolled, and what they last sent.
 
 Several services may share a database. Whatever a group touches it locks first and in one order:
 people by their numbers, claims by collection and slot, reports by their people's numbers. So no
@@ -9,45 +11,102 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    event,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
-from discreet.serve._tables import VERSION, about, claims, collections, people, reports
+from discreet.protocols.servers import Claim
 
+VERSION = 2
+"""Of these tables; in the first, reports had no slot."""
 
-class Claim(Protocol):
-    """What is said about a slot and may not be said differently later.
+metadata = MetaData()
+_Number = BigInteger().with_variant(Integer(), "sqlite")
 
-    A slot has one report in a collection: whoever says something about it, with whichever
-    capability, takes the place of who did before.
-    """
+about = Table(
+    "about",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
 
-    @property
-    def scope(self) -> str:
-        """Where it may be said once, as a digest: it outlives a change of the other terms."""
+collections = Table(
+    "collections",
+    metadata,
+    Column("digest", String(128), primary_key=True),
+    Column("content", Text, nullable=False),
+)
+"""The public parameters under which something was ever sent, as JSON."""
 
-    @property
-    def slot(self) -> int:
-        """Whose it is."""
+people = Table(
+    "people",
+    metadata,
+    Column("person", _Number, primary_key=True),
+    Column("digest", LargeBinary(32), nullable=False, unique=True),
+)
 
-    @property
-    def stop(self) -> int:
-        """How far it goes."""
+reports = Table(
+    "reports",
+    metadata,
+    Column(
+        "person",
+        _Number,
+        ForeignKey(people.c.person, ondelete="CASCADE"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("collection", ForeignKey(collections.c.digest), nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Column("slot", _Number),
+)
+one_a_slot = Index("one_report_a_slot", reports.c.collection, reports.c.slot, unique=True)
+"""Where a report is about a slot: whichever capability it came with, there is one."""
 
-    @property
-    def mark(self) -> bytes:
-        """A digest of all of it."""
+claims = Table(
+    "claims",
+    metadata,
+    Column("collection", ForeignKey(collections.c.digest), primary_key=True),
+    Column("slot", _Number, primary_key=True, autoincrement=False),
+    Column("stop", _Number, nullable=False),
+    Column("mark", LargeBinary(32), nullable=False),
+)
+"""What a protocol lets be said once: for a slot how far it was said, and a digest of it.
 
-    def follows(self, stop: int, mark: bytes, stored: bytes | None) -> bool:
-        """Whether it says the same as what was said first, as far as that went.
+`collection` is the scope in which it may be said once, which several collections can share.
 
-        Args:
-            stop: How far that went.
-            mark: Its digest.
-            stored: What the same person last sent, if it is still there.
-        """
+It stays when what was sent is deleted, so that deleting it does not allow a different claim.
+"""
+
+# Noise does not compress: PostgreSQL need not try.
+event.listen(
+    reports,
+    "after_create",
+    lambda _table, connection, **_: (
+        connection.exec_driver_sql("ALTER TABLE reports ALTER COLUMN content SET STORAGE EXTERNAL")
+        if connection.dialect.name == "postgresql"
+        else None
+    ),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -243,7 +302,7 @@ class _Group:
             found = self._connection.execute(asked).all()
             others |= {row.person for row in found if holders[row.slot] != row.person}
         if others:
-            # They are nobody's who is locked yet: all reports of this group, in their order.
+            # Their people are not locked yet: lock all reports of this group, in their order.
             touched = reports.c.person.in_(sorted(others | set(self._last)))
             lock = select(reports.c.person).where(touched).order_by(reports.c.person)
             self._connection.execute(lock.with_for_update()).all()

@@ -1,4 +1,4 @@
-"""What is published, a release for one: byte for byte, and compressed."""
+"""What is published: byte for byte, compressed, in ranges, only if it changed (RFC 9110)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ import gzip
 import hashlib
 import json
 import os
+import re
 import weakref
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response, StreamingResponse
+
 from discreet.domain import Catalog, InputError, Scale
 from discreet.release import Release, load
 
+# Bytes read at a time.
 _CHUNK = 256 << 10
+# Bytes; compressed copies are kept in memory.
 _COMPRESSED_UP_TO = 64 << 20
+# Of the plain size; noise hardly compresses.
 _WORTH_IT = 0.95
+# zlib's own default, a fair trade of time for size.
 _GZIP_LEVEL = 6
 
 
@@ -33,7 +41,7 @@ class FileContent:
             self._descriptor = os.open(path, os.O_RDONLY)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
-        # Closed when nobody reads it any more: answers under way may outlive their release.
+        # Closed after its last reader: answers under way may outlive their release.
         weakref.finalize(self, os.close, self._descriptor)
         found = os.fstat(self._descriptor)
         self.size, self.place = found.st_size, (found.st_dev, found.st_ino)
@@ -121,7 +129,7 @@ def open_release(path: Path) -> dict[str, Representation]:
         The `release` byte for byte, its `catalog`, and `about`: what it is and promises.
 
     Raises:
-        InputError: It is no release, or damaged.
+        InputError: It is not a release, or damaged.
     """
     while True:
         content = FileContent(path)
@@ -162,3 +170,96 @@ def _about(release: Release, file: Representation) -> dict[str, Any]:
         "guarantee": release.guarantee.to_dict(),
         "parameters": dict(release.parameters),
     }
+
+
+_ONE_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+# Bytes that are sent at once rather than streamed.
+_SMALL = 64 << 10
+
+FRESH = "public, no-cache"
+"""May be kept, and is to be asked for again: it can be swapped at any time."""
+
+
+def answer(
+    found: Representation, headers: Mapping[str, str], *, head: bool = False, cache: str = FRESH
+) -> Response:
+    """The bytes, or the part asked for, or that they have not changed.
+
+    A part is always of the uncompressed bytes, so that a fetch that broke off can go on.
+
+    Args:
+        found: What is there.
+        headers: What the request's headers say.
+        head: Leave the bytes out.
+        cache: What Cache-Control is to say.
+    """
+    span = _span(found, headers)
+    packed = found.compressed
+    if span is not None or packed is None or not _takes_gzip(headers.get("accept-encoding", "")):
+        packed = None
+    tag = f'"{found.digest}-gzip"' if packed else f'"{found.digest}"'
+    fields = {
+        "etag": tag,
+        "cache-control": cache,
+        "vary": "accept-encoding",
+        "accept-ranges": "bytes",
+    }
+    if _matches(headers.get("if-none-match"), found.digest):
+        return Response(status_code=304, headers=fields)
+    if span == ():
+        fields["content-range"] = f"bytes */{found.plain.size}"
+        return Response('{"reason":"the range begins after the end"}', 416, fields)
+    content = packed or found.plain
+    begin, end = span or (0, content.size)
+    if packed:
+        fields["content-encoding"] = "gzip"
+    if span:
+        fields["content-range"] = f"bytes {begin}-{end - 1}/{content.size}"
+    fields["content-length"] = str(end - begin)
+    status = 206 if span else 200
+    if head:
+        return Response(None, status, fields, media_type=found.media_type)
+    if isinstance(content, MemoryContent) and end - begin <= _SMALL:
+        return Response(content.read(begin, end - begin), status, fields, found.media_type)
+    body = _stream(content, begin, end)
+    return StreamingResponse(body, status, fields, media_type=found.media_type)
+
+
+async def _stream(content: Content, begin: int, end: int) -> AsyncIterator[bytes]:
+    parts = chunks(content, begin, end)
+    while (part := await run_in_threadpool(next, parts, None)) is not None:
+        yield part
+
+
+def _span(found: Representation, headers: Mapping[str, str]) -> tuple[int, int] | tuple[()] | None:
+    """The first byte asked for and the one after the last; () if there is none; None for all."""
+    asked = _ONE_RANGE.fullmatch(headers.get("range", ""))
+    if asked is None or asked.groups() == ("", ""):
+        return None  # several ranges, or no range at all, may be answered with everything
+    if headers.get("if-range", f'"{found.digest}"') != f'"{found.digest}"':
+        return None
+    first, last = asked.groups()
+    size = found.plain.size
+    if first == "":
+        begin, end = max(size - int(last), 0), size
+    else:
+        begin, end = int(first), min(int(last) + 1 if last else size, size)
+        if last and int(last) < begin:
+            return None
+    return (begin, end) if begin < end else ()
+
+
+def _matches(condition: str | None, digest: str) -> bool:
+    """Whether If-None-Match names this content, in any encoding."""
+    if condition is None:
+        return False
+    tags = {tag.strip().removeprefix("W/") for tag in condition.split(",")}
+    return not tags.isdisjoint({"*", f'"{digest}"', f'"{digest}-gzip"'})
+
+
+def _takes_gzip(accepted: str) -> bool:
+    for part in accepted.lower().split(","):
+        name, _, quality = part.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", quality)
+    return False

@@ -1,20 +1,91 @@
-"""Reading requests: who asks, and a body that is never larger than it may be."""
+"""Reading requests: who asks, how often, and a body that is never larger than it may be."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import hmac
+import ipaddress
 import json
 import math
-from collections.abc import Iterator
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from starlette.requests import ClientDisconnect, Request
 
 from discreet.domain import InputError
 from discreet.protocols.common import capability_digest
+
+# Addresses or capabilities remembered: about 20 MB.
+_MOST_KEYS = 100_000
+_BURST_SHARE, _LEAST_BURST = 3, 5
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Requests per minute in the long run, and `burst` at once; 0 per minute: no limit."""
+
+    per_minute: float
+    burst: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.per_minute < math.inf or self.burst < 1:
+            raise InputError("a rate is 0 or more a minute, and its burst 1 or more")
+
+    @classmethod
+    def a_minute(cls, count: float) -> Rate:
+        """This many per minute; a third of them at once, and never fewer than 5."""
+        most = int(count / _BURST_SHARE) if 0 <= count < math.inf else 0
+        return cls(count, max(most, _LEAST_BURST))
+
+
+class Buckets:
+    """What each key may still ask for.
+
+    Args:
+        rate: What each may.
+        most: How many keys are remembered; beyond that the longest unseen are forgotten, and
+            begin anew.
+        clock: Seconds.
+    """
+
+    def __init__(
+        self, rate: Rate, most: int = _MOST_KEYS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._rate, self._most, self._clock = rate, most, clock
+        self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def wait(self, key: Hashable) -> int:
+        """Take one: 0, or the seconds until there is one again (and none was taken)."""
+        if self._rate.per_minute == 0:
+            return 0
+        speed, now = self._rate.per_minute / 60, self._clock()
+        left, then = self._left.pop(key, (float(self._rate.burst), now))
+        left = min(left + (now - then) * speed, self._rate.burst)
+        taken = left >= 1
+        self._left[key] = (left - 1 if taken else left, now)
+        if len(self._left) > self._most:
+            self._left.popitem(last=False)
+        return 0 if taken else max(math.ceil((1 - left) / speed), 1)
+
+
+def network_of(address: str) -> str:
+    """Whom an address stands for: itself, or its /64 where it is IPv6, of which many have 2^64."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 6 and found.ipv4_mapped is None:
+        return str(ipaddress.ip_network((int(found) >> 64 << 64, 64)))
+    return address
+
 
 _BEARER = "bearer "
 _CHALLENGE = {"www-authenticate": "Bearer"}
@@ -47,7 +118,7 @@ def capability_of(request: Request) -> bytes:
 
 
 def unknown_capability(*, unread: bool = False) -> Refused:
-    """The answer to a capability that nobody was given, or that was taken back.
+    """The answer to a capability that was never given out, or was taken back.
 
     Args:
         unread: The body was not read, so the connection cannot be used again.
@@ -83,7 +154,7 @@ class Bodies:
             self._held -= room.held
 
     def widen(self, most: int) -> None:
-        """Take so many at least."""
+        """Raise the limit to at least this."""
         self._most = max(self._most, most)
 
     def hold(self, size: int) -> None:
@@ -119,16 +190,16 @@ def check_admin(request: Request, token: str | None) -> None:
     if token is None:
         raise Refused(403, "this service was started without an administrator's token")
     # Digests have one length, so comparing them tells nothing of the token, not even its length.
-    told, known = (hashlib.sha256(t.encode()).digest() for t in (_bearer(request), token))
-    if not hmac.compare_digest(told, known):
+    given, known = (hashlib.sha256(t.encode()).digest() for t in (_bearer(request), token))
+    if not hmac.compare_digest(given, known):
         raise Refused(401, "this is not the administrator's token", _CHALLENGE)
 
 
 def _bearer(request: Request) -> str:
-    told = request.headers.get("authorization", "")
-    if not told.lower().startswith(_BEARER):
+    value = request.headers.get("authorization", "")
+    if not value.lower().startswith(_BEARER):
         raise Refused(401, "an Authorization header is needed: Bearer and a secret", _CHALLENGE)
-    return told[len(_BEARER) :].strip()
+    return value[len(_BEARER) :].strip()
 
 
 async def read_body(request: Request, most: int, seconds: float, room: Room) -> bytes:

@@ -17,21 +17,23 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain import InputError
 from discreet.domain.errors import LedgerError
 from discreet.privacy.ledger import Ledger
-from discreet.serve._build_folders import remove_leftovers
-from discreet.serve._builder import Builder
-from discreet.serve._closed import ClosedCollector
-from discreet.serve._collectors import Collects
-from discreet.serve._metrics import Metrics
-from discreet.serve._published import Representation, open_release
-from discreet.serve._rates import Buckets
-from discreet.serve._requests import Bodies, Refused, unknown_capability
+from discreet.protocols.servers import Claim, Protocol
+from discreet.serve._builder import Builder, remove_leftovers
+from discreet.serve._gate import Metrics
+from discreet.serve._published import MemoryContent, Representation, catalog_document, open_release
+from discreet.serve._requests import Bodies, Buckets, Refused, unknown_capability
 from discreet.serve._settings import Settings
-from discreet.serve._store import Change, Claim, Outcome, Store
+from discreet.serve._store import Change, Outcome, Store
 
+# Bytes; chosen for safety.
 LARGEST_BATCH = 8 << 20
+# Bytes of bodies in memory at once; chosen for safety.
 _BODIES_BYTES = 64 << 20
+# The same for batches: four of the largest.
 _BATCHES_BYTES = 4 * LARGEST_BATCH
+# Capabilities whose enrolment is remembered: about 10 MB.
 _MOST_KNOWN = 100_000
+# Seconds to wait for a writer of the ledger.
 _LEDGER_WAIT = 5.0
 _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
@@ -53,7 +55,7 @@ class Service:
 
     Raises:
         InputError: The release or the database cannot be used, or they do not belong together.
-        LedgerError: What was told to be a ledger is none, or cannot be read.
+        LedgerError: The ledger is not one, or cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -62,7 +64,7 @@ class Service:
         self.capabilities = Buckets(settings.per_capability)
         self.enrolments = Buckets(settings.enrolments)
         self.builder = Builder(settings, self.metrics, self._publish)
-        self.collector = settings.collector
+        self.protocol = settings.protocol
         self.store: Store | None = None
         # Batches apart: anybody may send one, and must not crowd out who is enrolled.
         self.bodies, self.batches = Bodies(_BODIES_BYTES), Bodies(_BATCHES_BYTES)
@@ -73,13 +75,12 @@ class Service:
         self._built_at: str | None = None
         self._read_ledger()
         if settings.release.is_file():
-            publish = open_release if self.collector is None else self.collector.publish
-            self._published = publish(settings.release)
-        if self.collector is not None and settings.database is not None:
+            self._published = open_release(settings.release)
+        if self.protocol is not None and settings.database is not None:
             remove_leftovers(settings.release)
             self.store = Store(settings.database)
             try:
-                self._announce(self._noted(self.collector))
+                self._announce(self._noted(self.protocol))
             except BaseException:
                 self.store.close()
                 raise
@@ -91,48 +92,50 @@ class Service:
             Refused: 404; there is no directory. 422: the file is refused. 503: the database does
                 not answer. Then the one before stays announced, and the next call tries again.
         """
-        collector = self.collector
-        if not isinstance(collector, ClosedCollector):
+        protocol = self.protocol
+        if protocol is None or "directory" not in self._announced:
             raise Refused(404, "this service has no directory: it does not collect closed clusters")
         async with self._reloading:
             try:
-                await run_in_threadpool(collector.reload)
-                announced = await self.ask(self._noted, collector)
+                await run_in_threadpool(protocol.reload)
+                announced = await self.ask(self._noted, protocol)
             except InputError as error:
                 raise Refused(422, error.reason) from None
             before = self._announced["directory"].digest
             self._announce(announced)
         return self._announced["directory"].digest != before
 
-    def _noted(self, collector: Collects) -> dict[str, Representation]:
-        """What a collector announces, once the database knows its parameters.
+    def _noted(self, protocol: Protocol) -> dict[str, Representation]:
+        """What a protocol announces, once the database knows its parameters.
 
         Raises:
             InputError: Reports of a later epoch of the same terms are stored; nothing changed.
         """
-        store, document = self.collecting(), collector.document
+        store, document = self.collecting(), protocol.announce()
         latest = store.latest_epoch(document)
         if latest is not None and document["epoch"] < latest and not self._may_go_back:
             raise InputError(
                 f"epoch {document['epoch']:,} is over: the database has reports of epoch "
-                f"{latest:,} under the same terms; go on with {collector.later_epoch(latest)}, or "
+                f"{latest:,} under the same terms; go on with {protocol.later_epoch(latest)}, or "
                 "go back with allow_older_epoch"
             )
-        store.add_collection(collector.digest, document)
-        return collector.announced()
+        store.add_collection(protocol.digest, document)
+        others = {
+            name: Representation.of(MemoryContent(content), "application/octet-stream")
+            for name, content in protocol.documents().items()
+        }
+        return {
+            "collection": Representation.of_json(document),
+            "catalog": catalog_document(protocol.catalog, protocol.scale),
+            **others,
+        }
 
     def _announce(self, announced: dict[str, Representation]) -> None:
-        assert self.collector is not None
+        assert self.protocol is not None
         self._announced = announced
         # Asked for with every upload, and the same every time.
-        self.digest, self.largest = self.collector.digest, self.collector.largest
+        self.digest, self.largest = self.protocol.digest, self.protocol.largest
         self.bodies.widen(4 * self.largest)
-
-    @property
-    def collection_digest(self) -> str:
-        """What clients call the collection, where its protocol has a name for it."""
-        told = getattr(getattr(self.collector, "collection", None), "digest", None)
-        return told if isinstance(told, str) else self.digest
 
     def figures(self) -> dict[str, int]:
         """How many reports are stored: see `Store.figures`; nothing where nothing is collected."""
@@ -171,8 +174,8 @@ class Service:
             Refused: 404; this service does not collect.
         """
         store = self.collecting()
-        assert self.collector is not None
-        return self.builder.start(self.collector, store)
+        assert self.protocol is not None
+        return self.builder.start(self.protocol, store)
 
     def served(self) -> dict[str, Any] | None:
         """What is served: its method and SHA-256, and when it was built if it was since the start.
@@ -182,11 +185,11 @@ class Service:
         if not self._published:
             return None
         about = self._published.get("about")
-        told = json.loads(about.plain.read(0, about.plain.size)) if about else {}
+        document = json.loads(about.plain.read(0, about.plain.size)) if about else {}
         largest = max(self._published.values(), key=lambda each: each.plain.size)
         return {
-            "method": told.get("method"),
-            "sha256": told.get("sha256", largest.digest),
+            "method": document.get("method"),
+            "sha256": document.get("sha256", largest.digest),
             "built": self._built_at or "before the start",
         }
 
@@ -255,9 +258,9 @@ class Service:
         Raises:
             Refused: 422; it does not fit, and why.
         """
-        assert self.collector is not None
+        assert self.protocol is not None
         try:
-            claim = self.collector.check(upload)
+            claim = self.protocol.check(upload)
         except InputError as error:
             raise Refused(422, error.reason) from None
         return json.dumps(upload, separators=(",", ":")).encode(), claim

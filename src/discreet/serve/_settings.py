@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from discreet.domain import InputError
-from discreet.serve._collectors import Collects
-from discreet.serve._rates import Rate
+from discreet.protocols.servers import Protocol
+from discreet.serve._requests import Rate
 
+# Characters; even of hexadecimal digits they are 64 bits.
 _SHORTEST_TOKEN = 16
+# Reports; a batch is one transaction, which others wait for.
 _MOST_A_BATCH = 200
 
 LEAST_PEOPLE = 50
@@ -24,7 +26,7 @@ class Settings:
     Args:
         release: The release's file, or whatever else the protocol makes. If there is none yet,
             collecting makes it.
-        collector: The protocol to collect by, and its public parameters; None: only publish.
+        protocol: The protocol to collect by, under its public terms; None: only publish.
         database: An SQLite file or a PostgreSQL URL, where what is collected is kept.
         admin_token: What an administrator's calls carry; None: there are no such calls.
         per_address: Requests of one address.
@@ -39,7 +41,7 @@ class Settings:
     """
 
     release: Path
-    collector: Collects | None = None
+    protocol: Protocol | None = None
     database: str | None = field(default=None, repr=False)
     admin_token: str | None = field(default=None, repr=False)
     per_address: Rate = field(default=Rate.a_minute(600), kw_only=True)
@@ -52,9 +54,9 @@ class Settings:
     ledger: Path | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if (self.collector is None) != (self.database is None):
+        if (self.protocol is None) != (self.database is None):
             raise InputError("collecting needs both a protocol and a database")
-        if self.collector is None and not self.release.is_file():
+        if self.protocol is None and not self.release.is_file():
             raise InputError("there is no release here to publish", path=self.release)
         if not 1 <= self.batch <= _MOST_A_BATCH:
             raise InputError(f"a batch is 1 to {_MOST_A_BATCH:,} reports")

@@ -32,19 +32,16 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 
 from discreet.domain import InputError
 from discreet.serve._changes import (
+    VERSION,
     Change,
-    Claim,
     Enrol,
     Forget,
     Outcome,
     Put,
     Withdraw,
-    insert_once,
-)
-from discreet.serve._tables import (
-    VERSION,
     about,
     collections,
+    insert_once,
     metadata,
     one_a_slot,
     people,
@@ -54,7 +51,6 @@ from discreet.serve._writer import PATIENCE, GroupWriter
 
 __all__ = [
     "Change",
-    "Claim",
     "Enrol",
     "Forget",
     "Outcome",
@@ -64,21 +60,23 @@ __all__ = [
     "database_url",
 ]
 
+# Reports read at a time while a release is built.
 _PAGE = 200
+# Connections to the database, besides the writer's.
 _READERS = 4
 _MAKING_TABLES = 0x64697363
 """The number of the lock that PostgreSQL gives to one service at a time."""
 
 
-def database_url(told: str) -> URL:
+def database_url(text: str) -> URL:
     """A database's URL; a plain path is an SQLite file.
 
     Raises:
-        InputError: It is neither SQLite in a file nor PostgreSQL. What was told is not repeated:
+        InputError: It is neither SQLite in a file nor PostgreSQL. The text is not repeated:
             it may hold a password.
     """
     try:
-        url = make_url(told) if "://" in told else URL.create("sqlite", database=told)
+        url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
     except ArgumentError:
         reason = "the database is a file, or a URL like postgresql://user@host/name"
         raise InputError(reason) from None
@@ -140,9 +138,9 @@ class Store:
         used = select(reports.c.collection).distinct()
         asked = select(collections.c.content).where(collections.c.digest.in_(used))
         with self._engine.connect() as connection:
-            found = [json.loads(told) for (told,) in connection.execute(asked)]
+            found = [json.loads(terms) for (terms,) in connection.execute(asked)]
         wanted = _but_epoch(content)
-        return max((told["epoch"] for told in found if _but_epoch(told) == wanted), default=None)
+        return max((terms["epoch"] for terms in found if _but_epoch(terms) == wanted), default=None)
 
     def note_built(self, digest: str) -> None:
         """A file with this SHA-256 is the service's own work, now or soon."""
@@ -259,7 +257,7 @@ def _built(digest: str) -> Any:
 def _unusable(place: URL, error: SQLAlchemyError) -> InputError:
     """What a database says before anything is asked of it holds nothing of what people sent.
 
-    Nor is its password told, should the driver repeat it.
+    Its password is left out, should the driver repeat it.
     """
     if not isinstance(error, DBAPIError):
         return InputError(f"the database cannot be opened: {type(error).__name__}")
@@ -294,7 +292,7 @@ def _make_private(path: Path) -> None:
 
 
 def _check_ours(path: Path) -> None:
-    """Read alone, so that a file which is somebody else's stays as it is."""
+    """Open it read-only, so that a file of another program stays as it is."""
     place = f"{path.resolve().as_uri()}?mode=ro"
     asked = "SELECT name FROM sqlite_master WHERE type = 'table'"
     try:

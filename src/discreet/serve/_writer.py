@@ -20,13 +20,15 @@ from discreet.serve._changes import Change, Forget, Outcome, Put, Withdraw, make
 MOST_WAITING = 64 << 20
 """Bytes that may wait; beyond that uploads are refused until there is room."""
 
+# Changes in one transaction, so that nobody waits long for others. Chosen by hand.
 _BATCH_CHANGES = 1000
+# Bytes in one transaction, likewise.
 _BATCH_BYTES = 16 << 20
 _GATHER_SECONDS = 0.002
-"""While more than one person is sending, a transaction waits so long for others to join it."""
+"""How long a transaction waits for others to join it, while more than one person is sending."""
 
 _TIDY_SECONDS = 1.0
-"""So long after a deletion at most (or a little more, while somebody reads) old pages stay."""
+"""How long old pages stay after a deletion, at most (or a little more, while others read)."""
 _TIDY_PATIENCE = 200
 """Milliseconds that tidying waits for those who read."""
 
@@ -44,7 +46,7 @@ class _Job:
 class GroupWriter:
     """Batches that wait become one transaction; each is acknowledged after its commit.
 
-    Where that fails each batch is tried once more by itself, so that nobody suffers for another.
+    Where that fails each batch is tried once more by itself, so that none fails because of another.
 
     Attributes:
         commits: Transactions so far.
@@ -101,7 +103,7 @@ class GroupWriter:
             return self._closed and not self._waiting
 
     def _do(self, jobs: Sequence[_Job]) -> None:
-        # Whoever asked may have gone: theirs is written all the same, and nobody is told. From here
+        # Whoever asked may have gone: what they sent is written anyway. From here
         # on no future can be cancelled, so that telling cannot fail.
         waiting = [job.done.set_running_or_notify_cancel() for job in jobs]
         try:
@@ -110,26 +112,26 @@ class GroupWriter:
             self._do_singly(jobs, waiting)
             return
         for job, waits in zip(jobs, waiting, strict=True):
-            told = list(itertools.islice(results, len(job.changes)))
+            outcomes = list(itertools.islice(results, len(job.changes)))
             if waits:
-                job.done.set_result(told)
+                job.done.set_result(outcomes)
 
     def _do_singly(self, jobs: Sequence[_Job], waiting: Sequence[bool]) -> None:
         """Each job once more and by itself, until the database itself is seen to fail."""
         down: Exception | None = None
         for job, waits in zip(jobs, waiting, strict=True):
-            told: list[Outcome] = []
+            outcomes: list[Outcome] = []
             wrong = down
             if wrong is None:
                 try:
-                    told = self._try(job.changes)
+                    outcomes = self._try(job.changes)
                 except Exception as error:  # noqa: BLE001  (those who wait are told)
                     wrong = error
                     down = error if isinstance(error, OperationalError) else None
             if waits and wrong is not None:
                 job.done.set_exception(wrong)
             elif waits:
-                job.done.set_result(told)
+                job.done.set_result(outcomes)
 
     def _try(self, changes: Sequence[Change]) -> list[Outcome]:
         try:
@@ -153,7 +155,7 @@ class GroupWriter:
                     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
                 finally:
                     raw.execute(f"PRAGMA busy_timeout = {PATIENCE}")
-            self._untidy = bool(busy)  # while somebody reads: again in a second
+            self._untidy = bool(busy)  # while others read: again in a second
         except Exception:  # noqa: BLE001  (as above; the next deletion or the end tries again)
             self._untidy = True
 
@@ -181,7 +183,7 @@ class GroupWriter:
         return taken
 
     def _write(self, changes: Sequence[Change]) -> list[Outcome]:
-        """One transaction; whoever waits for any of these asked at the same time as the others."""
+        """One transaction, of requests that came at about the same time."""
         if self._connection is None:
             self._connection = self._engine.connect()
         connection = self._connection

@@ -15,7 +15,6 @@ import os
 from typing import Any
 
 from discreet.domain import Catalog
-from discreet.measure import fit as _fit
 from discreet.measure.engines.spark import (
     SparkRatings,
     Survey,
@@ -23,6 +22,7 @@ from discreet.measure.engines.spark import (
     start_session,
 )
 from discreet.measure.engines.spark import read_spark as read
+from discreet.methods import fit as _fit
 from discreet.ratings.readers import BadRows, Columns, GivenScale
 from discreet.release import Release
 

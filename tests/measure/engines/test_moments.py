@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.domain import InputError
-from discreet.measure.engines.local import _moments as moments_module
+from discreet.measure.engines import local
 from discreet.measure.engines.local import co_moments
-from discreet.measure.engines.local._head import Zone
 from measure.engines._slow import (
     MOST,
     Table,
@@ -56,17 +55,19 @@ def test_equal_for_any_threads(size: int, threads: int) -> None:
     assert_equal(table, *slow_triangles(table), threads=threads)
 
 
-@pytest.mark.parametrize(
-    "plan", [[], [(0, 5, 33)], [(0, 700, 600)], [(0, 300, 450), (300, 701, 64)]]
-)
-@pytest.mark.parametrize("narrow_up_to", [0, 1 << 15])
-def test_plans_and_word_sizes_do_not_change_the_sums(monkeypatch, plan, narrow_up_to: int) -> None:
-    table = random_table(800, 600, seed=3)
-    monkeypatch.setattr(moments_module, "plan_heads", lambda *_: [Zone(*zone) for zone in plan])
-    monkeypatch.setattr(moments_module, "NARROW", narrow_up_to)
+@pytest.mark.parametrize("band", [1, 5000, 1 << 40])
+def test_bands_do_not_change_the_sums(monkeypatch: pytest.MonkeyPatch, band: int) -> None:
+    table = random_table(300, 200, seed=3)
+    monkeypatch.setattr(local, "_BAND", band)
     cov, wgt = dense_triangles(table)
     assert_equal(table, cov, wgt, threads=2)
     np.testing.assert_array_equal(co_moments(*table._replace(votes=None)).cov, cov)
+
+
+def test_bands_cover_every_row_once() -> None:
+    for size in (1, 7, 600):
+        rows = [row for first, last in local._bands(size) for row in range(first, last)]
+        assert rows == list(range(size))
 
 
 def test_largest_terms_everywhere() -> None:
@@ -87,22 +88,6 @@ def test_entries_outside_starts_are_left_out() -> None:
     assert_equal(inner, *slow_triangles(inner))
 
 
-def test_index_and_square() -> None:
-    table = random_table(50, 20, seed=1)
-    moments = co_moments(*table)
-    full = moments.square(moments.cov, kind=np.int64)
-    assert full.dtype == np.int64
-    for i in range(20):
-        for j in range(20):
-            assert full[i, j] == moments.cov[moments.index(i, j)]
-    some = [7, 0, 19]
-    np.testing.assert_array_equal(
-        moments.square(moments.wgt, some),
-        moments.square(moments.wgt)[np.ix_(some, some)],
-    )
-    assert moments.square(moments.wgt, some, kind=np.float32).dtype == np.float32
-
-
 def test_progress_counts_every_pair_once() -> None:
     table = random_table(900, 300, seed=2)
     kept = np.add.reduceat(np.r_[table.items >= 0, False], table.starts[:-1])
@@ -111,12 +96,13 @@ def test_progress_counts_every_pair_once() -> None:
     co_moments(*table, threads=2, progress=lambda done, total: seen.append((done, total)))
     done = [pair[0] for pair in seen]
     assert done == sorted(done)
-    assert {pair[1] for pair in seen} == {done[-1]} == {int((kept * (kept + 1) // 2).sum())}
+    assert {pair[1] for pair in seen} == {done[-1]} == {2 * int((kept * (kept + 1) // 2).sum())}
 
 
 @pytest.mark.parametrize("at_call", [1, 4])
-def test_an_interruption_leaves_no_thread(at_call: int) -> None:
+def test_an_interruption_leaves_no_thread(monkeypatch: pytest.MonkeyPatch, at_call: int) -> None:
     table = random_table(600, 400, seed=4)
+    monkeypatch.setattr(local, "_BAND", 5000)
     calls = 0
 
     def interrupt(done: int, total: int) -> None:
@@ -141,8 +127,8 @@ def change(**changes):
     [
         (change(size=4), "below 4"),
         (change(size=0), "at least one item"),
-        (change(values=np.zeros(3, np.int16)), "one value an item"),
-        (change(votes=np.zeros(3, np.int16)), "one vote a user"),
+        (change(values=np.zeros(3, np.int16)), "one value per item"),
+        (change(votes=np.zeros(3, np.int16)), "one vote per user"),
         (change(items=np.zeros(3, np.int64)), "items must be"),
         (change(starts=np.array([0, 10**6])), "starts must"),
         (change(starts=np.array([5, 0])), "starts must"),

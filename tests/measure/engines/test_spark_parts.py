@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.measure import Noise, fit, record_fit
-from discreet.measure._everybody import Inside, count_users, total, totals, triangles
+from discreet.measure._source import Inside, count_users, total, totals, triangles
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
@@ -37,7 +36,8 @@ from discreet.measure.engines.spark._sums import (
 )
 from discreet.measure.pairs import CosinePairs
 from discreet.measure.refinement import Moments
-from discreet.privacy import SeededRandomness, Unit
+from discreet.methods import fit, record_fit
+from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
 
 STARS = Scale(1, 5)

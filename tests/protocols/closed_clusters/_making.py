@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from discreet.protocols.closed_clusters.client import Authority, ClosedClient
+from discreet.protocols.closed_clusters.authority import Authority
+from discreet.protocols.closed_clusters.client import ClosedClient
 from discreet.protocols.closed_clusters.messages import Collection, Directory, TagUpload
 from discreet.protocols.closed_clusters.server import Clusters, Matching
 

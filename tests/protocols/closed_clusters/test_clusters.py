@@ -10,7 +10,7 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.protocols.closed_clusters.messages import TAG_BYTES
-from discreet.protocols.closed_clusters.server import Matching, find_clusters, group
+from discreet.protocols.closed_clusters.server import Matching, group
 from protocols.closed_clusters._making import System, partition, some_values
 
 
@@ -26,9 +26,6 @@ def test_two_people_are_together_if_and_only_if_their_values_are_equal(
     assert found.labels.tolist() == partition(values)
     assert found.contradictions == 0
     assert found.report()["people"] == 24 and found.report()["clusters"] == 5
-    private = system.server.private_bytes_raw()
-    again = find_clusters(system.collection, system.directory, private, uploads)
-    assert again.labels.tolist() == found.labels.tolist()
 
 
 @pytest.mark.parametrize("bits", [1, 16])
@@ -129,7 +126,7 @@ def test_who_leaves_is_in_no_cluster_and_their_tags_are_dropped(tmp_path: Path) 
         system.authority.change(leave=(0, 4))
         matching.update(system.directory)
         assert matching.waiting_bytes == before * 3 // 4 // 2
-        with pytest.raises(InputError, match="nobody is in the sender's slot"):
+        with pytest.raises(InputError, match="the sender's slot is empty"):
             matching.add([uploads[4]])
         matching.add([uploads[5]])
         assert matching.clusters().labels.tolist() == [-1, 0, 1, 0, -1, 1]
@@ -144,7 +141,7 @@ def test_an_epoch_closes_the_gaps_and_a_leaver_may_come_back(tmp_path: Path) -> 
     system.authority.change(leave=(1,))
     with pytest.raises(InputError, match="slot 4 is listed already"):
         system.authority.change(join=key)
-    with pytest.raises(InputError, match="nobody is in slot 1"):
+    with pytest.raises(InputError, match="slot 1 is empty"):
         system.authority.change(leave=(1,))
     assert system.authority.begin_epoch(bytes(32), 8).slots == 3
     assert system.authority.change(join=key).slot_of(key) == 3

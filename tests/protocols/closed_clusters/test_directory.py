@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.domain import InputError
-from discreet.protocols.closed_clusters.client import Authority, ClosedClient, pair_tags
+from discreet.protocols.closed_clusters.authority import Authority
+from discreet.protocols.closed_clusters.client import ClosedClient, pair_tags
 from discreet.protocols.closed_clusters.messages import (
     CHAIN_START,
     Collection,
@@ -62,12 +63,12 @@ def test_the_signed_bytes_are_as_specified(system: System) -> None:
 
 
 @pytest.mark.parametrize("first", [0, 2, 5])
-def test_a_directory_comes_back_from_its_bytes_and_its_json(system: System, first: int) -> None:
+def test_a_directory_comes_back_from_its_bytes(system: System, first: int) -> None:
     now = system.authority.change(leave=(2,)).since(first)
     link = chain_keys(system.directory.keys[:first], CHAIN_START)
-    for back in (Directory.from_bytes(now.as_bytes()), Directory.from_json(now.as_json())):
-        back.verify(system.authority.public_key, link)
-        assert back.as_bytes() == now.as_bytes() and back.gone.tolist() == [2]
+    back = Directory.from_bytes(now.as_bytes())
+    back.verify(system.authority.public_key, link)
+    assert back.as_bytes() == now.as_bytes() and back.gone.tolist() == [2]
     if first:
         with pytest.raises(InputError, match="not those that were signed"):
             now.verify(system.authority.public_key)

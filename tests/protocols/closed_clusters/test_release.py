@@ -11,11 +11,12 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import discreet.predict  # noqa: F401
 from discreet.domain import Catalog, InputError, Scale
-from discreet.protocols.closed_clusters.client import Authority, ClosedClient
+from discreet.protocols.closed_clusters.authority import Authority
+from discreet.protocols.closed_clusters.client import ClosedClient
 from discreet.protocols.closed_clusters.messages import Collection, Directory, Report
-from discreet.protocols.closed_clusters.server import build_release, read_report
-from discreet.protocols.obfuscation.messages import Obfuscation
-from discreet.protocols.obfuscation.server import report as statistics
+from discreet.protocols.closed_clusters.server import ClosedClusters, Matching
+from discreet.protocols.clusters_common.messages import Obfuscation
+from discreet.protocols.clusters_common.server import report as statistics
 from discreet.release import Release, load
 
 FIVE_STARS = Scale(1, 5)
@@ -60,8 +61,12 @@ class Village:
         return self.clients[member].report(self.collection, self.directory, own, **told)
 
     def build(self, reports: list[Report], **told: Any) -> Release:
+        return self.protocol.build(reports, **told)
+
+    @property
+    def protocol(self) -> ClosedClusters:
         private = self.server.private_bytes_raw()
-        return build_release(self.collection, self.directory, private, reports, **told)[0]
+        return ClosedClusters(self.authority.public_key, self.directory, private, self.terms)
 
 
 @pytest.fixture
@@ -70,7 +75,8 @@ def village(tmp_path: Path) -> Village:
 
 
 def through_json(village: Village, reports: list[Report]) -> list[Report]:
-    return [read_report(village.collection, report.as_json()) for report in reports]
+    protocol = village.protocol
+    return [protocol.read(report.as_json()) for report in reports]
 
 
 def test_ratings_become_a_release_that_predicts_their_tastes(
@@ -98,9 +104,10 @@ def test_ratings_become_a_release_that_predicts_their_tastes(
 def test_who_is_together_by_tags_is_who_has_one_hash_value(village: Village) -> None:
     reports = [village.report(member, reveal=True) for member in range(24)]
     private = village.server.private_bytes_raw()
-    release, clusters = build_release(
-        village.collection, village.directory, private, reports, least_people=1
-    )
+    release = village.build(reports, least_people=1)
+    with Matching(village.collection, village.directory, private) as matching:
+        matching.add(report.tags for report in reports)
+        clusters = matching.clusters()
     values = [
         village.terms.cluster_hash.value(report.sent.items, report.sent.codes) for report in reports
     ]
@@ -181,7 +188,7 @@ def test_a_server_that_announces_another_hash_than_the_authority_signed(village:
     other = Catalog([f"i{n}" for n in range(120)], [f"other {n}" for n in range(120)])
     with pytest.raises(InputError, match="not this catalogue's digest"):
         Collection.from_json(good.as_json(), other)
-    with pytest.raises(InputError, match="there is no catalogue"):
+    with pytest.raises(InputError, match="no catalogue is given"):
         Collection.from_json(good.as_json())
     assert Collection.from_json(good.as_json(), village.terms.catalog) == good
 
@@ -199,9 +206,9 @@ def test_a_server_that_announces_another_hash_than_the_authority_signed(village:
 )
 def test_bad_reports_are_refused(village: Village, change: dict[str, Any], complaint: str) -> None:
     good = village.report(0).as_json()
-    assert read_report(village.collection, good).sent.kind == "obfuscated"
+    assert village.protocol.read(good).sent.kind == "obfuscated"
     with pytest.raises(InputError, match=complaint) as refused:
-        read_report(village.collection, good | change)
+        village.protocol.read(good | change)
     assert "\n" not in str(refused.value)
 
 
@@ -210,8 +217,6 @@ def test_a_collection_of_tags_alone_takes_no_ratings(village: Village) -> None:
     bare = Collection(good.authority, good.server, good.hash_digest, good.bits, good.epoch)
     made = village.report(0).as_json()
     with pytest.raises(InputError, match="takes no ratings"):
-        read_report(bare, made)
+        Report.from_json(made, bare)
     with pytest.raises(InputError, match="tags alone"):
         village.clients[0].report(bare, village.directory, {"i1": 3.0})
-    with pytest.raises(InputError, match="tags alone"):
-        build_release(bare, village.directory, village.server.private_bytes_raw(), [])

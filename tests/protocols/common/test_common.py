@@ -93,7 +93,9 @@ def test_a_state_is_private_whole_and_its_protocol_s(tmp_path: Path) -> None:
         raise RuntimeError
     assert file.read() == {"answers": [1, 2, 3]}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["me.state", "me.state.lock"]
-    with pytest.raises(InputError, match="no state of a 'open' client but of another protocol's"):
+    with pytest.raises(
+        InputError, match="is the state of another protocol's client, not of 'open'"
+    ):
         StateFile(file.path, "open").read()
     file.path.chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):

@@ -17,7 +17,7 @@ from discreet.protocols.local_reports.messages import Collection, Report
 from protocols.local_reports._making import MECHANISMS, make_collection, own_of
 
 _ALPHA = 1e-4
-_DRAWS = 12_000
+_DRAWS, _COPIES = 3_000, 4_000
 Answer = tuple[int | None, ...]
 
 
@@ -69,24 +69,47 @@ def test_the_law_here_is_the_mechanism_s_own() -> None:
         )
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("ratings", [[None, 2.0, None], [3.0, None, 1.0], [None, None, None]])
-def test_reports_have_the_exact_joint_law(mechanism: str, ratings: list[float | None]) -> None:
-    collection = make_collection(3, mechanism, 3.0, scale=Scale(1, 3))
-    own = own_of({i: r for i, r in enumerate(ratings) if r is not None})
-    randomness = SeededRandomness(f"{mechanism} {ratings}")
-    seen = Counter(answer_of(draw_report(collection, own, randomness), 3) for _ in range(_DRAWS))
-    law = joint(collection, ratings)
-    common = [answer for answer, chance in law.items() if chance * _DRAWS >= 8]
+def check_law(seen: Counter[Answer], law: dict[Answer, float]) -> None:
+    draws = seen.total()
+    common = [answer for answer, chance in law.items() if chance * draws >= 8]
     observed = [seen[answer] for answer in common]
-    expected = [law[answer] * _DRAWS for answer in common]
-    rest = _DRAWS - sum(expected)
+    expected = [law[answer] * draws for answer in common]
+    rest = draws - sum(expected)
     if rest > 8:
-        observed.append(_DRAWS - sum(observed))
+        observed.append(draws - sum(observed))
         expected.append(rest)
     scaled = np.array(expected) * sum(observed) / sum(expected)
     assert len(common) >= 10
     assert chisquare(observed, scaled).pvalue > _ALPHA
+
+
+def copied(
+    mechanism: str, epsilon: float, ratings: list[float | None], reports: int, seed: str
+) -> Counter[Answer]:
+    """Answers on many copies of a few items, side by side in one catalogue: all independent."""
+    items = len(ratings)
+    collection = make_collection(items * _COPIES, mechanism, epsilon, scale=Scale(1, 3))
+    own = own_of(
+        {items * copy + i: r for copy in range(_COPIES) for i, r in enumerate(ratings) if r}
+    )
+    randomness, seen = SeededRandomness(seed), Counter[Answer]()
+    for _ in range(reports):
+        whole = answer_of(draw_report(collection, own, randomness), items * _COPIES)
+        seen.update(whole[items * copy : items * (copy + 1)] for copy in range(_COPIES))
+    return seen
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("ratings", [[None, 2.0, None], [3.0, None, 1.0], [None, None, None]])
+def test_reports_have_the_exact_joint_law(mechanism: str, ratings: list[float | None]) -> None:
+    """In the smallest catalogues, and item by item in a large one."""
+    collection = make_collection(3, mechanism, 3.0, scale=Scale(1, 3))
+    own = own_of({i: r for i, r in enumerate(ratings) if r is not None})
+    seed = f"{mechanism} {ratings}"
+    randomness, law = SeededRandomness(seed), joint(collection, ratings)
+    drawn = (draw_report(collection, own, randomness) for _ in range(_DRAWS))
+    check_law(Counter(answer_of(report, 3) for report in drawn), law)
+    check_law(copied(mechanism, 3.0, ratings, 3, seed), law)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -144,12 +167,10 @@ def test_no_answer_is_likelier_by_more_than_e_to_the_epsilon(
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_neighbours_reports_are_as_close_as_promised(mechanism: str) -> None:
     """By simulation of whole reports: every outcome's frequency, within its sampling error."""
-    collection = make_collection(2, mechanism, 1.0, scale=Scale(1, 3))
-    counts = []
-    for ratings in ({0: 3.0}, {0: 1.0}, {}):
-        randomness = SeededRandomness(f"neighbours {mechanism} {ratings}")
-        drawn = (draw_report(collection, own_of(ratings), randomness) for _ in range(8_000))
-        counts.append(Counter(answer_of(report, 2) for report in drawn))
+    counts = [
+        copied(mechanism, 1.0, [rating, None], 2, f"neighbours {mechanism} {rating}")
+        for rating in (3.0, 1.0, None)
+    ]
     for one, other in itertools.permutations(counts, 2):
         for answer, count in one.items():
             allowed = math.e * other[answer]

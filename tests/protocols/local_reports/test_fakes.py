@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom, chisquare
 
 from discreet.privacy import SeededRandomness
-from discreet.protocols.local_reports.client._fakes import FakeCount, _edges, draw_places
+from discreet.protocols.local_reports.client import FakeCount, _edges, draw_places
 
 _ALPHA = 1e-4
 

@@ -9,7 +9,7 @@ import pytest
 from discreet.evaluate import Judge, people_of, user_mean
 from discreet.privacy import SeededRandomness
 from discreet.protocols.local_reports.messages import Collection
-from discreet.protocols.local_reports.server import build
+from discreet.protocols.local_reports.server import LocalReports
 from discreet.ratings import read_ratings, split_random
 from protocols.local_reports._making import MECHANISMS, send_all
 
@@ -26,7 +26,7 @@ def test_movielens_100k(data_folder: Path, mechanism: str) -> None:
     for epsilon in (0.2, 4.0, 12.0):
         collection = Collection(train.catalog, train.scale, mechanism, epsilon)
         reports = send_all(collection, people_of(train), SeededRandomness(f"real {epsilon}"))
-        found.append(judge.judge(build(collection, reports).predictor()).rmse)
+        found.append(judge.judge(LocalReports(collection).build(reports).predictor()).rmse)
     assert found[0] < alone + 0.01  # noise drowns everything, and does no harm
     assert found[1] < alone - 0.04
     assert found[2] < alone - 0.08

@@ -14,11 +14,16 @@ from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.predict import People
 from discreet.privacy import SEEDED, SeededRandomness, Unit
 from discreet.protocols.local_reports.messages import Collection, Report
-from discreet.protocols.local_reports.server import build, read_upload, report
-from discreet.protocols.local_reports.server._blocks import Spool
-from discreet.protocols.local_reports.server._effects import learn_effects
-from discreet.protocols.local_reports.server._law import Law, geometric_variance
-from discreet.protocols.local_reports.server._tastes import _products, head_of
+from discreet.protocols.local_reports.server import (
+    Law,
+    LocalReports,
+    Spool,
+    _products,
+    geometric_variance,
+    head_of,
+    learn_effects,
+    report,
+)
 from discreet.release import Release, load
 from protocols.local_reports._making import (
     FIVE_STARS,
@@ -134,7 +139,7 @@ def test_sums_and_products_are_unbiased(mechanism: str) -> None:
 def test_blocks_give_what_the_slow_way_gives(
     mechanism: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.protocols.local_reports.server._blocks._CELLS", 19 * 7)
+    monkeypatch.setattr("discreet.protocols.local_reports.server._CELLS", 19 * 7)
     collection = make_collection(19, mechanism, 2.0)
     reports = list(send_all(collection, make_people(50, 19, seed=3)))
     law = Law.of(collection)
@@ -166,7 +171,7 @@ def test_the_noise_is_as_large_as_the_law_says(mechanism: str) -> None:
     roots = np.sqrt(effects.moments)
     even = (cov / roots[:, None] / roots)[np.triu_indices(items, 1)]
     assert even.std() == pytest.approx(math.sqrt(600), rel=0.06)
-    release = build(collection, send_all(collection, people))
+    release = LocalReports(collection).build(send_all(collection, people))
     assert report(release)["factors"] == 0
 
 
@@ -200,7 +205,7 @@ def test_a_release_predicts_better_than_item_means(mechanism: str) -> None:
     means = sums / np.maximum(np.bincount(own.items, minlength=80), 1)
     by_means = float(np.sqrt(np.mean((means[held.items] - held.values) ** 2)))
     collection = make_collection(80, mechanism, 8.0)
-    release = build(collection, send_all(collection, own))
+    release = LocalReports(collection).build(send_all(collection, own))
     assert report(release)["factors"] >= 1
     found = rmse_of(release, own, held)
     assert found < 0.85 * by_means
@@ -210,14 +215,14 @@ def test_a_release_predicts_better_than_item_means(mechanism: str) -> None:
     assert float(np.sqrt(np.mean(errors**2))) < 0.9 * by_means
     # A little protection costs a little; much of it leaves the mean.
     little = make_collection(80, mechanism, 0.1)
-    assert rmse_of(build(little, send_all(little, own)), own, held) < 1.15 * by_means
+    assert rmse_of(LocalReports(little).build(send_all(little, own)), own, held) < 1.15 * by_means
 
 
 def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     catalog = Catalog([f"i{i}" for i in range(30)], origin=CatalogOrigin.FROM_DATA)
     collection = Collection(catalog, FIVE_STARS, "randomized-response", 2.0, 3)
     people = make_people(50, 30, seed=6)
-    release = build(collection, send_all(collection, people))
+    release = LocalReports(collection).build(send_all(collection, people))
     guarantee = release.guarantee
     assert (guarantee.unit, guarantee.epsilon, guarantee.delta) == (Unit.RATING, 2.0, 0.0)
     assert guarantee.per(Unit.USER) == pytest.approx(60.0)
@@ -230,14 +235,14 @@ def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     assert str(again.guarantee) == words
     assert report(again) == report(release)
     assert len(again.predictor().recommend({"i3": 5.0}, n=5)) == 5
-    seeded = build(collection, send_all(collection, people), not_private=(SEEDED,))
+    seeded = LocalReports(collection).build(send_all(collection, people), not_private=(SEEDED,))
     assert not seeded.guarantee.is_private
 
 
 def test_figures_are_plain_and_right() -> None:
     collection = make_collection(40, epsilon=3.0)
     people = make_people(300, 40, seed=7)
-    told = report(build(collection, send_all(collection, people)))
+    told = report(LocalReports(collection).build(send_all(collection, people)))
     assert told["reports"] == 300
     assert told["epsilon_per_rating"] == 3.0
     assert told["epsilon_per_user"] == pytest.approx(120.0)
@@ -248,7 +253,8 @@ def test_figures_are_plain_and_right() -> None:
 def test_order_does_not_matter() -> None:
     collection = make_collection(25, epsilon=4.0)
     reports = list(send_all(collection, make_people(200, 25, seed=8)))
-    one, other = build(collection, reports), build(collection, reversed(reports))
+    protocol = LocalReports(collection)
+    one, other = protocol.build(reports), protocol.build(reversed(reports))
     np.testing.assert_array_equal(one.arrays["item_effects"], other.arrays["item_effects"])
     np.testing.assert_array_equal(one.arrays["item_counts"], other.arrays["item_counts"])
 
@@ -256,11 +262,11 @@ def test_order_does_not_matter() -> None:
 def test_what_was_sent_is_read_and_the_rest_refused() -> None:
     collection = make_collection(25)
     sent = next(iter(send_all(collection, make_people(1, 25, seed=9)))).as_json()
-    assert read_upload(collection, sent).as_json() == sent
+    assert LocalReports(collection).read(sent).as_json() == sent
     with pytest.raises(InputError, match="another collection"):
-        read_upload(make_collection(26), sent)
+        LocalReports(make_collection(26)).read(sent)
     with pytest.raises(InputError, match="epoch 2"):
-        read_upload(make_collection(25, epoch=2), sent)
+        LocalReports(make_collection(25, epoch=2)).read(sent)
 
 
 def test_reports_that_do_not_belong_are_refused() -> None:
@@ -268,14 +274,14 @@ def test_reports_that_do_not_belong_are_refused() -> None:
     reports = [*send_all(collection, make_people(3, 25, seed=1))]
     foreign = [*send_all(other, make_people(1, 25, seed=1))]
     with pytest.raises(InputError, match="another collection or epoch"):
-        build(collection, [*reports, *foreign])
+        LocalReports(collection).build([*reports, *foreign])
     with pytest.raises(InputError, match="at least 2 reports, not 1"):
-        build(collection, reports[:1])
+        LocalReports(collection).build(reports[:1])
     with pytest.raises(InputError, match="at least 2 reports, not 0"):
-        build(collection, [])
+        LocalReports(collection).build([])
     with pytest.raises(InputError, match="at least two items"):
-        build(make_collection(1), [])
-    release = build(collection, reports)
+        LocalReports(make_collection(1)).build([])
+    release = LocalReports(collection).build(reports)
     told = {k: v for k, v in release.parameters.items() if k != "local_reports"}
     with pytest.raises(InputError, match="not built from local reports"):
         report(dataclasses.replace(release, parameters=told))
@@ -285,7 +291,7 @@ def test_people_without_ratings_can_report() -> None:
     for mechanism in MECHANISMS:
         collection = make_collection(30, mechanism, 1.0)
         nobody = People(np.zeros(41, np.int64), np.empty(0, np.int32), np.empty(0))
-        release = build(collection, send_all(collection, nobody))
+        release = LocalReports(collection).build(send_all(collection, nobody))
         assert np.all(np.isfinite(release.predictor().predict({"i2": 5.0})))
 
 
@@ -313,9 +319,9 @@ def test_memory_stays_bounded_with_millions_of_answers() -> None:
     collection = make_collection(items, "randomized-response", 1.0)
     some = list(send_all(collection, make_people(60, items, seed=11, share=0.02)))
     reports = (some[i % len(some)] for i in range(users))
-    build(collection, some)
+    LocalReports(collection).build(some)
     tracemalloc.start()
-    release = build(collection, reports)
+    release = LocalReports(collection).build(reports)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     told = report(release)

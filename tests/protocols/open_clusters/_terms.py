@@ -8,8 +8,8 @@ import numpy as np
 
 from discreet.domain import Catalog, Scale
 from discreet.privacy import SeededRandomness
-from discreet.protocols.obfuscation.client import History, Terms
-from discreet.protocols.obfuscation.messages import SentRatings
+from discreet.protocols.clusters_common.client import History, Terms
+from discreet.protocols.clusters_common.messages import SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
 
 FIVE_STARS = Scale(1, 5)

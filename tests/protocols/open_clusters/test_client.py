@@ -13,10 +13,9 @@ from scipy import stats
 
 from discreet.domain import InputError
 from discreet.privacy import SeededRandomness
-from discreet.protocols.obfuscation.client import History, Terms
+from discreet.protocols.clusters_common.client import History, Terms
 from discreet.protocols.open_clusters.client import OpenClient
-from discreet.protocols.open_clusters.messages import Collection
-from discreet.protocols.open_clusters.server import read_upload
+from discreet.protocols.open_clusters.messages import Collection, Upload
 from protocols.open_clusters._clients import client, own, sent_codes
 from protocols.open_clusters._terms import person, terms
 
@@ -37,7 +36,7 @@ def test_a_first_upload_holds_the_truth_among_as_many_fakes(tmp_path: Path) -> N
     items, codes = person(1_000, 120)
     made = client(tmp_path, told)
     upload = made.report(own(items, codes))
-    assert read_upload(told, upload.as_json()).hash == told.cluster_hash.value(items, codes)
+    assert Upload.from_json(upload.as_json(), told).hash == told.cluster_hash.value(items, codes)
     found = sent_codes(upload)
     assert len(found) == 240
     assert all(found[i] == c for i, c in zip(items.tolist(), codes.tolist(), strict=True))
@@ -206,7 +205,7 @@ def test_other_terms_do_not_draw_new_fakes(tmp_path: Path, changed: dict[str, An
     first = client(tmp_path, terms()).report(ratings)
     other = terms(**changed)
     second = client(tmp_path, other, randomness=SeededRandomness(2)).report(ratings)
-    assert read_upload(other, second.as_json()).collection != first.collection
+    assert Upload.from_json(second.as_json(), other).collection != first.collection
     assert sent_codes(second) == sent_codes(first)
     assert client(tmp_path, terms()).report(ratings).as_json() == first.as_json()
 

@@ -11,10 +11,9 @@ import pytest
 
 from discreet.domain import PRESENCE, InputError, Scale
 from discreet.privacy import Guarantee, Unit
+from discreet.protocols.clusters_common.messages import SentRatings
 from discreet.protocols.common import numbers_text
-from discreet.protocols.obfuscation.messages import SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
-from discreet.protocols.open_clusters.server import read_upload
 from protocols.open_clusters._terms import FIVE_STARS, catalog_of, obfuscated, revealed, terms
 
 
@@ -104,7 +103,7 @@ def test_uploads_come_back() -> None:
         revealed(told, [3, 7, 9], [4, 0, 2]),
         Upload(told.digest, 200, SentRatings.none()),
     ):
-        found = read_upload(told, through_text(sent))
+        found = Upload.from_json(through_text(sent), told)
         assert (found.hash, found.ratings, found.collection) == (
             sent.hash,
             sent.ratings,
@@ -151,25 +150,25 @@ def test_bad_uploads_are_refused(change: dict[str, Any], complaint: str) -> None
     ones = np.ones(100, np.uint8)
     sent = SentRatings("obfuscated", np.arange(100, dtype=np.int32), ones)
     good = Upload(told.digest, 9, sent)
-    assert read_upload(told, good.as_json()).hash == 9
+    assert Upload.from_json(good.as_json(), told).hash == 9
     with pytest.raises(InputError, match=complaint) as refused:
-        read_upload(told, good.as_json() | change)
+        Upload.from_json(good.as_json() | change, told)
     assert "\n" not in str(refused.value)
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "x", [], [1]])
 def test_what_is_no_object_is_refused(wrong: Any) -> None:
     with pytest.raises(InputError, match="an object"):
-        read_upload(terms(), wrong)
+        Upload.from_json(wrong, terms())
 
 
 def test_a_hash_that_anybody_can_check_is_checked() -> None:
     told = terms()
     true = revealed(told, [3, 7, 9], [4, 0, 2]).as_json()
     with pytest.raises(InputError, match="'hash' is not the hash"):
-        read_upload(told, true | {"hash": true["hash"] ^ 1})
+        Upload.from_json(true | {"hash": true["hash"] ^ 1}, told)
     told = terms(hash_on="obfuscated")
     sent = obfuscated(told, 50).as_json()
-    assert read_upload(told, sent).hash == sent["hash"]
+    assert Upload.from_json(sent, told).hash == sent["hash"]
     with pytest.raises(InputError, match="'hash' is not the hash"):
-        read_upload(told, sent | {"hash": sent["hash"] ^ 1})
+        Upload.from_json(sent | {"hash": sent["hash"] ^ 1}, told)

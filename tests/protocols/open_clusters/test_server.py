@@ -12,11 +12,11 @@ import pytest
 
 import discreet.predict  # noqa: F401
 from discreet.domain import InputError
-from discreet.protocols.obfuscation.messages import SentRatings
-from discreet.protocols.obfuscation.server import Placed, Totals
-from discreet.protocols.obfuscation.server import _totals as totals_module
+from discreet.protocols.clusters_common import server as totals_module
+from discreet.protocols.clusters_common.messages import SentRatings
+from discreet.protocols.clusters_common.server import Placed, Totals, report
 from discreet.protocols.open_clusters.messages import Collection, Upload
-from discreet.protocols.open_clusters.server import build, report
+from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.release import load
 from protocols.open_clusters._terms import obfuscated, revealed, terms
 from release._making import assert_same, random_release
@@ -39,7 +39,8 @@ def small() -> tuple[Collection, list[Upload]]:
 
 
 def test_sums_and_counts_by_hand() -> None:
-    release = build(*small(), least_people=1)
+    told, uploads = small()
+    release = OpenClusters(told).build(uploads, least_people=1)
     arrays = release.arrays
     assert release.method == "open-clusters"
     assert arrays["bucket_sizes"].tolist() == [2, 0, 0, 1]
@@ -58,20 +59,20 @@ def test_sums_and_counts_by_hand() -> None:
 def test_order_and_blocks_of_uploads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     told = terms(300, bits=3)
     uploads = [obfuscated(told, 40 + seed, seed) for seed in range(40)]
-    whole = build(told, iter(uploads), least_people=1)
+    whole = OpenClusters(told).build(iter(uploads), least_people=1)
     monkeypatch.setattr(totals_module, "_BLOCK", 300)
-    assert_same(whole, build(told, iter(uploads[::-1]), least_people=1))
+    assert_same(whole, OpenClusters(told).build(iter(uploads[::-1]), least_people=1))
 
 
 def test_uploads_for_other_terms_are_refused() -> None:
     uploads = small()[1]
     with pytest.raises(InputError, match="for other terms"):
-        build(terms(6, bits=2, least=0, epoch=1), uploads, least_people=1)
+        OpenClusters(terms(6, bits=2, least=0, epoch=1)).build(uploads, least_people=1)
 
 
 def test_a_release_goes_to_a_file_and_back(tmp_path: Path) -> None:
     told = terms(300, bits=3, beacon="ä")
-    release = build(told, [obfuscated(told, 50, seed) for seed in range(30)])
+    release = OpenClusters(told).build([obfuscated(told, 50, seed) for seed in range(30)])
     release.save(tmp_path / "r")
     again = load(tmp_path / "r", verify=True)
     assert_same(release, again)
@@ -81,14 +82,14 @@ def test_a_release_goes_to_a_file_and_back(tmp_path: Path) -> None:
 
 def test_the_guarantee_says_that_it_is_none() -> None:
     told, uploads = small()
-    guarantee = build(told, uploads, least_people=1).guarantee
+    guarantee = OpenClusters(told).build(uploads, least_people=1).guarantee
     assert not guarantee.is_private and guarantee.epsilon == np.inf
     said = str(guarantee)
     assert said.startswith("no guarantee\nNot private: ")
     assert "plausible deniability and not differential privacy" in said
     assert "randomized" not in said
     told = terms(6, bits=2, least=0, bit_epsilon_thousandths=500)
-    guarantee = build(told, [upload(told, 1, {0: 1})], least_people=1).guarantee
+    guarantee = OpenClusters(told).build([upload(told, 1, {0: 1})], least_people=1).guarantee
     assert "covers the hash alone, with an epsilon of 1 for one rating" in str(guarantee)
     assert not guarantee.is_private and guarantee.events[0].label == "hash bits"
 
@@ -97,14 +98,14 @@ def test_small_buckets_are_published_by_size_alone() -> None:
     told = terms(6, bits=2, least=0)
     crowd = [upload(told, 0, {0: 4, 1: 0}) for _ in range(5)]
     alone = [upload(told, 3, {4: 4, 5: 0})]
-    shown = build(told, crowd + alone)
+    shown = OpenClusters(told).build(crowd + alone)
     assert shown.arrays["bucket_sizes"].tolist() == [5, 0, 0, 1]
     assert shown.arrays["bucket_ends"].tolist() == [2, 2, 2, 2]
     # One person's ratings would be everybody's less the crowd's.
     assert shown.arrays["item_counts"].tolist() == [5, 5, 0, 0, 0, 0]
     assert report(shown).withheld == 1
     scattered = [upload(told, value, {4: 4, 5: 0}) for value in (1, 1, 2, 2, 3)]
-    shown = build(told, crowd + scattered)
+    shown = OpenClusters(told).build(crowd + scattered)
     assert shown.arrays["bucket_ends"].tolist() == [2, 2, 2, 2]
     assert shown.arrays["item_counts"].tolist() == [5, 5, 0, 0, 5, 5]
 
@@ -112,35 +113,36 @@ def test_small_buckets_are_published_by_size_alone() -> None:
 def test_the_hash_alone_counts_in_sizes() -> None:
     told, uploads = small()
     bare = Upload(told.digest, 2, SentRatings.none())
-    release = build(told, [*uploads, bare, bare], least_people=1)
+    release = OpenClusters(told).build([*uploads, bare, bare], least_people=1)
     assert release.arrays["bucket_sizes"].tolist() == [2, 0, 2, 1]
     assert release.arrays["bucket_raters"].tolist() == [2, 0, 0, 1]
     assert release.parameters["uploads"] == {"obfuscated": 0, "revealed": 3, "none": 2}
     assert release.parameters["global_mean"] == pytest.approx(3.0)
     with pytest.raises(InputError, match="no upload has ratings"):
-        build(told, [bare])
+        OpenClusters(told).build([bare])
     with pytest.raises(InputError, match="no upload has ratings"):
-        build(told, [])
+        OpenClusters(told).build([])
     with pytest.raises(InputError, match="too few to publish"):
-        build(told, uploads)
+        OpenClusters(told).build(uploads)
 
 
 @pytest.mark.parametrize("told", [{"thin": -1}, {"thin": np.nan}, {"least_people": 0}])
 def test_arguments_that_make_no_sense_are_refused(told: dict[str, float]) -> None:
+    terms, uploads = small()
     with pytest.raises(InputError, match="thin is 0 or above"):
-        build(*small(), **told)  # type: ignore[arg-type]
+        OpenClusters(terms).build(uploads, **told)
 
 
 @pytest.mark.parametrize(("kind", "mean"), [("around-mean", 0.0), ("uniform", -0.3)])
 def test_what_fakes_add_is_expected_as_it_is(kind: str, mean: float) -> None:
     told = terms(500, bits=1, fakes=kind, fake_percent=100)
     uploads = [obfuscated(told, 100, seed) for seed in range(300)]
-    release = build(told, uploads)
+    release = OpenClusters(told).build(uploads)
     fakes, means = release.arrays["bucket_fakes"], release.arrays["bucket_fake_means"]
     # 300 people send 100 fakes each over 500 items.
     assert fakes.sum() == pytest.approx(60, rel=1e-6)
     assert means.tolist() == pytest.approx([mean, mean], abs=0.05)
-    plain = build(told, uploads, allow_for_fakes=False)
+    plain = OpenClusters(told).build(uploads, allow_for_fakes=False)
     assert not plain.arrays["bucket_fakes"].any() and not plain.arrays["bucket_fake_means"].any()
 
 
@@ -148,9 +150,10 @@ def test_popular_fakes_are_a_share_of_every_count() -> None:
     told = terms(500, bits=1, fakes="popular", fake_percent=300)
     popularity = np.arange(500.0)
     uploads = [obfuscated(told, 100, seed, popularity=popularity) for seed in range(6)]
-    assert build(told, uploads, least_people=1).parameters["popular_share"] == pytest.approx(0.75)
+    release = OpenClusters(told).build(uploads, least_people=1)
+    assert release.parameters["popular_share"] == pytest.approx(0.75)
     true = [revealed(told, u.items, u.codes) for u in uploads]
-    both = build(told, uploads + true, least_people=1)
+    both = OpenClusters(told).build(uploads + true, least_people=1)
     assert both.parameters["popular_share"] == pytest.approx(0.375)
 
 
@@ -160,7 +163,7 @@ def test_a_bucket_that_is_not_shown_changes_nothing_but_its_size() -> None:
     many = [obfuscated(told, 100, seed, popularity=np.arange(500.0)) for seed in range(7)]
     shown = [replace(one, hash=0) for one in many[:6]]
     alone = [replace(many[6], hash=1), replace(revealed(told, [3, 7], [4, 0]), hash=1)]
-    found = [build(told, [*shown, one]) for one in alone]
+    found = [OpenClusters(told).build([*shown, one]) for one in alone]
     for name, array in found[0].arrays.items():
         np.testing.assert_array_equal(array, found[1].arrays[name])
     differ = {n for n, v in found[0].parameters.items() if found[1].parameters[n] != v}
@@ -171,7 +174,7 @@ def test_statistics_by_hand() -> None:
     told = terms(10, bits=1, least=0)
     people = [{0: 4, 1: 0}, {0: 3, 2: 1}, {0: 3, 1: 1}, {1: 2, 3: 2}]
     uploads = [upload(told, 0, one) for one in people] + [upload(told, 1, {9: 4})]
-    found = report(build(told, uploads, least_people=1))
+    found = report(OpenClusters(told).build(uploads, least_people=1))
     assert (found.people, found.revealed, found.obfuscated, found.hash_only) == (5, 5, 0, 0)
     assert (found.smallest, found.largest, found.mean_size, found.size_variance) == (
         1,
@@ -191,7 +194,7 @@ def test_statistics_by_hand() -> None:
         "This is plausible deniability and not differential privacy."
     )
     assert "nobody there can deny" in found.sentences()[-1]
-    some = report(build(told, uploads[:4], least_people=1))
+    some = report(OpenClusters(told).build(uploads[:4], least_people=1))
     assert "in 75% of its bucket's uploads" in some.sentences()[-1]
 
 

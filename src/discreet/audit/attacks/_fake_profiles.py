@@ -28,7 +28,7 @@ from discreet.audit.attacks._result import (
     judge,
     most_without_record,
 )
-from discreet.measure import fit
+from discreet.methods import fit
 from discreet.predict import People
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from discreet.audit._likelihood import Part, likelihood_ratio, touched
 from discreet.audit.attacks._data import Floats, Ints, pick_users
 from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior
-from discreet.measure import Transcript, record_fit
+from discreet.methods import Transcript, record_fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings
 

@@ -9,7 +9,6 @@ from types import MappingProxyType
 from discreet.audit.attacks._data import prepare
 from discreet.audit.attacks._fake_profiles import fake_profiles
 from discreet.audit.attacks._hash_recovery import hash_recovery
-from discreet.audit.attacks._linear import linear_ideal
 from discreet.audit.attacks._linkage import linkage
 from discreet.audit.attacks._membership import membership
 from discreet.audit.attacks._popular_items import popular_items
@@ -44,11 +43,6 @@ class Attack:
 
 ATTACKS: Mapping[str, Attack] = MappingProxyType(
     {
-        "linear-ideal": Attack(
-            "a rating from one noisy answer, knowing everything else",
-            "Park and Acharya 2011",
-            linear_ideal,
-        ),
         "two-releases": Attack(
             "a new rating from what changed between two releases",
             "Calandrino et al. 2011",

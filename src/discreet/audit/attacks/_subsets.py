@@ -18,7 +18,7 @@ from discreet.audit.attacks._result import AttackResult, judge, most_without_rec
 from discreet.audit.attacks._uploads import collection_of, true_hashes, uploads
 from discreet.privacy import SeededRandomness, unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
-from discreet.protocols.obfuscation.messages import LEAST
+from discreet.protocols.clusters_common.messages import LEAST
 from discreet.ratings import Ratings
 
 _VICTIMS, _BITS = 100, 8

@@ -9,9 +9,9 @@ from discreet.audit.attacks._data import Floats, popularity, table
 from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.audit.attacks._uploads import collection_of, true_hashes, uploads
 from discreet.domain import InputError
-from discreet.protocols.obfuscation.messages import Codes, Items, SentRatings
+from discreet.protocols.clusters_common.messages import Codes, Items, SentRatings
 from discreet.protocols.open_clusters.messages import Collection, Upload
-from discreet.protocols.open_clusters.server import build
+from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.ratings import Ratings
 from discreet.release import Release
 
@@ -54,7 +54,7 @@ class _Scene:
         """Send, publish, subtract; where nothing is learnt, guess."""
         collection = collection_of(self._ratings, fake_percent=percent, bits=_BITS)
         sent = uploads(self._ratings, collection, f"sybils {self._seed} {percent}")
-        release = build(collection, self._uploads(collection, sent, own))
+        release = OpenClusters(collection).build(self._uploads(collection, sent, own))
         guessed = self._guess()
         learnt = self._learnt(release, own)
         won = np.where(learnt.any(axis=1), self._right(learnt), guessed)

@@ -14,9 +14,8 @@ import numpy.typing as npt
 
 from discreet.audit.attacks._data import Floats, Ints, people_with, popularity, some_of_each
 from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior, twice
-from discreet.measure import Noise
 from discreet.measure.pairs import DifferencePairs
-from discreet.privacy import Randomness, SeededRandomness, Unit, unbooked
+from discreet.privacy import Noise, Randomness, SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
@@ -56,7 +55,7 @@ class _Scene:
         self._new, self._known = items[:, 0], items[:, 1:]
         head = np.arange(len(after.catalog), dtype=np.int32)
         self._statistic = DifferencePairs(Unit.RATING, Noise.GAUSSIAN, head, after.scale)
-        self._exact = [self._statistic.measure(each).weights for each in (before, after)]
+        self._exact = [self._statistic.measure(each)[1] for each in (before, after)]
         self._counts = popularity(before)
         self._usual = float(np.median(np.diff(before.starts)))
 

@@ -11,10 +11,10 @@ from discreet.audit.attacks._data import Ints
 from discreet.domain import OwnRatings
 from discreet.domain.cluster_hash import to_grid
 from discreet.privacy import SeededRandomness
+from discreet.protocols.clusters_common.client import History, Terms
+from discreet.protocols.clusters_common.messages import Codes, Items
 from discreet.protocols.local_reports import messages as local
 from discreet.protocols.local_reports.client import draw_report
-from discreet.protocols.obfuscation.client import History, Terms
-from discreet.protocols.obfuscation.messages import Codes, Items
 from discreet.protocols.open_clusters.messages import Collection
 from discreet.ratings import Ratings
 

@@ -25,8 +25,8 @@ from discreet.audit.lower_bound._one_run import audit_guesses
 from discreet.audit.lower_bound._pipelines import claim_of, crowd, spent, thinner
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
-from discreet.measure import Method, Noise, Transcript, record_fit
-from discreet.privacy import Randomness, Unit
+from discreet.methods import MethodName, Transcript, record_fit
+from discreet.privacy import Noise, Randomness, Unit
 from discreet.ratings import Ratings
 from discreet.release import Release
 
@@ -171,7 +171,7 @@ def audit_release(release: Release, canaries: Canaries, *, confidence: float = 0
     """
     check(None, confidence)
     guarantee = release.guarantee
-    if release.method not in list(Method) or "local_reports" in release.parameters:
+    if release.method not in list(MethodName) or "local_reports" in release.parameters:
         raise InputError(
             "canaries are for what a curator fitted, where one more is one user more; what people "
             "send themselves has subjects of its own: see discreet audit --list"

@@ -18,11 +18,12 @@ from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
 from discreet.audit.lower_bound._noisy import RUNS, NoisySubject, release
 from discreet.domain.errors import BudgetExceeded
-from discreet.measure import Noise, private_sets
+from discreet.measure import private_sets
 from discreet.privacy import (
     Event,
     GaussianEvent,
     GeometricEvent,
+    Noise,
     Randomness,
     Unit,
     unbooked,

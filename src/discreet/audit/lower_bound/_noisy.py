@@ -14,8 +14,7 @@ from discreet.audit._likelihood import log_ratio
 from discreet.audit._neighbours import Neighbours, search
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject
-from discreet.measure import Noise
-from discreet.privacy import Randomness, Unit, unbooked
+from discreet.privacy import Noise, Randomness, Unit, unbooked
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.ratings import Ratings
 

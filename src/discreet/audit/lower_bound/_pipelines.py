@@ -15,8 +15,8 @@ from discreet.audit._neighbours import STARS, Neighbours, Person, ratings_of
 from discreet.audit.lower_bound._claims import DELTA, Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Method, Noise, fit, record_fit
-from discreet.privacy import Randomness, Unit
+from discreet.methods import MethodName, fit, record_fit
+from discreet.privacy import Noise, Randomness, Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -39,22 +39,22 @@ def pipelines() -> Iterator[tuple[str, Callable[[], Subject]]]:
     for unit in Unit:
         for noise in Noise:
             name = f"pipeline/effects/{unit}/{noise}"
-            told = (name, about_fit("a fit up to item effects", unit), Method.COVARIANCE)
+            told = (name, about_fit("a fit up to item effects", unit), MethodName.COVARIANCE)
             yield name, partial(EffectsSubject, *told, unit, noise, runs=2000)
-    for method in Method:
+    for method in MethodName:
         for unit in Unit:
             for noise in Noise:
                 name = f"pipeline/{method}/{unit}/{noise}"
                 told = (name, about_fit("a whole fit", unit), method)
                 yield name, partial(PipelineSubject, *told, unit, noise, runs=_RUNS[noise])
-    for method in (Method.REFINED, Method.COSINE):
+    for method in (MethodName.REFINED, MethodName.COSINE):
         for unit in Unit:
             name = f"pipeline/{method}/presence/{unit}/gaussian"
             told = (name, about_fit("a whole fit", unit), method)
             yield name, partial(PipelineSubject, *told, unit, Noise.GAUSSIAN, PRESENCE)
     for unit in Unit:
         name = f"pipeline/refined/{unit}/gaussian/release"
-        told = (name, about_fit("the release of a whole fit", unit), Method.REFINED)
+        told = (name, about_fit("the release of a whole fit", unit), MethodName.REFINED)
         yield name, partial(ReleaseSubject, *told, unit, Noise.GAUSSIAN)
 
 
@@ -110,7 +110,7 @@ class _FitSubject(PairSubject):
 
     name: str
     about: str
-    method: Method
+    method: MethodName
     unit: Unit
     noise: Noise
     scale: Scale = STARS
@@ -127,7 +127,7 @@ class _FitSubject(PairSubject):
     def neighbours(self) -> Neighbours:
         """Somebody who rates at the ends of the scale: at both where differences are measured."""
         top, bottom = self.scale.hi, self.scale.lo
-        others = bottom if self.method is Method.SLOPE_ONE else top
+        others = bottom if self.method is MethodName.SLOPE_ONE else top
         first, rest = {0: top}, dict.fromkeys(range(1, self._rated), others)
         old, new = ({}, first | rest) if self.unit is Unit.USER else (rest, first)
         return Neighbours(_ITEMS, self.unit, old, new, crowd(self.scale), self.scale)
@@ -143,7 +143,7 @@ class _FitSubject(PairSubject):
     def _told(self, randomness: Randomness) -> dict[str, Any]:
         told = {"method": self.method, "protect": self.unit, "noise": self.noise}
         settings = dict(self.settings)
-        if self.method in (Method.SLOPE_ONE, Method.COSINE):
+        if self.method in (MethodName.SLOPE_ONE, MethodName.COSINE):
             del settings["rank"]
         budget = {"epsilon": spent(self.claim, self.factor), "randomness": randomness}
         budget["ledger"] = "unbooked"  # made-up people

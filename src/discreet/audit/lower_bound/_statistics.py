@@ -9,18 +9,18 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._counterexamples import theorem_4
 from discreet.audit._neighbours import STARS, Neighbours, Person
+from discreet.audit.counterexamples import theorem_4
 from discreet.audit.lower_bound._noisy import StatisticSubject
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import ItemCounts, Noise
+from discreet.measure import ItemCounts
 from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.item_sums import RatingSums, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.probe_error import ProbeError
 from discreet.measure.user_votes import UserVotes
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 
 _Floats = npt.NDArray[np.float64]
 Builder = Callable[[], StatisticSubject]

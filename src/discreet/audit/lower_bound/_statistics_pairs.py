@@ -20,7 +20,6 @@ from discreet.audit.lower_bound._statistics import (
     user_votes,
 )
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import Noise
 from discreet.measure.centring import HuberCentring
 from discreet.measure.covariance import (
     Covariance,
@@ -37,7 +36,7 @@ from discreet.measure.refinement import (
     UserRefinement,
 )
 from discreet.measure.user_votes import UserVotes
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 _Ints = npt.NDArray[np.int64]
@@ -112,10 +111,8 @@ def _covariance(
         neighbours = Neighbours.by_rating(items, rated, (old, value), scale)
 
     def measure(ratings: Ratings) -> _Ints:
-        moments = statistic.measure(ratings, weights=weights)
-        packed = moments.wgt if weights else moments.cov
-        assert packed is not None
-        return part_of(packed, items, part)
+        cov, wgt = statistic.measure(ratings)
+        return part_of(wgt if weights else cov, items, part)
 
     told = statistic.vote_sensitivities if weights else statistic.sensitivities
     about = f"the {part} of {'who rated both' if weights else 'how tastes go together'}"

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._blocks import over_blocks
+from discreet.measure._source import over_blocks
+from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
@@ -19,7 +20,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement(abc.ABC):
+class Agreement(Statistic):
     """The sum over users of q = clip(sum over j != l of y_j y_l f_j f_l / (sum y^2 + B^2), -1, 1).
 
     If somebody likes what has a feature, two ratings of such items agree: q is above 0. If nobody's
@@ -43,6 +44,10 @@ class Agreement(abc.ABC):
     def sensitivity(self) -> float:
         """In grid units: q is between -1 and 1, and 0 for somebody with no rating."""
         return float(GRID if self.unit is Unit.USER else 2 * GRID)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("agreement along features", self.sensitivity, self.grid),)
 
     def measure(self, ratings: Ratings) -> int:
         """The exact integer; private."""

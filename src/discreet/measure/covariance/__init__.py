@@ -3,40 +3,44 @@
 from __future__ import annotations
 
 import abc
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._blocks import over_blocks
-from discreet.measure._everybody import Everybody, Inside, Tell, triangles
-from discreet.measure._noise import Noise
+from discreet.measure._source import head_entries
+from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.covariance._bounds import Weights, movement_bound, vote_bound
-from discreet.measure.engines.local import CoMoments, co_moments
+from discreet.measure.engines.local import co_moments
 from discreet.measure.user_votes import UserVotes
+from discreet.privacy import Noise
 from discreet.ratings import Ratings
 
+# The largest 16-bit integer: entries are stored in 16 bits.
 _LARGEST = 32767
+# Vectors are made this much shorter than that: more than rounding can lengthen them (PROOF.md).
 _SAFE = 1 - 2.0**-30
 
 _Ints = npt.NDArray[np.int64]
+_Block = tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]
 
 
 @dataclass(frozen=True, eq=False)
-class Covariance(abc.ABC):
+class Covariance(PairStatistic):
     """The co-moments of the items of `head`, in exact integers.
 
     Args:
         noise: Which norm the sensitivities are in.
         head: Catalogue indices of the items in the matrix, chosen from released numbers.
+        with_weights: Whether Wgt is wanted as well as Cov.
     """
 
     noise: Noise
     head: npt.NDArray[np.int32]
+    with_weights: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         if len(self.head) and (self.head[0] < 0 or np.any(np.diff(self.head) <= 0)):
@@ -62,71 +66,31 @@ class Covariance(abc.ABC):
     def vote_sensitivities(self) -> tuple[float, float]:
         """Of Wgt: strict upper triangle, diagonal."""
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        cov = Part("item covariance", self.sensitivities[0], self.grid**2, is_triangle=True)
+        if not self.with_weights:
+            return (cov,)
+        reach, grid = self.vote_sensitivities[0], self.vote_grid**2
+        return cov, Part("co-rating weights", reach, grid, is_triangle=True)
+
     @abc.abstractmethod
     def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
         """Integers for one block of users; private."""
 
-    def measure(
-        self, ratings: Everybody, *, weights: bool = True, progress: Tell | None = None
-    ) -> CoMoments:
-        """The exact integers; private.
-
-        Args:
-            ratings: Everybody's.
-            weights: Whether Wgt is wanted as well.
-            progress: Called with pairs done and pairs in all.
-        """
-        sums = triangles(ratings, _Products(self, weights), progress)
-        return CoMoments(len(self.head), sums[0], sums[1] if weights else None)
-
-    def inside(self, ratings: Ratings) -> Inside:
+    def entries(self, ratings: Ratings) -> HeadEntries:
         """Integers of all people; private."""
-        place = np.full(len(ratings.catalog), -1, dtype=np.int32)
-        place[self.head] = np.arange(len(self.head), dtype=np.int32)
-        inside = np.empty(len(ratings), dtype=np.int32)
-        values = np.empty(len(ratings), dtype=np.int16)
-        votes = np.empty(ratings.user_count, dtype=np.int16)
+        return head_entries(ratings, self.head, self._quantised, np.int16)
 
-        def work(block: Ratings, first: int) -> None:
-            begin = int(ratings.starts[first])
-            span = slice(begin, begin + len(block))
-            inside[span] = place[block.items]
-            made = self._quantised(block, inside[span])
-            values[span], votes[first : first + block.user_count] = made.values, made.votes
-
-        over_blocks(ratings, work)
-        return Inside(ratings.starts, inside, values, votes, len(self.head))
-
-
-@dataclass(frozen=True, eq=False)
-class _Products:
-    """Cov of a covariance, and Wgt where it is wanted, as sums over pairs."""
-
-    covariance: Covariance
-    weights: bool
-
-    @property
-    def head(self) -> npt.NDArray[np.int32]:
-        return self.covariance.head
-
-    @property
-    def triangle_count(self) -> int:
-        return 2 if self.weights else 1
-
-    def inside(self, ratings: Ratings) -> Inside:
-        return self.covariance.inside(ratings)
-
-    def sum_pairs(self, inside: Inside, progress: Tell | None = None) -> tuple[_Ints, ...]:
-        votes = inside.weights if self.weights else None
-        told = (inside.starts, inside.items, inside.values, votes, inside.size)
-        moments = co_moments(*told, progress=progress)
+    def sum_pairs(
+        self, entries: HeadEntries, progress: Progress | None = None
+    ) -> tuple[_Ints, ...]:
+        """Cov, and Wgt where it is wanted, over the items of the entries; private."""
+        votes = entries.weights if self.with_weights else None
+        moments = co_moments(
+            entries.starts, entries.items, entries.values, votes, entries.size, progress=progress
+        )
         return (moments.cov,) if moments.wgt is None else (moments.cov, moments.wgt)
-
-
-@dataclass(frozen=True)
-class _Block:
-    values: npt.NDArray[np.int16]
-    votes: npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +144,7 @@ class RatingCovariance(Covariance):
         roots = self.weights.roots(np.arange(len(self.head) + 1))[counts] * (self.grid / GRID)
         values = np.empty(len(y), dtype=np.int16)
         _scale(block.starts, y, roots, values)
-        return _Block(values, self._votes(len(self.head))[counts].astype(np.int16))
+        return values, self._votes(len(self.head))[counts].astype(np.int16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +190,7 @@ class PresenceCovariance(Covariance):
         votes = self._votes()[_count_inside(block.starts, inside)].astype(np.int16)
         values = np.repeat(votes, np.diff(block.starts))
         values[inside < 0] = 0
-        return _Block(values, votes)
+        return values, votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,14 +225,14 @@ class UserCovariance(Covariance):
         x = self.residuals.residuals(block)
         values = np.empty(len(x), dtype=np.int16)
         votes = np.empty(block.user_count, dtype=np.int16)
-        _normalise(block.starts, inside, x, self.noise is Noise.LAPLACE, values, votes)
-        return _Block(values, votes)
+        _normalise(block.starts, inside, x, self.noise.kind.order == 1, values, votes)
+        return values, votes
 
 
 def _unit_bounds(noise: Noise) -> tuple[float, float]:
     """Of the outer product of a vector of length at most 32767, strict triangle and diagonal."""
     square = float(_LARGEST) ** 2
-    return (square / 2, square) if noise is Noise.LAPLACE else (square / math.sqrt(2), square)
+    return square / noise.kind.root(2), square
 
 
 @nb.njit(cache=True, nogil=True)

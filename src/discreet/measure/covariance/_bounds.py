@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.measure._noise import Noise
 from discreet.measure.centring import Centring
+from discreet.privacy import Noise
 
 _Floats = npt.NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class Weights:
 
     def roots(self, c: npt.ArrayLike) -> _Floats:
         """sqrt(w(c)); 0 for nobody."""
-        power = -0.25 if self.noise is Noise.GAUSSIAN else -0.5
+        power = -0.25 if self.noise.kind.order == 2 else -0.5
         counts = np.asarray(c, dtype=np.float64)
         with np.errstate(divide="ignore"):
             return np.where(counts > 0, (counts + self.offset) ** power, 0.0)
@@ -68,7 +68,7 @@ def _moved(
     old_most, new_most = (root * clamp + step / 2 for root in (old_root, new_root))
     shrink = (old_root - new_root) * clamp
     corner = new_most**2 if adds else np.zeros_like(c)
-    if noise is Noise.LAPLACE:
+    if noise.kind.order == 1:
         pushed = new_root * (centring.total_movement(c) + c * centring.step)
         moved = pushed + c * (shrink + step)
         triangle = moved * c * (old_most + new_most) / 2 + corner * c
@@ -91,7 +91,7 @@ def vote_bound(votes: npt.NDArray[np.int64], noise: Noise) -> tuple[float, float
     c = np.arange(len(votes) - 1, dtype=np.float64)
     drop, new = np.abs(squares[:-1] - squares[1:]), squares[1:]
     pairs = c * (c - 1) / 2
-    if noise is Noise.LAPLACE:
+    if noise.kind.order == 1:
         triangle, diagonal = drop * pairs + new * c, drop * c + new
     else:
         triangle = np.sqrt(drop**2 * pairs + new**2 * c)

@@ -8,16 +8,16 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.measure._noise import Noise
-from discreet.privacy import Unit
+from discreet.measure._statistic import Part, Statistic
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
+# Grid units in one full vote: its square times 2^33 users stays within 64 bits.
 GRID = 1 << 14
-"""Grid units in one full vote."""
 
 
 @dataclass(frozen=True)
-class ItemCounts:
+class ItemCounts(Statistic):
     """MCnt_i = sum over users of v_u e_ui: one number for each item of the catalogue.
 
     Protecting ratings, every rating is one vote. Protecting users, everybody's votes have length 1
@@ -41,6 +41,11 @@ class ItemCounts:
         """In grid units: L2 for Gaussian noise, L1 for Laplace noise."""
         return float(self.grid)
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        label = "item counts" if self.unit is Unit.RATING else "item votes"
+        return (Part(label, self.sensitivity, self.grid),)
+
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""
         counts = np.zeros(len(ratings.catalog), dtype=np.int64)
@@ -52,7 +57,7 @@ class ItemCounts:
         counts = np.maximum(np.diff(ratings.starts), 1)
         if self.unit is Unit.RATING:
             return np.ones_like(counts)
-        l2 = self.noise is Noise.GAUSSIAN
+        l2 = self.noise.kind.order == 2
         votes = np.sqrt(GRID * GRID // counts) if l2 else GRID // counts
         return votes.astype(np.int64)
 

@@ -9,16 +9,22 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Scale
-from discreet.measure._blocks import over_blocks
-from discreet.measure._noise import Noise
+from discreet.measure._source import over_blocks
+from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, Centring, ItemLevels
+from discreet.measure.item_counts import ItemCounts
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
+# Grid units in half the range of a continuous scale: finer than anybody rates.
 _CONTINUOUS = 1 << 12
 
 
+_Ints = npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True)
-class RatingSums:
+class RatingSums(Statistic):
     """MSum_i = sum over ratings of i of (r - mid), in exact units of the scale.
 
     Args:
@@ -43,6 +49,10 @@ class RatingSums:
         """In grid units, L1 and L2 alike: one record moves one entry."""
         return float(self.reach)
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("item sums", self.sensitivity, self.grid),)
+
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""
 
@@ -59,8 +69,40 @@ class RatingSums:
         return np.clip(np.rint(shares * self.reach), -self.reach, self.reach).astype(np.int64)
 
 
+@dataclass(frozen=True)
+class RatingTotals(Statistic):
+    """`RatingSums` and `ItemCounts` of one look at the ratings, and the sums over all items.
+
+    Args:
+        scale: Public.
+        noise: Which noise it is for; the sensitivities are the same.
+    """
+
+    scale: Scale
+    noise: Noise
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        (sums,), (counts,) = RatingSums(self.scale).parts, self._counts.parts
+        return (
+            Part("sum of all ratings", sums.sensitivity, sums.grid),
+            Part("number of ratings", counts.sensitivity, counts.grid),
+            sums,
+            counts,
+        )
+
+    @property
+    def _counts(self) -> ItemCounts:
+        return ItemCounts(Unit.RATING, self.noise)
+
+    def measure(self, ratings: Ratings) -> tuple[int, int, _Ints, _Ints]:
+        """The exact integers; private."""
+        sums, counts = RatingSums(self.scale).measure(ratings), self._counts.measure(ratings)
+        return int(sums.sum()), int(counts.sum()), sums, counts
+
+
 @dataclass(frozen=True, eq=False)
-class ResidualSums:
+class ResidualSums(Statistic):
     """Sum over ratings of i of y, the rating centred on item and person.
 
     Args:
@@ -82,11 +124,15 @@ class ResidualSums:
         """In grid units: the new rating's own entry, and how far it pushes the old ones."""
         old = np.arange(self.items, dtype=np.float64)
         own, step = self.centring.clamp, self.centring.step
-        if self.noise is Noise.LAPLACE:
+        if self.noise.kind.order == 1:
             moved = own + self.centring.total_movement(old) + old * step
         else:
             moved = np.hypot(own, self.centring.movement(old) + np.sqrt(old) * step)
         return float(moved.max()) * GRID * (1 + 2.0**-40)  # far more than the floats can lose
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("centred item sums", self.sensitivity, self.grid),)
 
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""

@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Scale
-from discreet.measure._blocks import over_blocks
+from discreet.measure._source import over_blocks
+from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, ItemLevels
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class Level(Statistic):
     """Sum over ratings of clip(x, -R, R), x = r - G - M; for users, over users of their mean of it.
 
     Args:
@@ -35,6 +36,10 @@ class Level:
     def sensitivity(self) -> float:
         """In grid units: R."""
         return float(self._reach)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("mean residual", self.sensitivity, self.grid),)
 
     @property
     def _reach(self) -> int:

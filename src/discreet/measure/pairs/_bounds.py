@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.measure._noise import Noise
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 
 _Floats = npt.NDArray[np.float64]
 _UP = 1 + 2.0**-40

@@ -9,37 +9,24 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
-from discreet.measure._everybody import Everybody, Inside, Tell, triangles
-from discreet.measure._noise import Noise
+from discreet.measure._source import head_entries
+from discreet.measure._statistic import HeadEntries, Ints, PairStatistic, Part, Progress
 from discreet.measure.pairs._bounds import PairWeights
-from discreet.measure.pairs._head import check_head, check_scale
 from discreet.measure.pairs._kernels import count_inside, difference_lengths
-from discreet.measure.pairs._sums import Block, Ints, make_table, quantised
-from discreet.privacy import Unit
+from discreet.measure.pairs._sums import check_head, check_scale, make_table
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
+# Parts into which a continuous scale is cut: finer than anybody rates.
 _CONTINUOUS = 1 << 10
-"""Parts into which a continuous scale is cut."""
+# Lengths are made this much shorter: more than rounding can lengthen them (PROOF.md).
 _SAFE = 1 - 2.0**-30
 
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DifferenceMoments:
-    """Exact integer sums over users, packed upper triangles with a diagonal of zeros.
-
-    Private until noise is added, so there is no `repr` of the contents.
-    """
-
-    size: int
-    """How many items."""
-    differences: Ints
-    """D_jk = sum of w (r_j - r_k), j < k, in units of the statistic's grid."""
-    weights: Ints
-    """N_jk = sum of w over the same users, in units of the statistic's weight grid."""
+_Block = tuple[npt.NDArray[np.int16], Ints]
 
 
 @dataclass(frozen=True, eq=False)
-class DifferencePairs:
+class DifferencePairs(PairStatistic):
     """D_jk and N_jk over users who rated both, with the same weights: D/N is a mean difference.
 
     Args:
@@ -86,26 +73,21 @@ class DifferencePairs:
         """Of the strict triangle N, in grid units."""
         return self._weights.count_bound
 
-    def measure(self, ratings: Everybody, progress: Tell | None = None) -> DifferenceMoments:
-        """The exact integers; private.
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (
+            Part("pair differences", self.sensitivity, self.grid, is_triangle=True),
+            Part("pair weights", self.weight_sensitivity, self.weight_grid, is_triangle=True),
+        )
 
-        Args:
-            ratings: Everybody's.
-            progress: Called with pairs done and pairs in all.
-        """
-        check_scale(ratings, self.scale)
-        differences, weights = triangles(ratings, self, progress)
-        return DifferenceMoments(len(self.head), differences, weights)
-
-    triangle_count = 2
-
-    def inside(self, ratings: Ratings) -> Inside:
+    def entries(self, ratings: Ratings) -> HeadEntries:
         """Integers of all people; private."""
-        return quantised(ratings, self.head, self._quantised)
+        check_scale(ratings, self.scale)
+        return head_entries(ratings, self.head, self._quantised, np.int64)
 
-    def sum_pairs(self, inside: Inside, progress: Tell | None = None) -> tuple[Ints, ...]:
-        """D and N over the items that are inside; private."""
-        return make_table(inside).sums(2, progress)
+    def sum_pairs(self, entries: HeadEntries, progress: Progress | None = None) -> tuple[Ints, ...]:
+        """D and N over the items of the entries; private."""
+        return make_table(entries).sums(2, progress)
 
     @property
     def _weights(self) -> PairWeights:
@@ -127,19 +109,19 @@ class DifferencePairs:
         """What a user's differences may come to, if some count less."""
         return math.floor(2 * self.spread * self._top * self._weights.whole)
 
-    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> Block:
+    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
         values = self._values(block)
         counts = np.zeros(block.user_count, np.int64)
         count_inside(block.starts, inside, counts)
         weights = self._weights.table[counts]
         if self._cuts:
             lengths = np.empty(block.user_count)
-            l1 = self.noise is Noise.LAPLACE
+            l1 = self.noise.kind.order == 1
             difference_lengths(block.starts, inside, values, l1, self._top, lengths)
             # Values are whole, so a length below 1 is 0: somebody who rates all alike.
             allowed = np.floor(_SAFE * self._longest / np.maximum(lengths, 0.5)).astype(np.int64)
             weights = np.where(lengths > 0, np.minimum(weights, allowed), weights)
-        return Block(values, weights)
+        return values, weights
 
     def _values(self, block: Ratings) -> npt.NDArray[np.int16]:
         """Each rating's number of steps above the scale's lowest."""

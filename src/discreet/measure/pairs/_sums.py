@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -11,28 +10,17 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
-from discreet.measure._blocks import over_blocks
-from discreet.measure._everybody import Inside, Tell
+from discreet.domain import InputError, Scale
+from discreet.measure._statistic import HeadEntries, Ints, Progress
 from discreet.measure.pairs._kernels import count_kept, lay_visits, sum_rows
 from discreet.ratings import Ratings
 
-Ints = npt.NDArray[np.int64]
-
+# Below this many items, items and values share words of 16 bits.
 _NARROW = 1 << 15
-"""Below so many items, items and values share words of 16 bits."""
+# Rows that a thread sums before it reports.
 _BAND = 8
-"""Rows that a thread sums before it reports."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Block:
-    """Integers of a block of users; private."""
-
-    values: npt.NDArray[np.int16]
-    """One for every rating."""
-    weights: Ints
-    """One for every user."""
+# The most items of a head: a triangle of this side would take four tebibytes.
+_MOST_ITEMS = 1 << 20
 
 
 class Visits(NamedTuple):
@@ -70,7 +58,7 @@ class PairTable:
     def __repr__(self) -> str:
         return f"PairTable(private, {self.size:,} items)"
 
-    def sums(self, triangles: int, progress: Tell | None) -> tuple[Ints, ...]:
+    def sums(self, triangles: int, progress: Progress | None) -> tuple[Ints, ...]:
         """Packed triangles with a diagonal of zeros: of differences and weights, or of products.
 
         Every row is summed by one thread, in integers: the result does not depend on threads.
@@ -99,48 +87,35 @@ class PairTable:
         return outs
 
 
-def quantised(
-    ratings: Ratings,
-    head: npt.NDArray[np.int32],
-    quantise: Callable[[Ratings, npt.NDArray[np.int32]], Block],
-) -> Inside:
-    """Quantise everybody's ratings.
-
-    Args:
-        ratings: Everybody's.
-        head: The items of the matrix.
-        quantise: From a block of users and the place in the head of each rating, or -1.
-    """
-    if len(head) and head[-1] >= len(ratings.catalog):
-        raise InputError(f"the head has items beyond the catalogue's {len(ratings.catalog):,}")
-    where = np.full(len(ratings.catalog), -1, dtype=np.int32)
-    where[head] = np.arange(len(head), dtype=np.int32)
-    inside = np.empty(len(ratings), dtype=np.int32)
-    values = np.empty(len(ratings), dtype=np.int16)
-    weights = np.empty(ratings.user_count, dtype=np.int64)
-
-    def work(block: Ratings, first: int) -> None:
-        begin = int(ratings.starts[first])
-        span = slice(begin, begin + len(block))
-        inside[span] = where[block.items]
-        made = quantise(block, inside[span])
-        values[span], weights[first : first + block.user_count] = made.values, made.weights
-
-    over_blocks(ratings, work)
-    return Inside(ratings.starts, inside, values, weights, len(head))
-
-
-def make_table(inside: Inside) -> PairTable:
+def make_table(entries: HeadEntries) -> PairTable:
     """Lay everybody's integers out."""
-    size, weights = inside.size, inside.weights
+    size, weights = entries.size, entries.weights
     ends, popularity = np.zeros(len(weights), np.int64), np.zeros(size, np.int64)
-    count_kept(inside.starts, inside.items, ends, popularity)
+    count_kept(entries.starts, entries.items, ends, popularity)
     kept = int(popularity.sum())
     begins = np.zeros(size + 1, np.int64)
     np.cumsum(popularity, out=begins[1:])
-    entries = np.empty((kept, 2), np.int16 if size < _NARROW else np.int32)
+    pairs = np.empty((kept, 2), np.int16 if size < _NARROW else np.int32)
     place = np.empty(kept, np.uint32 if kept < 1 << 32 else np.int64)
     owner = np.empty(kept, np.int32)
-    told = (inside.starts, inside.items, inside.values, begins[:-1].copy())
-    lay_visits(*told, entries, place, owner)
-    return PairTable(size, Visits(begins, place, owner, ends), entries, weights)
+    filled = begins[:-1].copy()
+    lay_visits(entries.starts, entries.items, entries.values, filled, pairs, place, owner)
+    return PairTable(size, Visits(begins, place, owner, ends), pairs, weights)
+
+
+def check_head(head: npt.NDArray[np.int32]) -> None:
+    """Refuse a head that is no rising list of items, or too short or too long."""
+    if head.ndim != 1 or head.dtype != np.int32:
+        raise InputError("the items of pairs are one-dimensional, of int32")
+    if len(head) < 2:
+        raise InputError(f"pairs need at least 2 items, not {len(head)}")
+    if len(head) > _MOST_ITEMS:
+        raise InputError(f"pairs are of at most {_MOST_ITEMS:,} items, not {len(head):,}")
+    if head[0] < 0 or np.any(np.diff(head) <= 0):
+        raise InputError("the items of pairs are listed in rising order, each once")
+
+
+def check_scale(ratings: Ratings, scale: Scale) -> None:
+    """Refuse ratings of another scale than the sensitivity is for."""
+    if ratings.scale != scale:
+        raise InputError(f"the statistic is for ratings on {scale}, not on {ratings.scale}")

@@ -11,14 +11,16 @@ import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
 from discreet.measure._budget import Budget, Spender
-from discreet.measure._noise import Noise
 from discreet.measure._request import GivenLedger, Request
-from discreet.privacy import SEEDED, Guarantee, Randomness, Unit
+from discreet.measure._statistic import Part
+from discreet.privacy import SEEDED, Guarantee, Noise, Randomness, Unit
 from discreet.privacy.mechanisms import KSubset, Moves
 from discreet.ratings import Ratings
 
+# Grid units in the largest error, the squared range of the scale.
 GRID = 1 << 20
-"""Grid units in the largest error, the squared range of the scale."""
+# The part of the budget for the sum of errors; their number, which is better known, gets the rest.
+_ERROR_SHARE = 0.8
 
 FROM_RELEASES = (
     "predictions for a person were made from released things and that person's own ratings alone"
@@ -98,7 +100,7 @@ def publish_rmse(
     """
     _check_length(probe, predicted)
     statistic = ProbeError(probe.scale)
-    noise = Noise.GAUSSIAN if delta else Noise.LAPLACE
+    noise = Noise.for_delta(delta)
     budget = Budget.of(protect, noise, epsilon, delta).bounded_by(probe.intake)
     label = "probe error"
     request = Request.of(probe, protect, label, budget=budget)
@@ -106,9 +108,9 @@ def publish_rmse(
     spender = Spender(budget, receipt, label)
     exact = statistic.measure(probe, predicted)
     number = int(np.count_nonzero(np.diff(probe.starts)))
-    reach, grid = statistic.sensitivity, statistic.grid
-    total = spender.release_number(exact, reach, grid, 0.8, "squared error")
-    people = spender.release_number(number, 1.0, 1.0, 0.2, "number of probe users")
+    error = Part("squared error", statistic.sensitivity, statistic.grid)
+    total = spender.release(error, exact, _ERROR_SHARE)
+    people = spender.release(Part("number of probe users", 1.0), number, 1 - _ERROR_SHARE)
     reasons = () if spender.is_private else (SEEDED,)
     promise = request.promise(
         spender.promised, delta, spender.charge, *reasons, more=(FROM_RELEASES,)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._blocks import over_blocks
-from discreet.measure._noise import Noise
+from discreet.measure._source import over_blocks
+from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.refinement._bounds import Movement
 from discreet.measure.refinement._kernels import (
@@ -33,6 +35,7 @@ __all__ = [
     "PresenceRefinement",
     "RatingRefinement",
     "RecordRefinement",
+    "UserMoments",
     "UserRefinement",
 ]
 
@@ -40,25 +43,44 @@ _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(NamedTuple):
     """Exact integers; private.
 
     Attributes:
         rows: A row of k for each item: the sum of y_j z_(-j).
         moments: The upper triangle of the weighted sum of z z^T.
         weight: The sum of those weights.
-        scales: For users, the sum of ||e|| w.
     """
 
     rows: _Ints
     moments: _Ints
     weight: int
-    scales: int = 0
+
+    def __repr__(self) -> str:
+        return "Moments(private)"
+
+
+class UserMoments(NamedTuple):
+    """Exact integers; private.
+
+    Attributes:
+        rows: As in `Moments`, like the next two.
+        moments: The triangle.
+        weight: The weights.
+        scales: The sum of ||e|| w.
+    """
+
+    rows: _Ints
+    moments: _Ints
+    weight: int
+    scales: int
+
+    def __repr__(self) -> str:
+        return "UserMoments(private)"
 
 
 @dataclass(frozen=True, eq=False)
-class RecordRefinement(abc.ABC):
+class RecordRefinement(Statistic):
     """Where one record is protected, with Gaussian noise.
 
     A person's tastes without record j are z_(-j) = clip((sum over l != j of F_l y_l)/lambda) of
@@ -88,6 +110,11 @@ class RecordRefinement(abc.ABC):
     def movement(self) -> Movement:
         """What one record more moves, in units of B and Gamma."""
 
+    @property
+    @abc.abstractmethod
+    def clamp(self) -> float:
+        """B, the largest |y|."""
+
     @abc.abstractmethod
     def _rated(self, block: Ratings) -> _Floats:
         """Y of every record in units of B; private."""
@@ -113,6 +140,15 @@ class RecordRefinement(abc.ABC):
         moved = _UP * movement.of_length + movement.of_doubles(*self.directions.shape)
         return moved * MOMENT_GRID + 1
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Rows come out in the unit of y."""
+        return (
+            Part("taste sums", self.sensitivity, ROW_GRID / self.clamp),
+            Part("taste moments", self.moment_sensitivity, MOMENT_GRID),
+            Part("weight of the moments", self.weight_sensitivity, MOMENT_GRID),
+        )
+
     def measure(self, ratings: Ratings) -> Moments:
         """The exact integers; private."""
         k = self.directions.shape[1]
@@ -126,7 +162,8 @@ class RecordRefinement(abc.ABC):
             )  # fmt: skip
             return Moments(rows, moments, int(weight))
 
-        return _sum(over_blocks(ratings, work, _block(ratings)), len(ratings.catalog), k)
+        parts = over_blocks(ratings, work, _block(ratings))
+        return Moments(*_sum(parts, len(ratings.catalog), k, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +187,10 @@ class RatingRefinement(RecordRefinement):
         slack = len(self.directions) * self.centring.step / self.centring.clamp
         return Movement(self.reach, self.damping, self.centring.fictitious, slack)
 
+    @property
+    def clamp(self) -> float:
+        return self.centring.clamp
+
     def _rated(self, block: Ratings) -> _Floats:
         y: _Floats = self.centring.centred(block, self.levels) / (self.centring.clamp * GRID)
         return y
@@ -163,12 +204,16 @@ class PresenceRefinement(RecordRefinement):
     def movement(self) -> Movement:
         return Movement(self.reach, self.damping)
 
+    @property
+    def clamp(self) -> float:
+        return 1.0
+
     def _rated(self, block: Ratings) -> _Floats:
         return np.ones(len(block))
 
 
 @dataclass(frozen=True, eq=False)
-class UserRefinement:
+class UserRefinement(Statistic):
     """Where one user is protected: everybody's rows together have length at most 1.
 
     Args:
@@ -205,7 +250,16 @@ class UserRefinement:
         """Of the sum of ||e|| w, in grid units."""
         return float(math.ceil(ROW_GRID / self.residuals.floor))
 
-    def measure(self, ratings: Ratings) -> Moments:
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (
+            Part("taste sums", self.sensitivity, ROW_GRID),
+            Part("taste moments", self.moment_sensitivity, MOMENT_GRID),
+            Part("weight of the moments", self.moment_sensitivity, MOMENT_GRID),
+            Part("users' scales", self.scale_sensitivity, ROW_GRID),
+        )
+
+    def measure(self, ratings: Ratings) -> UserMoments:
         """The exact integers; private."""
         k = self.factors.shape[1] - 1
         _check_items("factors", self.factors, ratings)
@@ -215,22 +269,23 @@ class UserRefinement:
         if attention is None:
             attention = np.ones(len(ratings.catalog))
 
-        def work(block: Ratings, _: int) -> Moments:
+        def work(block: Ratings, _: int) -> UserMoments:
             x, y = votes.distances(block), votes.residuals(block)
             rows, moments = _empty(len(block.catalog), k)
             scales, weight = add_user_rows(
                 block.starts, block.items, x, y, self.factors, self.precisions, attention,
-                votes.noise is Noise.LAPLACE, votes.floor, self.reach, rows, moments,
+                votes.noise.kind.order == 1, votes.floor, self.reach, rows, moments,
             )  # fmt: skip
-            return Moments(rows, moments, int(weight), int(scales))
+            return UserMoments(rows, moments, int(weight), int(scales))
 
-        return _sum(over_blocks(ratings, work, _block(ratings)), len(ratings.catalog), k)
+        parts = over_blocks(ratings, work, _block(ratings))
+        return UserMoments(*_sum(parts, len(ratings.catalog), k, 2))
 
 
+# Ratings in a block. Every block has rows of its own to sum in: large blocks, few of them.
 _BLOCK = 1 << 20
-"""Every block has rows of its own to sum in: large blocks, few of them."""
+# Covers the rounding of the bounds themselves, and of the directions' lengths (PROOF.md).
 _UP = 1 + 2.0**-30
-"""Covers the rounding of the bounds themselves, and of the directions' lengths."""
 
 
 def _block(ratings: Ratings) -> int:
@@ -250,22 +305,21 @@ def _check_reach(reach: float) -> None:
         raise InputError(f"reach must be above 0, from 1e-9 to 1e6, not {reach:g}")
 
 
-def _check_items(name: str, told: _Floats, ratings: Ratings) -> None:
+def _check_items(name: str, rows: _Floats, ratings: Ratings) -> None:
     """The kernels trust that every item has its row."""
     items = len(ratings.catalog)
-    if len(told) != items:
-        raise InputError(f"{name} are one for each of {items:,} items, not {len(told):,}")
+    if len(rows) != items:
+        raise InputError(f"{name} are one for each of {items:,} items, not {len(rows):,}")
 
 
 def _empty(items: int, k: int) -> tuple[_Ints, _Ints]:
     return np.zeros((items, k), np.int64), np.zeros(k * (k + 1) // 2, np.int64)
 
 
-def _sum(parts: list[Moments], items: int, k: int) -> Moments:
-    """Integers: the order of the blocks does not matter."""
+def _sum(parts: Sequence[tuple[Any, ...]], items: int, k: int, numbers: int) -> list[Any]:
+    """The blocks' rows, moments and `numbers` integers; their order does not matter."""
     rows, moments = _empty(items, k)
     for part in parts:
-        rows += part.rows
-        moments += part.moments
-    weight, scales = sum(p.weight for p in parts), sum(p.scales for p in parts)
-    return Moments(rows, moments, weight, scales)
+        rows += part[0]
+        moments += part[1]
+    return [rows, moments, *(sum(part[2 + n] for part in parts) for n in range(numbers))]

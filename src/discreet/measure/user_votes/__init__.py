@@ -8,23 +8,67 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
-from discreet.measure._blocks import over_blocks
-from discreet.measure._noise import Noise
+from discreet.domain import InputError, Scale
+from discreet.measure._source import over_blocks
+from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import ItemLevels
-from discreet.measure.item_sums import sum_of
+from discreet.measure.item_sums import RatingSums, sum_of
+from discreet.privacy import Noise
 from discreet.ratings import Ratings
 
+# Grid units in a vote of length 1.
 GRID = 1 << 20
 
+# Vectors are made this much shorter than 1: more than rounding can lengthen them (PROOF.md).
 _SAFE = 1 - 2.0**-30
+# Residuals that are not numbers, or longer than this, count as none.
 _LONGEST = 1e100
-"""Residuals that are no numbers, or longer than that, count as none."""
 _Floats = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class UserCount(Statistic):
+    """How many people have rated anything."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("number of users", 1.0),)
+
+    def measure(self, ratings: Ratings) -> int:
+        """The exact integer; private."""
+        return int(np.count_nonzero(np.diff(ratings.starts)))
+
+
+@dataclass(frozen=True)
+class UserMeans(Statistic):
+    """The sum over users of their mean of (r - mid)/half the range.
+
+    In integers throughout, and rounded down user by user: nobody's share depends on the others.
+
+    Args:
+        scale: Public.
+    """
+
+    scale: Scale
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("users' mean ratings", float(GRID), GRID / (self.scale.range / 2)),)
+
+    def measure(self, ratings: Ratings) -> int:
+        """The exact integer; private."""
+        return sum(over_blocks(ratings, self._sum))
+
+    def _sum(self, block: Ratings, _: int) -> int:
+        sums = RatingSums(self.scale)
+        running = np.concatenate(([0], np.cumsum(sums.distances(block))))
+        totals = running[block.starts[1:]] - running[block.starts[:-1]]
+        counts = np.maximum(np.diff(block.starts), 1)
+        return int((totals * GRID // (counts * sums.reach)).sum())
+
+
 @dataclass(frozen=True, eq=False)
-class UserVotes:
+class UserVotes(Statistic):
     """Sum over users of a x_u w_u, each user's vector scaled to length at most 1.
 
     x is what the released levels leave of a rating, and after the first round the person's own
@@ -52,8 +96,8 @@ class UserVotes:
         a = self.attention
         if a is not None and not np.all((a > 1e-9) & (a < 1e9)):
             raise InputError("attention is above 0 for every item")
-        told = self.precisions if self.prior is None else np.append(self.precisions, self.prior)
-        if not np.all((told > 0) & np.isfinite(told)):
+        given = self.precisions if self.prior is None else np.append(self.precisions, self.prior)
+        if not np.all((given > 0) & np.isfinite(given)):
             raise InputError("precisions are finite numbers above 0")
         if not 1e-100 < self.floor < 1e100:
             raise InputError(f"floor must be above 0, not {self.floor:g}")
@@ -70,6 +114,13 @@ class UserVotes:
         """Of the sum of `||e_u|| w_u`, each at most 1/f, in grid units."""
         return float(np.ceil(GRID / self.floor))
 
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (
+            Part("users' scaled residuals", self.sensitivity, self.grid),
+            Part("users' scales", self.scale_sensitivity, self.grid),
+        )
+
     def measure(self, ratings: Ratings) -> tuple[npt.NDArray[np.int64], int]:
         """The exact sums and the exact sum of min(||e_u|| w_u, 1/f); private."""
         attention = np.ones(len(ratings.catalog)) if self.attention is None else self.attention
@@ -77,9 +128,9 @@ class UserVotes:
         def work(block: Ratings, _: int) -> tuple[npt.NDArray[np.int64], int]:
             x = self.residuals(block)
             sums = np.zeros(len(block.catalog), dtype=np.int64)
-            l1 = self.noise is Noise.LAPLACE
-            told = (block.starts, block.items, x, attention, l1, self.floor)
-            return sums, _add_votes(*told, sums)
+            l1 = self.noise.kind.order == 1
+            scales = _add_votes(block.starts, block.items, x, attention, l1, self.floor, sums)
+            return sums, scales
 
         parts = over_blocks(ratings, work)
         return sum_of([p[0] for p in parts], len(ratings.catalog)), sum(p[1] for p in parts)
@@ -99,9 +150,9 @@ class UserVotes:
 
     def _check_items(self, items: int) -> None:
         """The kernels trust that every item has its number of each kind."""
-        told = [self.levels.effects, self.precisions]
-        told += [] if self.attention is None else [self.attention]
-        if any(len(each) != items for each in told):
+        columns = [self.levels.effects, self.precisions]
+        columns += [] if self.attention is None else [self.attention]
+        if any(len(column) != items for column in columns):
             raise InputError(f"effects, precisions and attention are one for each of {items} items")
 
 

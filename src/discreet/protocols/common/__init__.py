@@ -1,9 +1,13 @@
 """What all protocols share: how messages are written, capabilities, the client's own file."""
 
-from discreet.protocols.common._capability import capability_digest, make_capability
-from discreet.protocols.common._fields import Fields, bytes_text, numbers_text
-from discreet.protocols.common._limit import Limit
-from discreet.protocols.common._state import StateFile
+from discreet.protocols.common._messages import (
+    Fields,
+    bytes_text,
+    capability_digest,
+    make_capability,
+    numbers_text,
+)
+from discreet.protocols.common._state import Limit, StateFile
 
 __all__ = [
     "Fields",

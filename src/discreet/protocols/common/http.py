@@ -12,10 +12,12 @@ Ratings never come here: only messages that a protocol's client has made.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import ipaddress
 import json
 import os
+import re
 import ssl
 import urllib.parse
 from collections.abc import Mapping
@@ -24,18 +26,26 @@ from typing import Any
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.domain.errors import Refusal
-from discreet.protocols.common._download import Download
-from discreet.protocols.common._refusals import refusal_of
+from discreet.domain.files import whole_file
 from discreet.protocols.common._state import StateFile
 
 __all__ = ["Refusal", "ServiceClient"]
 
+# Bytes of an answer; chosen for safety, well above a directory of a million members.
 _MOST_BYTES = 1 << 28
+# Bytes of a release read at a time.
+_CHUNK = 1 << 18
+# How often a broken download is resumed.
+_TRIES = 3
+# Characters of a server's reason that are shown.
+_LONGEST = 200
+# Where the person's file has the capabilities, by server.
 _KEY = "service"
 _PORTS = {"http": 80, "https": 443}
 _VOID, _NOTHING = 401, 404
-_TRIES = 3
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
+_SECONDS = re.compile("[0-9]{1,6}")
+_TAG = re.compile(r'"([0-9a-f]{64})"')
 
 
 class ServiceClient:
@@ -69,7 +79,7 @@ class ServiceClient:
         host, port = parts.hostname, _port(parts)
         wrong = parts.query or parts.fragment or parts.username or parts.password
         if parts.scheme not in _PORTS or host is None or wrong:
-            raise InputError("a server is a URL like https://example.org")
+            raise InputError("a server is a URL such as https://example.org")
         if parts.scheme == "http" and not insecure and not _is_here(host):
             raise InputError(f"http:// to {host} is readable on the way; use https://")
         self._prefix = parts.path.rstrip("/")
@@ -108,14 +118,14 @@ class ServiceClient:
         """The items.
 
         Raises:
-            InputError: The answer is no catalogue, or not the one that its digest says.
+            InputError: The answer is not a catalogue, or not the one its digest names.
         """
-        told = self._object("GET", "/v1/catalog")
+        document = self._object("GET", "/v1/catalog")
         try:
-            found = Catalog(told["ids"], told["titles"], CatalogOrigin(told["origin"]))
+            found = Catalog(document["ids"], document["titles"], CatalogOrigin(document["origin"]))
         except (KeyError, TypeError, ValueError):
             raise InputError(f"{self.server} sent no catalogue") from None
-        if found.digest() != told.get("digest"):
+        if found.digest() != document.get("digest"):
             raise InputError(f"{self.server} sent a catalogue that is not what its digest says")
         return found
 
@@ -172,7 +182,7 @@ class ServiceClient:
     def delete(self) -> None:
         """Delete what was sent and the capability, at the server first and then here.
 
-        What the protocol's client remembers stays: it keeps count of what was ever told. A
+        What the protocol's client remembers stays: it keeps count of everything ever sent. A
         capability that the server does not know has been deleted: its answer may have been lost.
         """
         try:
@@ -191,7 +201,7 @@ class ServiceClient:
         Raises:
             InputError: It cannot be fetched, or is not what its digest says, or cannot be written.
         """
-        return Download(self, "/v1/release", Path(path), _TRIES).run()
+        return _download(self, "/v1/release", Path(path))
 
     def directory(self) -> bytes:
         """Closed clusters: everybody's keys; the protocol's client checks who signed them."""
@@ -219,17 +229,17 @@ class ServiceClient:
         Raises:
             InputError: There is none; `answered` says so too.
         """
-        told = ({"Content-Type": "application/json"} if body else {}) | dict(headers or {})
+        all_headers = ({"Content-Type": "application/json"} if body else {}) | dict(headers or {})
         kept = self._connection.sock is not None
         try:
             try:
-                return self._exchange(method, path, body, told)
+                return self._exchange(method, path, body, all_headers)
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-                # A kept connection was most likely closed while nobody spoke; a new one was
-                # not: the request was taken, and nobody knows what came of it.
+                # A kept connection was most likely closed while it was idle; a new one was
+                # not: the request was taken, and its outcome is unknown.
                 if not kept:
                     raise
-            return self._exchange(method, path, body, told)
+            return self._exchange(method, path, body, all_headers)
         except (http.client.HTTPException, OSError) as error:
             raise self._silent(error) from None
 
@@ -264,7 +274,7 @@ class ServiceClient:
             self._connection.close()
             raise InputError(f"{self.server} sent more than {_MOST_BYTES:,} bytes")
         if answer.status >= 300:
-            raise refusal_of(self.server, answer, content)
+            raise _refusal_of(self.server, answer, content)
         return content
 
     def _use(self, method: str, path: str, body: bytes = b"") -> bytes:
@@ -293,12 +303,12 @@ class ServiceClient:
 
     def _parsed(self, content: bytes) -> dict[str, Any]:
         try:
-            told = json.loads(content)
+            document = json.loads(content)
         except (RecursionError, ValueError):
-            told = None
-        if not isinstance(told, dict):
+            document = None
+        if not isinstance(document, dict):
             raise InputError(f"{self.server} sent something else than a JSON object")
-        return told
+        return document
 
     def _file(self) -> StateFile:
         if self._path is None:
@@ -307,8 +317,8 @@ class ServiceClient:
 
     def _known(self, state: Mapping[str, Any]) -> str | None:
         """The capability for this server; one file serves several, with one memory for all."""
-        told = state.get(_KEY, {})
-        held = told.get(self.server) if isinstance(told, dict) else 0
+        capabilities = state.get(_KEY, {})
+        held = capabilities.get(self.server) if isinstance(capabilities, dict) else 0
         if held is not None and not isinstance(held, str):
             raise InputError("its capability is damaged", path=self._path)
         return held
@@ -331,7 +341,7 @@ def _port(parts: urllib.parse.SplitResult) -> int | None:
     try:
         return parts.port
     except ValueError:
-        raise InputError("a server is a URL like https://example.org:8000") from None
+        raise InputError("a server is a URL such as https://example.org:8000") from None
 
 
 def _is_here(host: str) -> bool:
@@ -339,3 +349,76 @@ def _is_here(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def _download(service: ServiceClient, path: str, target: Path) -> bool:
+    """Fetch a file whose ETag is the SHA-256 of its bytes: False if `target` is the same already.
+
+    Raises:
+        InputError: It cannot be had, or is not what its digest says.
+    """
+
+    def ask(headers: dict[str, str]) -> tuple[http.client.HTTPResponse, str]:
+        answer = service.open("GET", path, headers={"Accept-Encoding": "identity"} | headers)
+        if answer.status >= 400:
+            raise _refusal_of(service.server, answer)
+        return answer, answer.headers.get("ETag", "")
+
+    answer, tag = ask({"If-None-Match": f'"{_sha256(target)}"'} if target.is_file() else {})
+    if answer.status == 304:
+        answer.read()
+        return False
+    if answer.status != 200 or not _TAG.fullmatch(tag):
+        answer.close()
+        raise InputError(f"{service.server} sent no release ({answer.status})")
+    with whole_file(target) as temporary:
+        whole = _append(answer, temporary)
+        for _ in range(_TRIES):
+            if whole:
+                break
+            answer, now = ask({"Range": f"bytes={temporary.stat().st_size}-", "If-Range": tag})
+            if answer.status == 200:  # another release by now: from the beginning
+                temporary.write_bytes(b"")
+                tag = now
+            whole = _append(answer, temporary)
+        if not whole or tag != f'"{_sha256(temporary)}"':
+            raise InputError(f"{service.server} sent a release that is incomplete")
+    return True
+
+
+def _append(answer: http.client.HTTPResponse, target: Path) -> bool:
+    """Append what comes; whether all of it came."""
+    try:
+        with target.open("ab") as file:
+            while chunk := answer.read(_CHUNK):
+                file.write(chunk)
+    except (http.client.HTTPException, ConnectionError, TimeoutError):
+        answer.close()
+        return False
+    # If an answer ends early, read(n) does not say so.
+    return answer.length in (0, None)
+
+
+def _refusal_of(
+    server: str, answer: http.client.HTTPResponse, content: bytes | None = None
+) -> Refusal:
+    """The refusal that an answer is, with the server's reason if it gave one."""
+    if content is None:
+        try:
+            content = answer.read(1 << 16)
+        except (http.client.HTTPException, OSError):
+            content = b""
+        finally:
+            answer.close()
+    try:
+        reason = str(json.loads(content)["reason"])[:_LONGEST]
+    except (KeyError, RecursionError, TypeError, ValueError):
+        reason = ""
+    plain = "".join(letter for letter in reason if letter.isprintable())
+    wait = answer.headers.get("Retry-After", "")
+    return Refusal(server, answer.status, plain, int(wait) if _SECONDS.fullmatch(wait) else None)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""What is said aloud: the collection, which the server announces, and a report on all its items.
+"""The messages of local reports: the announced collection, and a report on all its items.
 
 Every item of the catalogue has an answer: an integer on a grid, or nothing. Answers of nothing are
 not sent. A message marks the items that have one in a bit each and lists the integers beside them.
@@ -21,13 +21,17 @@ from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
 from discreet.protocols.common import Fields, bytes_text, numbers_text
 
 PROTOCOL, VERSION = "local-reports", 1
+# Items, for safety: a report on this many takes tens of megabytes.
 MOST_ITEMS = 1 << 24
+# For safety: it fits any integer type.
 MOST_EPOCHS = 1 << 31
 
 _LEAST_EPSILON, _MOST_EPSILON = 10, 50_000
+# Grid steps from the middle of a continuous scale to its end: rounding to them costs far less
+# than the noise. Chosen by hand.
 _CONTINUOUS_REACH = 100
 _FURTHEST = 20
-"""Noise beyond so many scales (a chance of e^-20) is cut: nobody has more say than that."""
+"""Scales of noise (a chance of e^-20) beyond which it is cut: this bounds a person's influence."""
 
 _HEAD = ("protocol", "version", "type")
 _COLLECTION = (
@@ -90,24 +94,24 @@ class Collection:
         """Epsilon in thousandths."""
         return round(self.epsilon * 1000)
 
-    @property
+    @cached_property
     def _parts(self) -> int | None:
         """Into how many steps the scale is divided; None if it is continuous."""
         return None if self.scale.step is None else round(self.scale.range / self.scale.step)
 
-    @property
+    @cached_property
     def reach(self) -> int:
         """Ratings are integers from -reach to reach: the coarsest such grid that has them all."""
         if self._parts is None:
             return _CONTINUOUS_REACH
         return self._parts if self._parts % 2 else self._parts // 2
 
-    @property
+    @cached_property
     def unit(self) -> float:
         """How far apart two neighbouring integers are on the scale."""
         return self.scale.range / (2 * self.reach)
 
-    @property
+    @cached_property
     def levels(self) -> int:
         """How many levels the scale has; 0 if it is continuous."""
         return 0 if self._parts is None else self._parts + 1
@@ -131,20 +135,13 @@ class Collection:
             return "uint8"
         return "int16" if self.largest < 1 << 15 else "int32"
 
-    @property
-    def most_bytes(self) -> int:
-        """More than any report on this takes as JSON: what a server need not read further than."""
-        size = len(self.catalog)
-        contents = (size + 7) // 8, size * np.dtype(self.number).itemsize
-        return 1024 + sum(4 * ((length + 2) // 3) for length in contents)
-
-    @property
+    @cached_property
     def laplace(self) -> ModifiedLaplace:
         """The mechanism, if it is modified Laplace."""
         assert self.mechanism is Mechanism.MODIFIED_LAPLACE
         return ModifiedLaplace(self.reach, self.epsilon)
 
-    @property
+    @cached_property
     def response(self) -> RandomizedResponse:
         """The mechanism, if it is randomized response; symbol 0 is "not rated"."""
         assert self.mechanism is Mechanism.RANDOMIZED_RESPONSE
@@ -152,7 +149,7 @@ class Collection:
 
     @property
     def event(self) -> PureEvent:
-        """What one report costs whoever sends it."""
+        """What one report costs its sender."""
         laplace = self.mechanism is Mechanism.MODIFIED_LAPLACE
         mechanism = self.laplace if laplace else self.response
         return mechanism.event(f"a local report, epoch {self.epoch}", len(self.catalog))
@@ -164,10 +161,10 @@ class Collection:
 
     def centred(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """A report's integers in grid steps above mid; levels lie from -reach to reach, evenly."""
-        told = values.astype(np.int32)
+        steps = values.astype(np.int32)
         if self.mechanism is Mechanism.RANDOMIZED_RESPONSE:
-            told = (told - 1) * (2 * self.reach // (self.levels - 1)) - self.reach
-        return told
+            steps = (steps - 1) * (2 * self.reach // (self.levels - 1)) - self.reach
+        return steps
 
     @cached_property
     def digest(self) -> str:
@@ -179,7 +176,7 @@ class Collection:
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
-        """The announcement; the catalogue itself is told apart, and named by its digest here."""
+        """The announcement; the catalogue is fetched separately, and named by its digest here."""
         return {
             **_head("collection"),
             "catalog": self.catalog.digest(),
@@ -200,24 +197,24 @@ class Collection:
         """Read an announcement that speaks of this catalogue.
 
         Raises:
-            InputError: It is none, speaks of another catalogue, or contradicts itself.
+            InputError: It is malformed, names another catalogue, or contradicts itself.
         """
         fields = Fields(content, "collection", _COLLECTION)
         _check_head(fields, "collection")
         if fields.text("catalog") != catalog.digest():
             raise InputError("collection: 'catalog' is not the digest of the catalogue at hand")
-        told = cls(
+        collection = cls(
             catalog,
             Scale.parse(fields.text("scale")),
             Mechanism(fields.choice("mechanism", tuple(Mechanism))),
             fields.whole("epsilon_thousandths", _LEAST_EPSILON, _MOST_EPSILON) / 1000,
             fields.whole("epoch", 1, MOST_EPOCHS),
         )
-        for name, value in told.as_json().items():
+        for name, value in collection.as_json().items():
             given = content[name] if fields.has(name) else None
             if type(given) is not type(value) or given != value:
                 raise InputError(f"collection: '{name}' does not follow from the other fields")
-        return told
+        return collection
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -248,8 +245,8 @@ class Report:
         marks = np.zeros(len(collection.catalog), np.bool_)
         marks[items] = True
         bits = np.packbits(marks, bitorder="little").tobytes()
-        told = values[order].astype(np.dtype(collection.number))
-        return cls(collection.digest, collection.epoch, bits, told)
+        integers = values[order].astype(np.dtype(collection.number))
+        return cls(collection.digest, collection.epoch, bits, integers)
 
     @property
     def items(self) -> npt.NDArray[np.int32]:
@@ -272,7 +269,7 @@ class Report:
         """Read a report on this collection.
 
         Raises:
-            InputError: It is none, or answers another collection or epoch, or cannot be right.
+            InputError: It is malformed, answers another collection or epoch, or is out of range.
         """
         fields = Fields(content, "report", _REPORT)
         _check_head(fields, "report")

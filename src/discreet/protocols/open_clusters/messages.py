@@ -10,8 +10,7 @@ from typing import Any
 
 from discreet.domain import Catalog, InputError
 from discreet.privacy import PureEvent, Unit
-from discreet.protocols.common import Fields
-from discreet.protocols.obfuscation.messages import (
+from discreet.protocols.clusters_common.messages import (
     RATINGS_FIELDS,
     TERMS_FIELDS,
     Codes,
@@ -20,13 +19,17 @@ from discreet.protocols.obfuscation.messages import (
     SentRatings,
     read_terms,
 )
+from discreet.protocols.common import Fields
 
 PROTOCOL = "open-clusters"
+# Of the messages: a change of their form is a new number.
 VERSION = 1
 
 HASH_ON = ("true", "obfuscated")
 
+# Of an epsilon: e^700 is near the largest double.
 _MOST_THOUSANDTHS = 700_000
+# The largest 32-bit integer.
 _MOST_EPOCH = 2**31 - 1
 
 _OWN_FIELDS = ("hash_on", "bit_epsilon_thousandths", "epoch")

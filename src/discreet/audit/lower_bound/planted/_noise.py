@@ -21,8 +21,8 @@ from discreet.audit.lower_bound._mechanisms import (
 )
 from discreet.audit.lower_bound._noisy import RUNS, NoisySubject, release
 from discreet.audit.lower_bound._pipelines import EffectsSubject, PipelineSubject, about_fit
-from discreet.measure import Method, Noise
-from discreet.privacy import Event, Randomness, SeededRandomness, Unit
+from discreet.methods import MethodName
+from discreet.privacy import Event, Noise, Randomness, SeededRandomness, Unit
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger import Ledger
 from discreet.privacy.mechanisms import Moves, RoundedGaussian
@@ -32,7 +32,7 @@ _Floats = npt.NDArray[np.float64]
 
 FACTORS = {Noise.GAUSSIAN: 2.0, Noise.LAPLACE: 6.0}
 """By how much a fit's noise is too small: what is spread over many numbers is hard to see."""
-WHOLE = {Noise.GAUSSIAN: (Method.COVARIANCE, 2.0), Noise.LAPLACE: (Method.SLOPE_ONE, 6.0)}
+WHOLE = {Noise.GAUSSIAN: (MethodName.COVARIANCE, 2.0), Noise.LAPLACE: (MethodName.SLOPE_ONE, 6.0)}
 """The same of whole fits, tastes and all, and of which method."""
 ONE_RUN = 16.0
 """The same of a fit that is made once."""
@@ -43,7 +43,11 @@ def noise_bugs() -> Iterator[tuple[str, Callable[[], Subject]]]:
     for noise in Noise:
         yield f"half-noise/{noise}", partial(_half_noise, noise)
         name, factor = f"thin-noise/pipeline/{noise}", FACTORS[noise]
-        told = (name, about_fit("a fit up to item effects", Unit.USER, factor), Method.COVARIANCE)
+        told = (
+            name,
+            about_fit("a fit up to item effects", Unit.USER, factor),
+            MethodName.COVARIANCE,
+        )
         yield name, partial(EffectsSubject, *told, Unit.USER, noise, factor=factor, runs=1000)
         name, (method, factor) = f"thin-noise/whole-fit/{noise}", WHOLE[noise]
         told = (name, about_fit("a whole fit", Unit.USER, factor), method)

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._counterexamples import (
+from discreet.audit._tags import Group
+from discreet.audit.counterexamples import (
     Answer,
     generated_law,
     generated_sets,
@@ -18,16 +19,14 @@ from discreet.audit._counterexamples import (
     theorem_3_2,
     theorem_3_mu,
 )
-from discreet.audit._tags import Group
 from discreet.audit.lower_bound._claims import Claim
 from discreet.audit.lower_bound._engine import PairSubject, Subject
 from discreet.audit.lower_bound._noisy import NoisySubject, StatisticSubject
 from discreet.audit.lower_bound._protocols import CHANGED, ChangedRatingSubject, answers
 from discreet.audit.lower_bound._statistics import centred_by_paper
 from discreet.domain import OwnRatings
-from discreet.measure import Noise
 from discreet.measure.outputs import OutputMethod
-from discreet.privacy import Randomness
+from discreet.privacy import Noise, Randomness
 from discreet.protocols.local_reports.client import draw_report
 from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
 

@@ -11,11 +11,10 @@ import numpy.typing as npt
 from discreet.audit._neighbours import STARS, Neighbours
 from discreet.audit.lower_bound._engine import Subject
 from discreet.audit.lower_bound._noisy import StatisticSubject
-from discreet.measure import Noise
 from discreet.measure.centring import ItemLevels
 from discreet.measure.level import Level
 from discreet.measure.user_votes import GRID as VOTE_GRID
-from discreet.privacy import Unit
+from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
 _Ints = npt.NDArray[np.int64]

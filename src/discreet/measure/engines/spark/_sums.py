@@ -26,7 +26,8 @@ import pyarrow as pa
 from numba import njit
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.measure._everybody import Elsewhere, Measure, PairStatistic
+from discreet.measure._source import Measure, RemoteRatings
+from discreet.measure._statistic import PairStatistic
 from discreet.measure.engines.spark._errors import CHANGED
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Shape, joined, task_context, use_own_cores_only
@@ -263,10 +264,10 @@ class SumPairs:
         ratings, number, bundle = joined(self.shape, parts), 0, _bundle(self.bundles)
         del parts
         yield from _counts(bundle, ratings.user_count, len(ratings))
-        inside = self.statistic.inside(ratings)
+        entries = self.statistic.entries(ratings)
         del ratings
         for sitting in sittings(len(self.statistic.head), self.band):
-            sums = self.statistic.sum_pairs(inside.within(*sitting.bands))
+            sums = self.statistic.sum_pairs(entries.within(*sitting.bands))
             for lane, triangle in enumerate(sums):
                 for place, block in enumerate(cut_blocks(sitting, triangle)):
                     yield from _sent(bundle, (number + place) * len(sums) + lane, block)
@@ -308,7 +309,7 @@ def _bundle(bundles: int) -> int:
     return 0 if context is None else int(context.partitionId()) % bundles
 
 
-class RatingsInParts(Elsewhere):
+class RatingsInParts(RemoteRatings):
     """Ratings in partitions, each of whole users: what does not depend on where they are.
 
     Args:

@@ -1,7 +1,7 @@
 """From pairs that agree to clusters, whatever some of the senders made up.
 
 The tags of people who follow the protocol agree exactly with others of the same hash value, so
-their clusters are cliques. Somebody who sends different values to different people would glue two
+their clusters are cliques. A person who sends different values to different people would glue two
 clusters together if agreement were simply followed from one to the next: so a person joins a
 cluster only if they agree with more than three quarters of those in it that they can be compared
 with. What that promises is in PROOF.md.
@@ -111,7 +111,7 @@ def _assign(start, lower, stop):  # type: ignore[no-untyped-def]
 def _merged(labels: Labels, matches: npt.NDArray[np.int32], stop: npt.NDArray[np.int64]) -> Labels:
     """Join clusters whose people agree in more than three quarters of the pairs across.
 
-    Somebody who agrees with half of a cluster and comes early splits it; this heals it.
+    A person who agrees with half of a cluster and comes early splits it; this repairs it.
     """
     while True:
         ends = np.sort(labels[matches], axis=1)

@@ -1,0 +1,1 @@
+"""Two mechanisms to collect ratings: modified Laplace and randomized response."""

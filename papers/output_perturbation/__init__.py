@@ -1,0 +1,1 @@
+"""Park and Acharya, Differentially Private Recommendation Systems (2011)."""

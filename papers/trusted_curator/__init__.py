@@ -1,0 +1,1 @@
+"""McSherry and Mironov, Differentially Private Recommender Systems (KDD 2009)."""

@@ -1,0 +1,1 @@
+"""Chow, Pathak and Wang, A Practical System for Privacy-Preserving Collaborative Filtering."""

@@ -1,0 +1,91 @@
+"""From released numbers to model parameters. Nothing here has ever seen a rating.
+
+Whoever holds released sums can use it: the curator's methods, and the server that collects reports
+with noise on them.
+"""
+
+from discreet.estimate._cleaning import clean_auto, clean_none, clean_paper
+from discreet.estimate._directions import (
+    TasteDirections,
+    belief_in_features,
+    beyond_popularity,
+    centred_rows,
+    feature_directions,
+    free_directions,
+    most_popular,
+    sampling_per_rating,
+    sampling_per_unit,
+    short_rows,
+    standardised,
+)
+from discreet.estimate._effects import (
+    LARGEST_EFFECT,
+    LEARNABLE,
+    RATING_VARIANCE,
+    RESIDUAL_VARIANCE,
+    USER_VARIANCE,
+    Effects,
+    attention_of,
+    clipped_moments,
+    combine_counts,
+    effects_from_sums,
+    effects_from_votes,
+    log_shares,
+    mean_guess,
+    presence_counts,
+    stretch,
+    update_by_residuals,
+    update_by_users,
+    update_level,
+    usual_scale,
+)
+from discreet.estimate._shrinkage import (
+    learn_effects,
+    shrink_counts,
+    shrink_ratio,
+    update_effects,
+)
+from discreet.estimate._tastes import NoisyRows, TasteSums, learn_rows
+
+__all__ = [
+    "LARGEST_EFFECT",
+    "LEARNABLE",
+    "RATING_VARIANCE",
+    "RESIDUAL_VARIANCE",
+    "USER_VARIANCE",
+    "Effects",
+    "NoisyRows",
+    "TasteDirections",
+    "TasteSums",
+    "attention_of",
+    "belief_in_features",
+    "beyond_popularity",
+    "centred_rows",
+    "clean_auto",
+    "clean_none",
+    "clean_paper",
+    "clipped_moments",
+    "combine_counts",
+    "effects_from_sums",
+    "effects_from_votes",
+    "feature_directions",
+    "free_directions",
+    "learn_effects",
+    "learn_rows",
+    "log_shares",
+    "mean_guess",
+    "most_popular",
+    "presence_counts",
+    "sampling_per_rating",
+    "sampling_per_unit",
+    "short_rows",
+    "shrink_counts",
+    "shrink_ratio",
+    "standardised",
+    "stretch",
+    "update_by_residuals",
+    "update_by_users",
+    "update_effects",
+    "update_level",
+    "usual_scale",
+]

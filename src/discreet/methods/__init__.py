@@ -1,0 +1,52 @@
+"""Methods: which statistics are measured, for which shares of the budget, and what follows.
+
+Names load on first use: the command line offers the choices without loading what they stand for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from discreet.methods._names import DEFAULT_EPSILON, Cleaning, MethodName
+
+if TYPE_CHECKING:
+    from discreet.methods._all import METHODS as METHODS
+    from discreet.methods._all import MOST_FEATURES as MOST_FEATURES
+    from discreet.methods._all import MOST_HEAD as MOST_HEAD
+    from discreet.methods._all import CosineMethod as CosineMethod
+    from discreet.methods._all import CovarianceMethod as CovarianceMethod
+    from discreet.methods._all import Method as Method
+    from discreet.methods._all import RefinedMethod as RefinedMethod
+    from discreet.methods._all import SlopeOneMethod as SlopeOneMethod
+    from discreet.methods._all import Spoken as Spoken
+    from discreet.methods._all import Task as Task
+    from discreet.methods._all import Transcript as Transcript
+    from discreet.methods._all import fit as fit
+    from discreet.methods._all import record_fit as record_fit
+
+__all__ = [
+    "DEFAULT_EPSILON",
+    "METHODS",
+    "MOST_FEATURES",
+    "MOST_HEAD",
+    "Cleaning",
+    "CosineMethod",
+    "CovarianceMethod",
+    "Method",
+    "MethodName",
+    "RefinedMethod",
+    "SlopeOneMethod",
+    "Spoken",
+    "Task",
+    "Transcript",
+    "fit",
+    "record_fit",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'discreet.methods' has no attribute '{name}'")
+    from discreet.methods import _all
+
+    return getattr(_all, name)

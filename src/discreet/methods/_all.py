@@ -1,0 +1,23 @@
+"""Everything of this room. Importing it registers every method: a new one is one line here."""
+
+from discreet.methods._fit import MOST_FEATURES, Spoken, Transcript, fit, record_fit
+from discreet.methods._method import METHODS, MOST_HEAD, Method, Task
+from discreet.methods.covariance import CovarianceMethod
+from discreet.methods.pairs import CosineMethod, SlopeOneMethod
+from discreet.methods.refined import RefinedMethod
+
+__all__ = [
+    "METHODS",
+    "MOST_FEATURES",
+    "MOST_HEAD",
+    "CosineMethod",
+    "CovarianceMethod",
+    "Method",
+    "RefinedMethod",
+    "SlopeOneMethod",
+    "Spoken",
+    "Task",
+    "Transcript",
+    "fit",
+    "record_fit",
+]

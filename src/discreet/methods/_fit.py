@@ -1,0 +1,353 @@
+"""From ratings to a release. Charge, then draw.
+
+`fit` is the way in. `record_fit` keeps everything that a fit releases on its way, for those who
+want to attack it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, stretch
+from discreet.measure import (
+    Budget,
+    GivenLedger,
+    RatingsSource,
+    Request,
+    Spender,
+    is_named,
+    mentioning_charge,
+    open_ledger,
+)
+from discreet.methods._method import Learnt, Method, Progress, Task, method_of
+from discreet.methods._names import DEFAULT_EPSILON
+from discreet.methods._stages import RECORD_VARIANCE
+from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Noise, Randomness, Receipt, Unit
+from discreet.ratings import Ratings
+from discreet.release import Release
+
+# The most public features: each costs a direction of taste, and more would drown in noise.
+MOST_FEATURES = 64
+# The largest feature, in size: its square is far from what a float cannot hold.
+_LARGEST_FEATURE = 1e9
+# The widths of scale for which the constants' stretching was checked.
+_NARROWEST, _WIDEST = 0.1, 1000
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+
+
+def fit(
+    ratings: RatingsSource,
+    *,
+    method: Method | str | None = None,
+    protect: Unit | str | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    theta: float | None = None,
+    noise: Noise | str | None = None,
+    ledger: GivenLedger = None,
+    features: npt.ArrayLike | None = None,
+    randomness: Randomness | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Release:
+    """Measure ratings under a guarantee and make a release.
+
+    Args:
+        ratings: Private; `discreet.spark.read` makes some from a table on a cluster.
+        method: `refined`, the default, or one of the papers': `covariance`, `slope-one`, `cosine`;
+            or a method with its settings, like `CosineMethod(weight_share=0.2)`.
+        protect: `user`, the default, or `rating`.
+        epsilon: The budget; 1 unless it or `theta` is given. Infinite adds no noise.
+        delta: For Gaussian noise, 1e-6 by default; Laplace noise has 0.
+        theta: The same budget in McSherry and Mironov's terms: the total of their split of theta,
+            divided between the stages as usual here.
+        noise: `gaussian`, the default, or `laplace`.
+        ledger: The ledger to charge before anything is measured, or its file. `"unbooked"` for
+            none: then the release says that its cost is not recorded in any ledger (a file with
+            that name is given as a `Path`). Needed unless the release protects nobody: with a
+            seeded source of randomness, or an infinite epsilon.
+        features: Public: a row for each item of the catalogue, of any meaning; `refined` only.
+        randomness: For experiments: a seeded source makes a release that says "not private".
+        progress: Called with a stage's name, how much of it is done and how much there is: numbers
+            of private records, for the curator's eyes alone.
+        options: Settings of the method by name, the fields of `RefinedMethod` and so on.
+
+    Raises:
+        BudgetExceeded: The ledger has no room; nothing was measured.
+        InputError: The ratings or the budget cannot be used.
+    """
+    options |= {"protect": protect, "noise": noise}
+    chosen = _method(ratings, method, options)
+    public = _features(features, len(ratings.catalog), chosen)
+    budget = _budget(ratings, chosen, epsilon, delta, theta)
+    request = _request(ratings, chosen, budget, public)
+    book = open_ledger(ledger)
+    label = _label(chosen)
+    if budget.is_infinite:
+        if is_named(ledger):
+            raise InputError("a release without noise cannot be booked: no ledger has room for it")
+        spender = Spender(budget, None, label)
+    else:
+        receipt = request.charge([budget.event(label)], label, book or ledger, randomness)
+        spender = Spender(budget, receipt, label)
+    with mentioning_charge(book is not None):
+        learnt = chosen.learn(Task(ratings, spender, public, progress))
+        release = _release(request, spender, chosen, learnt)
+        if book is not None and spender.charge is not None:
+            book.record_publication(spender.charge, release.digest())
+    return release
+
+
+def _method(ratings: RatingsSource, method: Method | str | None, options: dict[str, Any]) -> Method:
+    """The method; refuses what it cannot be fitted to, by public things alone."""
+    unset = [name for name in ("protect", "noise") if options.get(name) is None]
+    chosen = method_of(
+        method, {name: value for name, value in options.items() if name not in unset}
+    )
+    if not _NARROWEST <= ratings.scale.range <= _WIDEST:
+        raise InputError(
+            f"a fit needs a scale between {_NARROWEST:g} and {_WIDEST:,} wide, not "
+            f"{ratings.scale.range:g}; express the ratings in another unit"
+        )
+    if len(ratings.catalog) < 2:
+        raise InputError("a fit needs a catalogue of at least two items")
+    chosen.check(ratings)
+    return chosen
+
+
+def _features(features: npt.ArrayLike | None, items: int, method: Method) -> _Floats | None:
+    if features is None:
+        return None
+    if not method.takes_features:
+        raise InputError("item features are for method 'refined'")
+    try:
+        values = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 2 or len(values) != items or not np.all(np.isfinite(values)):
+        raise InputError(f"item features are finite numbers, a row for each of {items:,} items")
+    if np.abs(values).max(initial=0.0) > _LARGEST_FEATURE:
+        raise InputError(
+            f"item features are numbers up to {_LARGEST_FEATURE:g} in size; "
+            "express them in a larger unit"
+        )
+    if values.shape[1] > MOST_FEATURES:
+        raise InputError(f"{values.shape[1]:,} item features; at most {MOST_FEATURES} can be used")
+    return values if values.shape[1] else None
+
+
+def _budget(
+    ratings: RatingsSource,
+    method: Method,
+    epsilon: float | None,
+    delta: float | None,
+    theta: float | None,
+) -> Budget:
+    if delta is None:
+        delta = method.noise.kind.default_delta
+    if theta is None:
+        epsilon = DEFAULT_EPSILON if epsilon is None else epsilon
+        budget = Budget.of(method.protect, method.noise, epsilon, delta)
+    elif epsilon is not None:
+        raise InputError("give the budget as epsilon or as theta, not both")
+    else:
+        budget = Budget.of_theta(method.protect, method.noise, theta, delta)
+    return budget.bounded_by(ratings.intake)
+
+
+def _request(
+    ratings: RatingsSource, method: Method, budget: Budget, features: _Floats | None
+) -> Request:
+    """Everything public that a fit is asked for with."""
+    columns = None if features is None else hashlib.sha256(features.tobytes()).hexdigest()
+    return Request.of(
+        ratings, method.protect, method.name, settings=method, budget=budget, features=columns
+    )
+
+
+def _label(method: Method) -> str:
+    return f"{method.name} release"
+
+
+def _release(request: Request, spender: Spender, method: Method, learnt: Learnt) -> Release:
+    source, effects = request.ratings, learnt.effects
+    width = stretch(source.scale)
+    variances = USER_VARIANCE * width + effects.mean_variance, RATING_VARIANCE * width
+    if source.scale.presence:
+        variances = 0.0, RECORD_VARIANCE
+    settings = {
+        name: str(value) if isinstance(value, str) else value
+        for name, value in vars(method).items()
+    }
+    parameters = {
+        "global_mean": effects.global_mean,
+        "user_variance": variances[0],
+        "rating_variance": variances[1],
+        "settings": settings,
+        **learnt.parameters,
+    }
+    arrays = {
+        "item_effects": effects.effects.astype(np.float32),
+        "item_effect_variances": np.maximum(effects.variances, 0).astype(np.float32),
+        "item_counts": effects.positive_counts.astype(np.float32),
+        **learnt.arrays,
+    }
+    promise = _guarantee(request, spender)
+    return Release(str(method.name), source.scale, source.catalog, promise, parameters, arrays)
+
+
+def _guarantee(request: Request, spender: Spender) -> Guarantee:
+    budget = spender.budget
+    if budget.is_infinite:
+        return request.promise(spender.promised, 0.0, spender.charge, NO_NOISE)
+    reasons = () if spender.is_private else (SEEDED,)
+    return request.promise(spender.promised, budget.delta, spender.charge, *reasons)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Spoken:
+    """One part of a statistic as it was released.
+
+    Attributes:
+        label: What it is.
+        exact: Private: what it is without noise, in grid units.
+        noisy: What was released.
+        sensitivity: The one that was booked.
+        spread: The standard deviation of the noise on each number.
+    """
+
+    label: str
+    exact: _Ints
+    noisy: _Ints
+    sensitivity: float
+    spread: float
+
+    def __repr__(self) -> str:
+        return f"Spoken({self.label}, private)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Transcript:
+    """A fit with all of its outputs. Private, as it has the exact statistics too.
+
+    A release holds what was made of the noisy statistics; the statistics themselves are as public.
+    Each is a sum over people of whole numbers that depend on that person and on earlier outputs
+    alone: so one person's part in all of them is what a fit of that person alone would measure if
+    it were given the same outputs.
+
+    Attributes:
+        release: What was made of it.
+        budget: What was spent.
+        method: With the settings of the fit.
+        spoken: Every part of every statistic, in order.
+    """
+
+    release: Release
+    budget: Budget
+    method: Method
+    spoken: tuple[Spoken, ...]
+
+    def __repr__(self) -> str:
+        return f"Transcript(private, {len(self.spoken)} statistics)"
+
+    def contribution(self, ratings: Ratings) -> list[_Ints]:
+        """What these people's ratings add to each statistic, given everything released before it.
+
+        Args:
+            ratings: Of one person or of some, on the catalogue and the scale of the fit.
+        """
+        spender = _Replaying(self.budget, self.spoken)
+        with contextlib.suppress(_HeardAll):
+            self.method.learn(Task(ratings, spender))
+        assert len(spender.heard) == len(self.spoken)
+        return spender.heard
+
+
+def record_fit(
+    ratings: Ratings,
+    *,
+    method: Method | str | None = None,
+    protect: Unit | str | None = None,
+    epsilon: float = DEFAULT_EPSILON,
+    delta: float | None = None,
+    noise: Noise | str | None = None,
+    ledger: GivenLedger = None,
+    randomness: Randomness | None = None,
+    **options: Any,
+) -> Transcript:
+    """A fit as `fit` makes it, with a budget, and all of its outputs beside the release.
+
+    For experiments and attacks: a ledger is charged, but does not learn of the release. Arguments
+    are those of `fit`.
+
+    Raises:
+        InputError: The method or the budget cannot be used.
+    """
+    if math.isinf(epsilon):
+        raise InputError("without noise there is nothing to attack: epsilon must be finite")
+    options |= {"protect": protect, "noise": noise}
+    chosen = _method(ratings, method, options)
+    budget = _budget(ratings, chosen, epsilon, delta, None)
+    label = _label(chosen)
+    request = _request(ratings, chosen, budget, None)
+    receipt = request.charge([budget.event(label)], label, ledger, randomness)
+    spender = _Recording(budget, receipt, label)
+    learnt = chosen.learn(Task(ratings, spender))
+    release = _release(request, spender, chosen, learnt)
+    return Transcript(release, budget, chosen, tuple(spender.spoken))
+
+
+class _Recording(Spender):
+    """Keeps what it releases."""
+
+    def __init__(self, budget: Budget, receipt: Receipt, label: str) -> None:
+        super().__init__(budget, receipt, label)
+        self.spoken: list[Spoken] = []
+
+    def perturb(
+        self, exact: _Ints, sensitivity: float, share: float, label: str
+    ) -> tuple[_Ints, float]:
+        before = exact.copy()
+        noisy, spread = super().perturb(exact, sensitivity, share, label)
+        self.spoken.append(Spoken(label, before, noisy.copy(), sensitivity, spread))
+        return noisy, spread
+
+
+class _HeardAll(Exception):
+    """The last statistic was measured; what would be made of it is of no interest."""
+
+
+class _Replaying(Spender):
+    """Releases what was released before, whatever the ratings are, and keeps what they add."""
+
+    def __init__(self, budget: Budget, spoken: tuple[Spoken, ...]) -> None:
+        # Draws nothing, so there is nothing to pay for.
+        self.budget = budget
+        self._purse = None
+        self._spoken = spoken
+        self.heard: list[_Ints] = []
+
+    def perturb(
+        self, exact: _Ints, sensitivity: float, share: float, label: str
+    ) -> tuple[_Ints, float]:
+        del share  # of a budget that was spent before
+        before = self._spoken[len(self.heard)]
+        assert (label, sensitivity, exact.shape) == (
+            before.label,
+            before.sensitivity,
+            before.exact.shape,
+        ), f"'{label}' depends on something that was not released"
+        self.heard.append(exact.copy())
+        if len(self.heard) == len(self._spoken):
+            raise _HeardAll
+        return before.noisy.copy(), before.spread

@@ -1,0 +1,263 @@
+"""What all methods have in common: their settings, their task, and what they hand back."""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError, Noisy, Scale
+from discreet.estimate import Effects
+from discreet.measure import RatingsSource, Spender, Statistic
+from discreet.measure.centring import HuberCentring
+from discreet.methods._names import MethodName
+from discreet.privacy import Noise, Unit
+
+# The most items of a covariance: its triangle takes 2.5 GB in integers.
+MOST_HEAD = 25_000
+# The most items of which all pairs are published: two such triangles.
+MOST_PAIRS = 18_000
+# The least share of the budget that anything gets, if it gets one: less would be noise alone.
+LEAST_SHARE = 0.02
+# Below this strength (`Effects.strength`) not even popular items stand out of the noise.
+_NO_STRENGTH = 0.1
+
+_Floats = npt.NDArray[np.float64]
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, how much of it is done and how much there is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method works with.
+
+    Attributes:
+        source: Private: all the ratings.
+        spender: Releases statistics of them, each for a share of the budget.
+        features: Public: a row for each item of the catalogue, or None.
+        progress: Is called while something takes long.
+    """
+
+    source: RatingsSource
+    spender: Spender
+    features: _Floats | None = None
+    progress: Progress | None = None
+
+    @property
+    def scale(self) -> Scale:
+        """The ratings' scale."""
+        return self.source.scale
+
+    @property
+    def items(self) -> int:
+        """How many items the catalogue has."""
+        return len(self.source.catalog)
+
+    def measure(
+        self,
+        statistics: Statistic | Sequence[Statistic],
+        shares: Mapping[str, float],
+        stage: str = "",
+    ) -> list[Noisy]:
+        """Release statistics; their parts come back in the order of the shares' labels."""
+        progress = self.progress
+        report = None
+        if progress is not None and stage:
+
+            def report(done: int, total: int) -> None:
+                progress(stage, done, total)
+
+        released = self.spender.measure(self.source, statistics, shares, report)
+        return list(released.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What a method makes of a task, ready for a release.
+
+    Attributes:
+        effects: The items' levels and counts.
+        arrays: What the release holds besides.
+        parameters: What the release records besides.
+    """
+
+    effects: Effects
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def factor_arrays(factors: _Floats, variances: _Floats) -> dict[str, npt.NDArray[Any]]:
+    """A row of factors for each item, and the trace of the row's variance."""
+    rows = np.ascontiguousarray(factors, dtype=np.float32)
+    return {"factors": rows, "factor_variances": np.maximum(variances, 0).astype(np.float32)}
+
+
+@dataclass(frozen=True)
+class Method(abc.ABC):
+    """A way to turn ratings into a model. Its fields are its settings, all of them public.
+
+    Attributes:
+        protect: Whom the release protects.
+        noise: Gaussian (delta above 0) or Laplace (delta 0).
+        rank: The most factors that the covariance gives.
+        head: How many items the covariance covers; None lets released counts decide.
+        clamp: B on a scale of width 4; it grows with the scale.
+        fictitious: beta_p: fictitious ratings that hold a person's level back.
+        offset: Added to c in the weight (c + offset)^-1/2.
+        effect_share: The part of the budget for the first round of item effects.
+        level_share: The part for measuring the global mean again; None lets released counts decide.
+        taste_share: The part for tastes, the covariance and what follows; None lets released
+            counts decide.
+    """
+
+    protect: Unit = Unit.USER
+    noise: Noise = Noise.GAUSSIAN
+    rank: int = 20
+    head: int | None = None
+    clamp: float = 0.5
+    fictitious: int = 20
+    offset: float = 5.0
+    effect_share: float = 0.2
+    level_share: float | None = None
+    taste_share: float | None = None
+
+    name: ClassVar[MethodName]
+    takes_presence: ClassVar[bool] = False
+    """Whether it can learn from presence alone."""
+    takes_features: ClassVar[bool] = False
+    """Whether it uses public item features."""
+
+    def __post_init__(self) -> None:
+        self._choose("protect", Unit)
+        self._choose("noise", Noise)
+        check_number("clamp", self.clamp, 0.02, 100)
+        check_number("fictitious", self.fictitious, 1, 10_000, whole=True)
+        check_number("offset", self.offset, 0, 1e6)
+        check_number("rank", self.rank, 0, 500, whole=True)
+        check_number("effect_share", self.effect_share, LEAST_SHARE, 0.8)
+        if self.head is not None:
+            check_number("head", self.head, 2, MOST_HEAD, whole=True)
+        if self.level_share:
+            most = round(0.9 - self.effect_share, 12)
+            check_number("level_share", self.level_share, LEAST_SHARE, most)
+        if self.taste_share:
+            check_number("taste_share", self.taste_share, LEAST_SHARE, self._most_taste)
+
+    def _choose(self, name: str, choices: type[_Choice]) -> None:
+        """Turn a field's text into the choice that it names."""
+        value = getattr(self, name)
+        if value not in list(choices):
+            raise InputError(f"{name} is one of {', '.join(choices)}, not '{value}'")
+        object.__setattr__(self, name, choices(value))
+
+    @abc.abstractmethod
+    def learn(self, task: Task) -> Learnt:
+        """Spend the whole budget on statistics, and estimate the model from what they released.
+
+        Everything here but `task.measure` sees released numbers alone.
+        """
+
+    @abc.abstractmethod
+    def head_size(self, strength: float, items: int) -> int:
+        """How many items the covariance or the pairs cover, by `Effects.strength`."""
+
+    def check(self, source: RatingsSource) -> None:
+        """Refuse what this method cannot be fitted to, by public things alone.
+
+        Raises:
+            InputError: Says what would be right.
+        """
+        if source.scale.presence and not self.takes_presence:
+            names = " and ".join(sorted(m.name for m in METHODS.values() if m.takes_presence))
+            raise InputError(f"presence alone is for methods {names}, not {self.name}")
+        centring, items = self.centring(source.scale), len(source.catalog)
+        centring.check_items(items)
+        # The grid's price of a refinement grows with the catalogue over the clamp.
+        if items * centring.step > 8 * centring.clamp:
+            raise InputError(
+                f"a clamp of {self.clamp:g} is too small for {items:,} items; widen it, or "
+                "express the ratings in a larger unit"
+            )
+
+    def centring(self, scale: Scale) -> HuberCentring:
+        """The centring on this scale."""
+        return HuberCentring(self.clamp * scale.range / 4, self.fictitious)
+
+    @property
+    def _most_taste(self) -> float:
+        """So that the second round of effects has a tenth of the budget at least."""
+        return round(min(0.75, 0.9 - self.effect_share - (self.level_share or 0.0)), 12)
+
+    def share_of_taste(self, strength: float) -> float:
+        """How much of the budget tastes get: nothing where they could not be learnt."""
+        if self.rank == 0:
+            return 0.0
+        if self.taste_share is not None:
+            return self.taste_share
+        # Tuned on MovieLens 1M: the stronger the items, the more is left for tastes.
+        share = min(self._most_taste, 0.8 - 20 / max(strength, 1e-9))
+        return share if share >= 0.1 else 0.0
+
+    def share_of_level(self, strength: float) -> float:
+        """How much measuring the global mean again gets: much where nothing else can be learnt."""
+        if self.level_share is not None:
+            return self.level_share
+        if self.share_of_taste(strength) or strength >= _NO_STRENGTH:
+            return 0.0
+        return 0.9 - self.effect_share
+
+
+METHODS: dict[MethodName, type[Method]] = {}
+"""All methods by name; a module registers its own with `register`."""
+
+_AnyMethod = TypeVar("_AnyMethod", bound=type[Method])
+_Choice = TypeVar("_Choice", bound=enum.StrEnum)
+
+
+def register(method: _AnyMethod) -> _AnyMethod:
+    """Offer a method to `fit` by its name."""
+    METHODS[method.name] = method
+    return method
+
+
+def method_of(method: Method | str | None, options: Mapping[str, Any]) -> Method:
+    """A method from its name or from itself, with single settings changed.
+
+    Raises:
+        InputError: There is no such method, or no such setting.
+    """
+    if method is None:
+        method = MethodName.REFINED
+    if not isinstance(method, Method):
+        if method not in list(MethodName):
+            raise InputError(f"unknown method '{method}'; choose from {', '.join(MethodName)}")
+        method = METHODS[MethodName(method)]()
+    known = [each.name for each in dataclasses.fields(method)]
+    for name in options:
+        if name not in known:
+            raise InputError(
+                f"method {method.name} has no setting '{name}'; it has {', '.join(known)}"
+            )
+    return dataclasses.replace(method, **options)
+
+
+def check_number(name: str, value: Any, least: float, most: float, *, whole: bool = False) -> None:
+    """Refuse anything but a number between the two; no private data decide."""
+    kind = "a whole number" if whole else "a number"
+    fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if not fits or not least <= value <= most:
+        raise InputError(f"{name} is {kind} from {least:g} to {most:g}, not {value}")
+
+
+def four_times(head: int | None, strength: float, items: int) -> int:
+    """A head of four times the items that can be learnt, and at least 50; or as set."""
+    size = max(50, round(4 * min(strength, items))) if head is None else head
+    return min(size, items, MOST_HEAD)

@@ -1,0 +1,459 @@
+"""The stages that methods share, for each kind of ratings and each unit of protection.
+
+`stages_of` picks one of four classes: stars or presence, per rating or per user. Each knows which
+statistics measure the items one by one, the covariance of the popular ones, agreement along public
+features, and the refinement of all items; nothing else in this room asks for the unit.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import InputError
+from discreet.estimate import (
+    LEARNABLE,
+    RATING_VARIANCE,
+    RESIDUAL_VARIANCE,
+    USER_VARIANCE,
+    Effects,
+    TasteSums,
+    attention_of,
+    belief_in_features,
+    centred_rows,
+    clipped_moments,
+    combine_counts,
+    effects_from_sums,
+    effects_from_votes,
+    log_shares,
+    presence_counts,
+    sampling_per_rating,
+    sampling_per_unit,
+    short_rows,
+    stretch,
+    update_by_residuals,
+    update_by_users,
+    update_level,
+    usual_scale,
+)
+from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
+from discreet.measure.centring import ItemLevels
+from discreet.measure.covariance import (
+    Covariance,
+    PresenceCovariance,
+    RatingCovariance,
+    UserCovariance,
+)
+from discreet.measure.item_counts import ItemCounts
+from discreet.measure.item_sums import RatingTotals, ResidualSums
+from discreet.measure.level import Level
+from discreet.measure.refinement import (
+    PresenceRefinement,
+    RatingRefinement,
+    RecordRefinement,
+    UserRefinement,
+)
+from discreet.measure.user_votes import UserCount, UserMeans, UserVotes
+from discreet.methods._method import Method, Task
+from discreet.privacy import Unit
+
+_Floats = npt.NDArray[np.float64]
+_Head = npt.NDArray[np.int32]
+
+# The variance of what one record of presence says of a person's tastes, whose variance is 1.
+RECORD_VARIANCE = 1.0
+# The part of the budget for the number of users and their mean rating: two numbers, well known.
+_SCALARS = 0.01
+# The part of a first round's share for the sum and for the number of all ratings, each.
+_OVERALL = 0.01
+# The rest of a first round is divided between sums and counts. Tuned on MovieLens 1M.
+_SUMS, _COUNTS = 0.8, 0.2
+# The part of a user round's share that says how votes relate to counts.
+_SCALES = 0.02
+# The part of a count of presence that goes to the number of users.
+_PEOPLE = 0.05
+# How a refinement's share is divided: rows, moments of tastes, their weight, users' scales.
+_ROWS, _MOMENTS, _WEIGHT, _ROW_SCALES = 0.94, 0.04, 0.01, 0.01
+# The part of the budget that says whether features, if there are any, are worth anything.
+FEATURE_SHARE = 0.02
+# How much agreement along features varies by who happened to rate, over the root of the units.
+_RATING_CHANCE, _USER_CHANCE = 0.15, 0.3
+# Fewer units than this teach nothing of tastes. Chosen by hand: data that small are never served
+# better by tastes than by means.
+_FEWEST_RATINGS, _FEWEST_USERS = 500, 50
+# Gamma, where a person's tastes are cut off: for records; and for users, times the root of the
+# number of directions. Tuned on MovieLens 1M: few tastes are much longer.
+_RECORD_REACH, _USER_REACH = 1.4, 0.55
+# A user whose residuals are smaller than this on average is not scaled up further; width 4.
+_FLOOR = 0.3
+
+
+class Stages(abc.ABC):
+    """What is measured of the ratings of a task, as a method's settings ask for.
+
+    Args:
+        method: The settings.
+        task: With the ratings and the budget.
+
+    Attributes:
+        per_user: Whether users are protected with all their ratings.
+        effects: What was released of the items, once they have been measured.
+        strength: How well items can be learnt (`Effects.strength`).
+        share: Of the budget, for tastes; 0 where they cannot be learnt.
+    """
+
+    per_user: bool
+    effects: Effects
+    strength: float
+    share: float
+
+    def __init__(self, method: Method, task: Task) -> None:
+        self.method, self.task = method, task
+
+    def measure_items(self, kept: float = 0.0) -> None:
+        """Measure the items one by one: sets `effects`, `strength` and `share`.
+
+        Args:
+            kept: The share of the budget that is left for what follows besides tastes.
+        """
+        self.effects, self.strength, self.share = self._items(kept)
+
+    @abc.abstractmethod
+    def _items(self, kept: float) -> tuple[Effects, float, float]:
+        """Effects or counts; how much can be learnt; the tastes' share of the budget."""
+
+    @property
+    def released(self) -> Effects:
+        """The effects that a release holds."""
+        return self.effects
+
+    @abc.abstractmethod
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
+        """The statistic over pairs of popular items."""
+
+    @abc.abstractmethod
+    def sampling(self, counts: _Floats) -> float:
+        """How much an entry of the covariance varies by who happened to rate."""
+
+    @abc.abstractmethod
+    def _agreement(self, rows: _Floats) -> Agreement:
+        """The statistic of how far ratings agree along public rows."""
+
+    @abc.abstractmethod
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
+        """Sums of ratings times tastes along these factors, for all items.
+
+        `reach` is where a person's tastes are cut off; None for what suits the unit.
+        """
+
+    def believe(self, directions: _Floats) -> float:
+        """How far ratings agree along public directions, from 0 to 1; costs FEATURE_SHARE."""
+        effects = self.effects
+        statistic = self._agreement(short_rows(directions, effects.positive_counts))
+        (agreement,) = self.task.measure(statistic, {"agreement along features": FEATURE_SHARE})
+        chance = _USER_CHANCE if self.per_user else _RATING_CHANCE
+        return belief_in_features(agreement, chance * math.sqrt(max(effects.people.value, 1.0)))
+
+    @property
+    def _even_votes(self) -> bool:
+        return self.method.noise.kind.order == 1
+
+    @property
+    def _mu(self) -> float:
+        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
+        budget = self.task.spender.budget
+        return budget.noise.kind.as_mu(budget.amount)
+
+    def _attention(self, share: float) -> _Floats:
+        """How much of a person's say each item is worth in a refinement's rows."""
+        return attention_of(self.effects, self.task.spender.spread_of(_ROWS * share))
+
+    def _refine_records(
+        self, statistic: RecordRefinement, share: float, variance: float
+    ) -> TasteSums:
+        if self.method.noise.kind.order != 2:
+            raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
+        rows, moments, weight = self.task.measure(
+            statistic,
+            {
+                "taste sums": _ROWS * share,
+                "taste moments": _MOMENTS * share,
+                "weight of the moments": (_WEIGHT + _ROW_SCALES) * share,
+            },
+        )
+        return TasteSums.of_records(
+            rows,
+            moments,
+            weight,
+            directions=statistic.directions,
+            counts=self.effects.positive_counts,
+            variance=variance,
+        )
+
+    def _refine_users(self, statistic: UserRefinement, share: float, usual: float) -> TasteSums:
+        shares = {
+            "taste sums": _ROWS * share,
+            "taste moments": _MOMENTS * share,
+            "weight of the moments": _WEIGHT * share,
+            "users' scales": _ROW_SCALES * share,
+        }
+        rows, moments, weight, scales = self.task.measure(statistic, shares)
+        attention = statistic.residuals.attention
+        assert attention is not None
+        return TasteSums.of_users(
+            rows, moments, weight, scales, effects=self.effects, attention=attention, usual=usual
+        )
+
+    def _user_reach(self, factors: _Floats, reach: float | None) -> float:
+        return reach if reach is not None else _USER_REACH * math.sqrt(max(factors.shape[1], 1))
+
+
+def stages_of(method: Method, task: Task) -> Stages:
+    """The stages for a task's kind of ratings and a method's unit."""
+    kinds: Mapping[Unit, type[Stages]] = _PRESENCE if task.scale.presence else _STARS
+    return kinds[method.protect](method, task)
+
+
+def levels_of(effects: Effects) -> ItemLevels:
+    """Released effects as statistics take them off ratings."""
+    return ItemLevels(effects.global_mean, effects.effects)
+
+
+class _Stars(Stages):
+    """Ratings on a scale: two rounds of item effects, and perhaps the global mean again."""
+
+    scalars = 0.0
+    """The part of the budget for numbers besides the items'."""
+
+    def _items(self, kept: float) -> tuple[Effects, float, float]:
+        method, first = self.method, self.method.effect_share
+        effects = self._first_round(first)
+        strength = effects.strength(self._mu)
+        share, level = method.share_of_taste(strength), method.share_of_level(strength)
+        if method.taste_share is None and not self._shows_tastes(effects):
+            share = 0.0
+        if level:
+            effects = self._measure_level(effects, level)
+        rest = 1 - self.scalars - first - level - share - kept
+        return self._second_round(effects, rest), strength, share
+
+    @abc.abstractmethod
+    def _first_round(self, share: float) -> Effects: ...
+
+    @abc.abstractmethod
+    def _second_round(self, effects: Effects, share: float) -> Effects: ...
+
+    @abc.abstractmethod
+    def _shows_tastes(self, effects: Effects) -> bool:
+        """Whether there are enough ratings to tell tastes by."""
+
+    def _measure_level(self, effects: Effects, share: float) -> Effects:
+        """The global mean again, on what the levels leave: for where little else can be learnt."""
+        statistic = Level(self.method.protect, self.task.scale, levels_of(effects))
+        (residual,) = self.task.measure(statistic, {"mean residual": share})
+        return update_level(effects, self.task.scale, residual)
+
+    def _agreement(self, rows: _Floats) -> Agreement:
+        return RatingAgreement(
+            self.method.protect,
+            rows,
+            centring=self.method.centring(self.task.scale),
+            levels=levels_of(self.effects),
+        )
+
+
+class _StarsPerRating(_Stars):
+    per_user = False
+
+    def _first_round(self, share: float) -> Effects:
+        overall, rest = _OVERALL * share, (1 - 2 * _OVERALL) * share
+        released = self.task.measure(
+            RatingTotals(self.task.scale, self.method.noise),
+            {
+                "sum of all ratings": overall,
+                "number of ratings": overall,
+                "item sums": _SUMS * rest,
+                "item counts": _COUNTS * rest,
+            },
+        )
+        return effects_from_sums(self.task.scale, *released)
+
+    def _second_round(self, effects: Effects, share: float) -> Effects:
+        centring = self.method.centring(self.task.scale)
+        statistic = ResidualSums(centring, levels_of(effects), self.method.noise, self.task.items)
+        (sums,) = self.task.measure(statistic, {"centred item sums": share})
+        return update_by_residuals(effects, self.task.scale, centring.clamp, sums)
+
+    def _shows_tastes(self, effects: Effects) -> bool:
+        return bool(effects.people.value >= _FEWEST_RATINGS)
+
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
+        method = self.method
+        return RatingCovariance(
+            method.noise,
+            head,
+            method.centring(self.task.scale),
+            levels_of(self.effects),
+            method.offset,
+            with_weights=with_weights,
+        )
+
+    def sampling(self, counts: _Floats) -> float:
+        clamp = self.method.centring(self.task.scale).clamp
+        return sampling_per_rating(self.task.scale, clamp, counts)
+
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
+        centring = self.method.centring(self.task.scale)
+        statistic = RatingRefinement(
+            short_rows(factors, self.effects.positive_counts),
+            _RECORD_REACH if reach is None else reach,
+            centring=centring,
+            levels=levels_of(self.effects),
+        )
+        _, variance = clipped_moments(centring.clamp, self.task.scale)
+        return self._refine_records(statistic, share, variance)
+
+
+class _StarsPerUser(_Stars):
+    per_user = True
+    scalars = _SCALARS
+
+    def _first_round(self, share: float) -> Effects:
+        scale, noise = self.task.scale, self.method.noise
+        votes, people, means = self.task.measure(
+            (ItemCounts(Unit.USER, noise), UserCount(), UserMeans(scale)),
+            {
+                "item votes": share,
+                "number of users": _SCALARS / 2,
+                "users' mean ratings": _SCALARS / 2,
+            },
+        )
+        return effects_from_votes(scale, votes, people, means, even_votes=self._even_votes)
+
+    def _second_round(self, effects: Effects, share: float) -> Effects:
+        effects = self._user_round(effects, share / 2, first=True)
+        return self._user_round(effects, share / 2, first=False)
+
+    def _user_round(self, effects: Effects, share: float, *, first: bool) -> Effects:
+        most = (1 - _SCALES) * share
+        attention = attention_of(effects, LEARNABLE * self.task.spender.spread_of(most))
+        sums, scales = self.task.measure(
+            self._residuals(effects, attention, first=first),
+            {"users' scaled residuals": most, "users' scales": _SCALES * share},
+        )
+        return update_by_users(effects, self.task.scale, attention, sums, scales, first=first)
+
+    def _residuals(
+        self, effects: Effects, attention: _Floats | None = None, *, first: bool = False
+    ) -> UserVotes:
+        """What the effects leave of a rating; after the first round without the person's level."""
+        width = stretch(self.task.scale)
+        precisions = 1 / (RESIDUAL_VARIANCE * width + effects.variances)
+        prior = None if first else 1 / (USER_VARIANCE * width)
+        floor = _FLOOR * math.sqrt(width)
+        levels, noise = levels_of(effects), self.method.noise
+        return UserVotes(levels, precisions, prior, noise, floor, attention)
+
+    def _shows_tastes(self, effects: Effects) -> bool:
+        """With three or four ratings each, nobody's tastes can be told at home."""
+        return bool(effects.people.value >= _FEWEST_USERS and effects.choosiness > 0)
+
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
+        residuals = self._residuals(self.effects)
+        return UserCovariance(self.method.noise, head, residuals, with_weights=with_weights)
+
+    def sampling(self, counts: _Floats) -> float:
+        return sampling_per_unit(self.effects.people.value, counts)
+
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
+        scale, width = self.task.scale, stretch(self.task.scale)
+        level = np.full((len(factors), 1), math.sqrt(USER_VARIANCE * width))
+        statistic = UserRefinement(
+            self._residuals(self.effects, self._attention(share)),
+            np.hstack([level, factors]),
+            1 / (RATING_VARIANCE * width + self.effects.variances),
+            self._user_reach(factors, reach),
+        )
+        return self._refine_users(statistic, share, usual_scale(scale))
+
+
+class _Presence(Stages):
+    """Clicks, purchases, loans: counts in place of effects, measured twice."""
+
+    def _items(self, kept: float) -> tuple[Effects, float, float]:
+        first = self.method.effect_share
+        statistic = ItemCounts(self.method.protect, self.method.noise)
+        label = statistic.parts[0].label
+        counts, people = self.task.measure(
+            (statistic, UserCount()),
+            {label: (1 - _PEOPLE) * first, "number of users": _PEOPLE * first},
+        )
+        counted = presence_counts(counts, people, even_votes=self._even_votes)
+        strength = counted.strength(self._mu)
+        share = self.method.share_of_taste(strength)
+        (again,) = self.task.measure(statistic, {label: 1 - first - kept - share})
+        return combine_counts(counted, again), strength, share
+
+    @property
+    def released(self) -> Effects:
+        """In place of effects, the logarithm of the part of the people who have each item."""
+        vote = self.effects.usual_vote if self.per_user else 1.0
+        return dataclasses.replace(self.effects, effects=log_shares(self.effects, vote))
+
+    def believe(self, directions: _Floats) -> float:
+        return super().believe(centred_rows(directions, self.effects))
+
+    def _agreement(self, rows: _Floats) -> Agreement:
+        return PresenceAgreement(self.method.protect, rows)
+
+
+class _PresencePerRating(_Presence):
+    per_user = False
+
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
+        return PresenceCovariance(
+            self.method.noise, head, self.method.offset, with_weights=with_weights
+        )
+
+    def sampling(self, counts: _Floats) -> float:
+        return sampling_per_unit(float(counts.sum()), counts)
+
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
+        rows = short_rows(factors, self.effects.positive_counts)
+        statistic = PresenceRefinement(rows, _RECORD_REACH if reach is None else reach)
+        return self._refine_records(statistic, share, variance=1.0)
+
+
+class _PresencePerUser(_Presence):
+    per_user = True
+
+    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
+        ones = self._ones(self.task.items)
+        return UserCovariance(self.method.noise, head, ones, with_weights=with_weights)
+
+    def sampling(self, counts: _Floats) -> float:
+        return sampling_per_unit(self.effects.people.value, counts)
+
+    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
+        items = len(factors)
+        statistic = UserRefinement(
+            self._ones(items, self._attention(share)),
+            np.hstack([np.zeros((items, 1)), factors]),
+            np.full(items, 1 / RECORD_VARIANCE),
+            self._user_reach(factors, reach),
+        )
+        return self._refine_users(statistic, share, usual=1.0)
+
+    def _ones(self, items: int, attention: _Floats | None = None) -> UserVotes:
+        """Presence as residuals: 1 - 0 - 0, and nobody's level taken off."""
+        nothing = ItemLevels(0.0, np.zeros(items))
+        return UserVotes(nothing, np.ones(items), None, self.method.noise, 1.0, attention)
+
+
+_STARS = {Unit.RATING: _StarsPerRating, Unit.USER: _StarsPerUser}
+_PRESENCE = {Unit.RATING: _PresencePerRating, Unit.USER: _PresencePerUser}

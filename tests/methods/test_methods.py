@@ -1,0 +1,185 @@
+"""Both methods on real and made-up shapes: what they learn, and where they give up."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from discreet.domain import InputError, Scale
+from discreet.evaluate import Judge, people_of, popularity, user_mean
+from discreet.methods import MethodName, RefinedMethod, fit
+from discreet.predict import Release
+from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
+from methods._kinds import two_kinds
+
+
+@pytest.fixture(scope="module")
+def split() -> Split:
+    ratings = make_ratings(find_shape("ml-100k").scaled(ratings=100_000), seed=5)
+    return split_random(ratings, 0.1, 1)
+
+
+@pytest.fixture(scope="module")
+def clicks() -> Split:
+    return two_kinds()
+
+
+def rmse(release: Release, split: Split) -> float:
+    rows, items = split.test.user_of_rating().astype(np.int64), split.test.items
+    guess = release.predictor().predict_pairs(people_of(split.train), rows, items)
+    return float(np.sqrt(np.mean((guess - split.test.values()) ** 2)))
+
+
+def fitted(split: Split, **options: object) -> Release:
+    return fit(split.train, randomness=SeededRandomness(1), **options)  # type: ignore[arg-type]
+
+
+def test_refined_is_what_is_meant_if_nothing_is_told(split: Split) -> None:
+    release = fitted(split, epsilon=5.0)
+    assert release.method == "refined"
+    assert release.predictor().name == "posterior"
+    assert release.guarantee.unit is Unit.USER
+    same = fitted(split, epsilon=5.0, method=MethodName.REFINED, settings=RefinedMethod())
+    assert np.array_equal(release.arrays["factors"], same.arrays["factors"])
+
+
+def test_settings_of_one_method_are_not_the_other_s(split: Split) -> None:
+    with pytest.raises(InputError, match="not settings"):
+        fitted(split, method="covariance", settings=RefinedMethod())
+
+
+@pytest.mark.parametrize("protect", Unit)
+def test_the_refinement_uses_what_it_pays_for(split: Split, protect: Unit) -> None:
+    """With much budget it predicts better than without tastes, and items outside the head too."""
+    with_it = fitted(split, protect=protect, epsilon=40.0, head=60)
+    without = fitted(split, protect=protect, epsilon=40.0, rank=0)
+    assert "taste sums" in {event.label for event in with_it.guarantee.events}
+    assert rmse(with_it, split) < rmse(without, split) - 0.002
+    counts = with_it.arrays["item_counts"]
+    tail = np.argsort(-counts)[60:200]
+    assert np.abs(with_it.arrays["factors"][tail]).max() > 0.05
+    assert np.all(with_it.arrays["factor_variances"] > 0)
+
+
+def test_laplace_noise_refines_users_but_not_ratings(split: Split) -> None:
+    for protect, expected in ((Unit.USER, True), (Unit.RATING, False)):
+        release = fit(
+            split.train, protect=protect, noise=Noise.LAPLACE, epsilon=200.0, ledger="unbooked"
+        )
+        labels = {event.label for event in release.guarantee.events}
+        assert ("taste sums" in labels) is expected
+        assert release.guarantee.delta == 0
+        assert release.guarantee.epsilon == pytest.approx(200.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("epsilon", [0.01, 0.1])
+def test_little_budget_never_predicts_worse_than_people_s_own_means(
+    split: Split, protect: Unit, epsilon: float
+) -> None:
+    rows, items = split.test.user_of_rating().astype(np.int64), split.test.items
+    guess = user_mean(split.train).predict_pairs(people_of(split.train), rows, items)
+    floor = float(np.sqrt(np.mean((np.clip(guess, 1, 5) - split.test.values()) ** 2)))
+    draws = [SeededRandomness(seed) for seed in range(3)]
+    told = {"protect": protect, "epsilon": epsilon}
+    errors = [rmse(fit(split.train, randomness=draw, **told), split) for draw in draws]  # type: ignore[arg-type]
+    assert np.mean(errors) < floor * 1.002
+
+
+@pytest.mark.parametrize("protect", Unit)
+def test_the_scale_s_unit_changes_nothing_but_the_unit(split: Split, protect: Unit) -> None:
+    """The same ratings told on 1..5 and on 10..50: predictions are ten times as high."""
+    train = split.train
+    wide = Ratings(Scale(10, 50, 10), train.catalog, train.starts, train.items, train.codes)
+    told = {"protect": protect, "epsilon": math.inf}
+    one = fitted(split, **told)
+    ten = fit(wide, randomness=SeededRandomness(1), **told)  # type: ignore[arg-type]
+    a, b = one.arrays["item_effects"], ten.arrays["item_effects"]
+    np.testing.assert_allclose(b, 10 * a, atol=0.02)
+    assert ten.arrays["factors"].shape == one.arrays["factors"].shape
+    np.testing.assert_allclose(ten.arrays["factors"], 10 * one.arrays["factors"], atol=0.05)
+
+
+def test_public_features_help_where_they_are_true(split: Split) -> None:
+    """A feature that divides the items as people's tastes do, and one budget too small for more."""
+    rng = np.random.default_rng(2)
+    train = split.train
+    side = np.where(rng.random(len(train.catalog)) < 0.5, 1.0, -1.0)
+    taste = rng.normal(0, 0.7, train.user_count)
+
+    def moved(part: Ratings) -> Ratings:
+        shift = taste[part.user_of_rating()] * side[part.items]
+        values = np.clip(np.rint(part.values() + shift), 1, 5)
+        codes = part.scale.encode(values)
+        return Ratings(part.scale, part.catalog, part.starts, part.items, codes)
+
+    planted = Split(moved(split.train), moved(split.test))
+    told = {"protect": "user", "epsilon": 1.0}
+    blind, seeing = fitted(planted, **told), fitted(planted, features=side[:, None], **told)
+    assert rmse(seeing, planted) < rmse(blind, planted) - 0.03
+
+
+@pytest.mark.parametrize("protect", Unit)
+def test_presence_alone_finds_who_likes_what(clicks: Split, protect: Unit) -> None:
+    judge = Judge(clicks)
+    floor = judge.judge(popularity(clicks.train)).ndcg_at_10
+    release = fitted(clicks, protect=protect, epsilon=8.0)
+    assert release.scale.presence
+    found = judge.judge(release.predictor())
+    assert found.ndcg_at_10 > 1.2 * floor
+    blind = fitted(clicks, protect=protect, epsilon=0.02)
+    assert blind.arrays["factors"].shape[1] == 0
+
+
+def test_presence_recommends_and_explains_from_names_alone(clicks: Split) -> None:
+    model = fitted(clicks, protect="rating", epsilon=8.0).predictor()
+    even = model.recommend(["0", "4", "8", "12"], 10, explain=True)
+    assert np.mean([entry.item % 2 == 0 for entry in even]) > 0.7
+    assert any(entry.because for entry in even)
+    assert all(by > 0 for entry in even for _, by in entry.because)
+    assert {entry.id for entry in even}.isdisjoint({"0", "4", "8", "12"})
+    chances = model.predict(["0", "4"])
+    assert np.all((chances > 0) & (chances < 1))
+    with pytest.raises(InputError, match="needs ratings"):
+        fitted(clicks, epsilon=8.0).predictor("knn")
+
+
+def test_presence_is_for_the_refined_method(clicks: Split) -> None:
+    with pytest.raises(InputError, match="presence"):
+        fitted(clicks, method="covariance")
+
+
+@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("noise", Noise)
+@pytest.mark.parametrize("epsilon", [0.05, 5.0, math.inf])
+def test_presence_spends_what_was_asked(
+    clicks: Split, protect: Unit, noise: Noise, epsilon: float
+) -> None:
+    release = fit(clicks.train, protect=protect, noise=noise, epsilon=epsilon, ledger="unbooked")
+    assert all(np.isfinite(array).all() for array in release.arrays.values())
+    if math.isfinite(epsilon):
+        assert release.guarantee.epsilon == pytest.approx(epsilon, rel=1e-6)
+
+
+def test_popularity_counts_in_lists_and_not_in_what_is_shown(split: Split) -> None:
+    release = fitted(split, epsilon=20.0)
+    own = {release.catalog.ids[3]: 5.0, release.catalog.ids[9]: 2.0}
+    plain, known = (
+        release.predictor(),
+        release.predictor(popularity=1e3),
+    )  # whatever is expected, counts decide
+    counts = release.arrays["item_counts"]
+    listed = [entry.item for entry in known.recommend(own, 5)]
+    open_ = np.setdiff1d(np.arange(len(counts)), plain.read(own).items)
+    assert set(listed) == set(open_[np.argsort(-counts[open_], kind="stable")[:5]].tolist())
+    shown = {entry.item: entry.score for entry in known.recommend(own, 5)}
+    expected = plain.scores(people_of(split.train).part(0, 0), 0, 0)
+    assert expected.shape == (0, len(counts))
+    np.testing.assert_allclose(
+        np.clip(list(shown.values()), 1, 5), plain.predict(own, list(shown)), atol=1e-3
+    )
+    with pytest.raises(InputError, match="popularity"):
+        release.predictor(popularity=-1.0)
