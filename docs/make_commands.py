@@ -13,7 +13,7 @@ from typing import Any
 
 import typer.main
 
-from discreet.cli import app
+from discreet.cli._app import app
 
 PAGE = Path(__file__).parent / "commands.md"
 HEAD = """# Commands
@@ -30,9 +30,9 @@ def page() -> str:
 
 
 def _sections(command: Any, name: str) -> Iterator[str]:
-    if hasattr(command, "commands"):
-        for child in command.commands.values():
-            yield from _sections(child, f"{name} {child.name}")
+    if hasattr(command, "list_commands"):
+        for child in command.list_commands(None):
+            yield from _sections(command.get_command(None, child), f"{name} {child}")
         return
     yield f"## `{name}`\n\n{_sentence(command.help)}\n"
     rows = [_row(parameter) for parameter in command.params if parameter.name != "help"]

@@ -1,6 +1,6 @@
 """Recommendations that keep every rating private.
 
-Names load on first use, so that `predict` and `serve` work on machines where the rooms that hold
+Names load on first use, so that `predict` and `serve` work on machines where the rooms that handle
 private ratings were deleted.
 """
 

@@ -18,10 +18,15 @@ from discreet.audit import (
     consequences,
     guess,
 )
-from discreet.audit._bands import excess_band, success_band
-from discreet.audit._bench import Bench
-from discreet.audit._local import LocalMechanism, send_reports, true_reports
-from discreet.audit._methods import AnswersMethod, method_of
+from discreet.audit._compared import (
+    AnswersMethod,
+    Bench,
+    LocalMechanism,
+    method_of,
+    send_reports,
+    true_reports,
+)
+from discreet.audit._intervals import excess_band, success_band
 from discreet.domain import InputError, Scale
 from discreet.measure.outputs import OutputFunction
 from discreet.privacy import SeededRandomness
@@ -199,7 +204,7 @@ def test_a_band_of_the_excess_is_wide_even_where_nothing_differs() -> None:
 @pytest.mark.parametrize(
     ("told", "complaint"),
     [
-        ({"methods": ["magic"]}, "'magic' is no method"),
+        ({"methods": ["magic"]}, "there is no method 'magic'"),
         ({"methods": []}, "name at least one"),
         ({"epsilons": []}, "at least one"),
         ({"epsilons": [math.inf]}, "finite"),

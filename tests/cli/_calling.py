@@ -49,7 +49,7 @@ def call(*arguments: object) -> Outcome:
 
 def call_alone(*arguments: object) -> Outcome:
     """`discreet ...` in a process of its own."""
-    return run_python("-m", "discreet.cli", *arguments)
+    return run_python("-m", "discreet", *arguments)
 
 
 def run_python(*arguments: object) -> Outcome:

@@ -20,7 +20,7 @@ def test_made_up_ratings_give_a_table_and_a_sentence(tmp_path: Path) -> None:
     said = call("choose-epsilon", *QUICK, "-o", picture)
     assert said.code == 0, said.err
     lines = said.out.splitlines()
-    assert lines[0].startswith("Made-up ratings: nobody's were looked at")
+    assert lines[0].startswith("Synthetic ratings: nobody's were used")
     table = [" ".join(line.split()) for line in lines]
     begin = table.index("method epsilon utility risk RMSE value") + 1
     body = table[begin : begin + 6]
@@ -64,7 +64,7 @@ def test_somebodys_ratings_are_for_the_curators_eyes_only(tmp_path: Path) -> Non
     quick = ("--attacks", 4, "--draws", 2, "--epsilons", "1", "--methods", "covariance")
     said = call("choose-epsilon", *sample, *WORTH, *quick, "--protect", "rating")
     assert said.code == 0, said.err
-    assert said.out.startswith("For the curator's eyes only: these figures and the choice were")
+    assert said.out.startswith("For the curator's eyes only: these figures and the choice depend")
     assert "per rating" in said.out.splitlines()[-1]
     assert "no other epsilon that was tried is as good" in said.out
     told = ("--implicit", *quick[:-1], "refined")
@@ -93,7 +93,7 @@ def test_the_end_of_what_was_tried_is_told_of() -> None:
         (("--shape", "2000,50"), "users,items,ratings"),
         (("--shape", "moon"), "moon"),
         (("--cost-of-breach", "-1"), "--cost-of-breach is a number from 0 on"),
-        (("--value-of-utility", "0", "--cost-of-breach", "0"), "every epsilon is as good"),
+        (("--value-of-utility", "0", "--cost-of-breach", "0"), "every epsilon is equally good"),
         (("--protect", "nobody"), "'--protect'"),
         (("-o", "gone/p.png"), "gone/p.png"),
         (("-o", "p.pdf"), ".png"),

@@ -7,8 +7,6 @@ import hashlib
 import io
 import shlex
 import socket
-import subprocess
-import sys
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
@@ -18,8 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cli._calling import Outcome
-from discreet import cli
+from cli._calling import Outcome, call
 from discreet.ratings.download import data_sets
 from discreet.ratings.synthetic import SHAPES
 
@@ -27,24 +24,9 @@ Run = Callable[..., Outcome]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Call `discreet data ...` in this process."""
-
-    def run(*arguments: object) -> Outcome:
-        monkeypatch.setattr(sys, "argv", ["discreet", "data", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return Outcome(int(ended.value.code or 0), printed.out, printed.err)
-
-    return run
-
-
-def run_alone(*arguments: object) -> Outcome:
-    """Call `discreet data ...` in a process of its own."""
-    command = [sys.executable, "-m", "discreet.cli", "data", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return Outcome(done.returncode, done.stdout, done.stderr)
+def run() -> Run:
+    """Call `discreet data ...`."""
+    return functools.partial(call, "data")
 
 
 @pytest.fixture
@@ -153,7 +135,7 @@ def test_make_writes_what_its_advice_reads(run: Run, tmp_path: Path) -> None:
 def test_make_advises_python_that_runs(run: Run, tmp_path: Path) -> None:
     made = run("make", "jester", "-o", tmp_path / "j.csv", "--ratings", 3000)
     advice = made.err.strip().splitlines()[-1].strip()
-    assert advice.startswith("discreet.read_ratings(") and "Scale(-10, 10, None)" in advice
+    assert advice.startswith("discreet.read_ratings(") and "scale=(-10, 10, None)" in advice
 
 
 def test_make_takes_sizes(run: Run, tmp_path: Path) -> None:
@@ -202,7 +184,7 @@ def test_an_interrupted_make_writes_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("discreet.ratings.write_ratings", interrupted)
+    monkeypatch.setattr("discreet.cli.data.write_ratings", interrupted)
     made = run("make", "ml-100k", "-o", tmp_path / "r.csv", "--ratings", 2000)
     assert made.code == 130
     assert list(tmp_path.iterdir()) == []
@@ -307,14 +289,14 @@ def test_get_complains_in_a_line(run: Run, mirror: tuple[str, Path], tmp_path: P
     assert left <= {"ml-latest-small.zip.part"}
 
 
-def test_the_real_command_makes_and_reads(tmp_path: Path) -> None:
+def test_what_was_made_can_be_read(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
-    made = run_alone("make", "ml-100k", "-o", path, "--ratings", 2000)
+    made = run("make", "ml-100k", "-o", path, "--ratings", 2000)
     assert made.code == 0 and made.out.splitlines()[0] == str(path)
     assert "\x1b" not in made.err
-    read = run_alone("info", path, "--scale=1..5", "--catalog", tmp_path / "r.items.csv", "--json")
+    read = run("info", path, "--scale=1..5", "--catalog", tmp_path / "r.items.csv", "--json")
     assert read.json()["ratings"] == 2000
 
 
-def test_the_real_command_complains_in_a_line(tmp_path: Path) -> None:
-    assert "no shape" in run_alone("make", "nothing", "-o", tmp_path / "r.csv").complaint()
+def test_an_unknown_shape_is_a_line(run: Run, tmp_path: Path) -> None:
+    assert "no shape" in run("make", "nothing", "-o", tmp_path / "r.csv").complaint()

@@ -49,7 +49,7 @@ def test_somebody_elses_ledger_stays(tmp_path: Path) -> None:
     path = tmp_path / "members.ledger"
     Ledger.create(path, "customers", [Limit(Unit.USER, epsilon=2.0, delta=1e-6)])
     before = path.read_bytes()
-    assert "somebody else's ledger" in call("demo", "-o", tmp_path).complaint()
+    assert "a ledger of something else" in call("demo", "-o", tmp_path).complaint()
     assert path.read_bytes() == before
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone, write_sample
+from cli._calling import call, write_sample
 from discreet.evaluate import MODELS
 from discreet.ratings import read_ratings, split_random
 
 QUICK = ("--models", "private,global-mean,item-mean,user-mean,popularity", "--epsilon", "1,8")
 FIRST = (
-    "For the curator's eyes only: these figures were read off private ratings and are not private."
+    "For the curator's eyes only: these figures were computed from private ratings and are not "
+    "private."
 )
 
 
@@ -33,7 +34,7 @@ def rows_of(*arguments: object) -> list[dict[str, Any]]:
 def test_a_process_compares_every_model(sample: list[str], tmp_path: Path) -> None:
     picture = tmp_path / "p.png"
     options = ("--protect", "rating", "--epsilon", "1,8", "--draws", 2, "-o", picture, "--json")
-    told = call_alone("evaluate", *sample, *options).json()
+    told = call("evaluate", *sample, *options).json()
     assert told["note"] == FIRST
     rows = told["rows"]
     assert [row["model"] for row in rows] == ["private", *MODELS]
@@ -77,7 +78,7 @@ def test_lists_worse_than_popularity_are_told_of(sample: list[str]) -> None:
     said = call("evaluate", *sample, *told)
     ours, popular = (float(line.split()[-2]) for line in said.out.splitlines()[-2:])
     assert ours < popular
-    assert said.err.startswith("private lists are worse than those of popularity alone")
+    assert said.err.startswith("private lists are worse than lists by popularity alone")
     assert "try --popularity 1" in said.err
     assert call("evaluate", *sample, *told, "--popularity", 1).err == ""
     assert call("evaluate", *sample, "--models", "private", "--draws", 1).err == ""
@@ -116,7 +117,7 @@ def test_people_may_be_sampled(sample: list[str]) -> None:
         (("--epsilon", "1;4"), "like --epsilon 0.5,1,4"),
         (("--epsilon", "1,0"), "epsilon must be above 0, not 0"),
         (("--epsilon", "nan"), "epsilon must be above 0, not nan"),
-        (("--delta", "0"), "or take --noise laplace"),
+        (("--delta", "0"), "or use --noise laplace"),
         (("--draws", "0"), "at least 1 draw"),
         (("--models", "best"), "'best' is no model"),
         (("--predictor", "guess"), "'guess' is no predictor"),

@@ -58,7 +58,7 @@ def test_the_road_from_ratings_to_recommendations(
     assert ledger.spent(Unit.USER).mu > 0
     assert "recorded as charge 1 in the ledger of 'customers'." in made.out
     assert ledger.pair(guarantee, load(path).digest()).charge == 1
-    told = call_alone("recommend", path, "--like", "1=5", "-n", 3, "--json").json()
+    told = call("recommend", path, "--like", "1=5", "-n", 3, "--json").json()
     assert len(told["recommendations"]) == 3 and told["unknown"] == []
 
 
@@ -101,9 +101,9 @@ def test_settings_reach_the_release(sample: list[str], tmp_path: Path) -> None:
         (("--theta", "0"), "theta must be a number above 0"),
         (("--theta", "inf"), "theta must be a number above 0"),
         (("--epsilon", "1", "--theta", "0.1"), "not both"),
-        (("--delta", "0"), "or take --noise laplace"),
-        (("--delta", "1"), "delta must be from 0 to below 1"),
-        (("--delta", "nan"), "delta must be from 0 to below 1"),
+        (("--delta", "0"), "or use --noise laplace"),
+        (("--delta", "1"), "delta must be at least 0 and below 1"),
+        (("--delta", "nan"), "delta must be at least 0 and below 1"),
         (("--noise", "laplace", "--delta", "1e-6"), "leave --delta out"),
         (("--epsilon", "inf"), "no ledger has room for an infinite epsilon"),
         (("--rank", "-1"), "from 0 to 500, not -1"),
@@ -202,7 +202,7 @@ def test_too_little_room_is_found_before_the_charge(
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
     said = call("fit", *sample, "-o", tmp_path / "m", "--ledger", ledger.path)
-    assert "its folder has 1.0 kB left" in said.complaint()
+    assert "its disk has only 1.0 kB left" in said.complaint()
     assert ledger.history() == []
 
 
@@ -216,7 +216,7 @@ def test_the_room_that_is_needed_counts_features_and_free_directions(
         room = SimpleNamespace(free=needed - 1)
         monkeypatch.setattr("shutil.disk_usage", lambda _, room=room: room)
         said = call("fit", *arguments, *output, *options).complaint()
-        assert f"needs {needed} bytes, and its folder has {needed - 1} bytes left" in said
+        assert f"needs {needed} bytes, but its disk has only {needed - 1} bytes left" in said
         room.free += 1
         assert call("fit", *arguments, *output, *options).code == 0
         (tmp_path / "m").unlink()
@@ -271,7 +271,7 @@ def test_nothing_but_a_release_is_written_over(
     kept.write_bytes(b"anything but a release")
     said = call("fit", *arguments, "-o", kept)
     assert said.code == 2
-    assert "exists and is no release" in said.complaint()
+    assert "exists and is not a release" in said.complaint()
     assert kept.read_bytes() == b"anything but a release"
     assert call("fit", *arguments, "-o", release).code == 0
     assert call("fit", *arguments, "-o", release).code == 0

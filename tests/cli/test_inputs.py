@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import _inputs
-from discreet.cli._inputs import BadRows, spell
-from discreet.domain import PRESENCE, InputError, Scale
+from discreet.cli._inputs import ReadingOptions
+from discreet.domain import PRESENCE, InputError
 
 
 @pytest.fixture
@@ -19,22 +18,17 @@ def clicks(tmp_path: Path) -> str:
 
 
 def test_implicit_rows_need_no_scale(clicks: str) -> None:
-    ratings = _inputs.read(clicks, None, "from-data", None, "auto", BadRows.REFUSE, implicit=True)
+    ratings = ReadingOptions(catalog="from-data", implicit=True).read(clicks)
     assert (ratings.scale, len(ratings), ratings.duplicates) == (PRESENCE, 3, 1)
-    by_scale = _inputs.read(clicks, "presence", "from-data", None, "auto", BadRows.REFUSE)
+    by_scale = ReadingOptions(scale="presence", catalog="from-data").read(clicks)
     assert by_scale.items.tolist() == ratings.items.tolist()
 
 
 def test_implicit_rows_have_no_other_scale(clicks: str) -> None:
     with pytest.raises(InputError, match="leave the other scale out"):
-        _inputs.read(clicks, "1..5", "from-data", None, "auto", BadRows.REFUSE, implicit=True)
+        ReadingOptions(scale="1..5", catalog="from-data", implicit=True).read(clicks)
 
 
 def test_rows_are_ratings_unless_it_is_said(clicks: str) -> None:
     with pytest.raises(InputError, match="implicit=True reads presence alone"):
-        _inputs.read(clicks, "1..5", "from-data", None, "auto", BadRows.REFUSE)
-
-
-@pytest.mark.parametrize("scale", [PRESENCE, Scale(1, 5), Scale(0.5, 5, 0.5), Scale(-1, 1, None)])
-def test_scales_are_spelt_as_they_are_read(scale: Scale) -> None:
-    assert Scale.parse(spell(scale)) == scale
+        ReadingOptions(scale="1..5", catalog="from-data").read(clicks)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone, write_sample
+from cli._calling import call, write_sample
 from discreet.domain import Catalog, CatalogOrigin
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_people_see_the_promise_and_what_was_spent(path: Path) -> None:
-    said = call_alone("inspect", path)
+    said = call("inspect", path)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(f"{spent()}\n\n")
     lines = [line.split() for line in said.out.splitlines()]
@@ -57,7 +57,7 @@ def test_what_is_not_private_says_so(tmp_path: Path) -> None:
     make_release(np.zeros((2, 1)), catalog=catalog).save(tmp_path / "m")
     shown = call("inspect", tmp_path / "m").out
     assert "Not private: no noise was added." in shown
-    assert "read off the private ratings" in shown
+    assert "taken from the private ratings" in shown
     told = call("inspect", tmp_path / "m", "--json").json()
     assert (told["private"], told["epsilon"], told["catalog"]) == (False, None, "from-data")
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
-from discreet.cli import app
+from cli._calling import call
+from discreet.cli._app import app
 from discreet.domain import DiscreetError
 from discreet.domain.errors import LedgerError
 from discreet.privacy import GaussianEvent, PureEvent, SeededRandomness, Unit
@@ -30,11 +29,6 @@ def data(*arguments: str | Path, code: int = 0) -> Any:
     return json.loads(says(*arguments, "--json", code=code))
 
 
-def process(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "discreet.cli", "ledger", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A ledger with 3 at 1e-6 for users."""
@@ -48,19 +42,17 @@ def gaussian(epsilon: float) -> GaussianEvent:
     return GaussianEvent(unit=Unit.USER, label="item counts", sensitivity=1.0, sigma=sigma)
 
 
-def test_a_process_makes_a_ledger(tmp_path: Path) -> None:
+def test_a_ledger_is_made(tmp_path: Path) -> None:
     limit = ("--protect", "user", "--epsilon", "2", "--delta", "1e-6")
-    made = process("init", tmp_path / "a", "--population", "customers of the shop", *limit)
-    assert (made.returncode, made.stderr) == (0, "")
-    assert "customers of the shop: 0 charges" in made.stdout
+    made = call("ledger", "init", tmp_path / "a", "--population", "customers of the shop", *limit)
+    assert (made.code, made.err) == (0, "")
+    assert "customers of the shop: 0 charges" in made.out
 
 
 def test_an_error_is_one_line_and_exit_code_2(path: Path) -> None:
-    again = process("init", path, "--population", "x", "--protect", "user", "--epsilon", "2")
-    assert (again.returncode, again.stdout) == (2, "")
-    assert again.stderr == (
-        f"discreet: {path}: is there already, and a ledger is never overwritten\n"
-    )
+    again = call("ledger", "init", path, "--population", "x", "--protect", "user", "--epsilon", "2")
+    assert (again.code, again.out) == (2, "")
+    assert again.err == (f"discreet: {path}: is there already, and a ledger is never overwritten\n")
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
-import re
+import inspect
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 
 import discreet
 from cli._calling import call, call_alone, run_python
-from discreet.cli import _wording
+from discreet.cli._app import app, as_option
+from discreet.cli._inputs import ReadingOptions
+from discreet.domain import Hint, Scale
+from discreet.ratings import read_ratings
 
 SOURCE = Path(discreet.__file__).parent
-ARGUMENT = re.compile(r'\b[a-z_]+=(?=["({\[TFN])|\{"|read_\w+\(|\bNone\b')
 
 
 @pytest.mark.parametrize(
@@ -43,6 +48,44 @@ def test_without_a_command_there_is_help() -> None:
 def test_the_version_and_help_are_no_errors() -> None:
     assert call("--version").out == f"discreet {discreet.__version__}\n"
     assert (call("--version").code, call("fit", "--help").code) == (0, 0)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = """
+import sys
+from discreet.cli import main
+
+sys.argv = ["discreet", "--help"]
+try:
+    main()
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+    said = run_python("-c", code)
+    assert said.code == 0 and "choose-epsilon" in said.out
+    loaded = {name.split(".")[0] for name in said.err.split()}
+    assert "typer" in loaded
+    assert not loaded & {"numpy", "numba", "scipy", "polars", "pyarrow", "rich", "cryptography"}
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Every command by its whole name."""
+    waiting: list[tuple[str, Any]] = [("discreet", typer.main.get_command(app))]
+    while waiting:
+        name, command = waiting.pop()
+        yield name, command
+        if hasattr(command, "list_commands"):
+            children = command.list_commands(None)
+            waiting += [(f"{name} {each}", command.get_command(None, each)) for each in children]
+
+
+def test_every_command_and_option_has_help() -> None:
+    found = dict(commands())
+    assert {"discreet fit", "discreet ledger init"} <= found.keys()
+    for name, command in found.items():
+        assert command.help, name
+        for parameter in command.params:
+            assert parameter.help, f"{name}: {parameter.name}"
 
 
 def test_an_interrupt_while_the_commands_load_is_a_line() -> None:
@@ -73,12 +116,15 @@ TOLD = ("--scale", "1..5", "--catalog", "from-data")
     [
         (RATINGS, (), "like --scale 1..5 for whole stars or --scale 0.5..5/0.5 for half stars"),
         (RATINGS, ("--scale", "1..5"), "like --catalog items.csv. --catalog from-data reads it"),
-        (RATINGS, ("--scale", "1..5/0.3"), "a continuous one is like -10..10/continuous"),
-        (RATINGS, ("--scale", "1..5", "--catalog", "both.csv"), "the id; leave one of them out"),
-        (RATINGS, (*TOLD, "--columns", "user=0"), "--columns lacks the position of the item, like"),
-        ("user,item,kind\na,x,b\n", TOLD, "--columns rating=... (--implicit reads presence alone"),
-        ("user,person,item,rating\na,b,x,3\n", TOLD, "the user; say which: --columns user=..."),
+        (RATINGS, ("--scale", "1..5/0.3"), "for a continuous scale give --scale 1..5/continuous"),
+        (RATINGS, ("--scale", "1..5", "--catalog", "both.csv"), "rename or remove one of them"),
+        (RATINGS, (*TOLD, "--columns", "user=0"), "give it too, like --columns user=0,item=1"),
+        ("user,item,kind\na,x,b\n", TOLD, "--columns rating=NAME (--implicit reads presence"),
+        ("user,person,item,rating\na,b,x,3\n", TOLD, "say which, like --columns user=user"),
         ("user,item\na,x\n", TOLD, "(--implicit reads presence alone, without ratings)"),
+        ("user,item,rating,time\na,x,3,\n", TOLD, "--columns time= leaves times out"),
+        ('user,item,rating\na,"x,3\n', TOLD, "--quoting multiline; if quotes mean nothing in"),
+        ("a\n", TOLD, "--separator '^'; if there is no header, count the columns, like --columns"),
     ],
 )
 def test_advice_is_given_in_options(
@@ -101,42 +147,47 @@ def test_advice_on_features_is_what_can_be_done(
     Path("r.csv").write_text(RATINGS)
     Path("both.csv").write_text(BOTH)
     Path("none.csv").write_text("foo,bar\n1,2\n")
-    for name, advice in {"both.csv": "; leave one of them out\n", "none.csv": "has foo"}.items():
+    for name, advice in {"both.csv": "rename or remove one of them", "none.csv": "has foo"}.items():
         said = call("fit", "r.csv", "-o", "m", *TOLD, "--features", name).complaint()
-        assert advice in said and "say which" not in said and "item=" not in said
+        assert advice in said and "item=" not in said
 
 
-def advices() -> Iterator[str]:
-    """Every text of the readers that shows an argument, with some word for what is filled in."""
-    for path in sorted((SOURCE / "ratings" / "readers").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        raised = [node.args[0] for node in ast.walk(tree) if is_error(node)]
-        for text in (part for each in raised for part in texts(each)):
-            if ARGUMENT.search(text):
-                yield text
+def hints() -> Iterator[Hint]:
+    """Every hint in the source, with some word or number for what is filled in."""
+    names = {"role": "user", "FROM_DATA": "from-data", "_FROM_DATA": "from-data"}
+    names |= {"places": {"user": 0}, "max": lambda _: 0, "names": ["uid"], "self": Scale(1, 5)}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Hint":
+                place = ast.fix_missing_locations(ast.Expression(node))
+                scope = {"Hint": Hint, **names}
+                if "places[0]" in ast.unparse(node):
+                    scope["places"] = [0]
+                yield eval(compile(place, str(path), "eval"), scope)
 
 
-def is_error(node: ast.AST) -> bool:
-    name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
-    return name.split(".")[-1] in {"InputError", "error"}
-
-
-def texts(node: ast.expr) -> Iterator[str]:
-    if isinstance(node, ast.Constant):
-        yield str(node.value)
-    if isinstance(node, ast.JoinedStr):
-        parts = (p.value if isinstance(p, ast.Constant) else "user" for p in node.values)
-        yield "".join(map(str, parts))
-
-
-def test_nothing_that_the_readers_advise_stays_in_python() -> None:
-    found = list(advices())
-    assert len(found) > 5
-    assert [text for text in map(_wording.in_options, found) if ARGUMENT.search(text)] == []
+def test_every_hint_is_an_argument_and_an_option() -> None:
+    """What it spells is what it means, in Python and as an option of `discreet fit`."""
+    found = list(hints())
+    assert len(found) > 10
+    fit = typer.main.get_command(app).get_command(None, "fit")
+    for hint in found:
+        assert eval(f"dict({hint})") == {hint.argument: hint.value}
+        with fit.make_context("fit", ["r", "-o", "m", *shlex.split(as_option(hint))]) as context:
+            given = context.params[hint.argument]
+        match hint.argument:
+            case "columns":
+                assert ReadingOptions(columns=given).parsed_columns == hint.value
+            case "scale":
+                assert Scale.parse(given) == Scale(*hint.value)
+            case _:
+                assert given == hint.value
+    for argument in {hint.argument for hint in found}:
+        assert argument in inspect.signature(read_ratings).parameters
 
 
 def test_who_stops_reading_ends_it_with_a_code_of_its_own() -> None:
     """1 is what `discreet audit` says of a refuted claim."""
-    code = f"{sys.executable} -m discreet.cli audit --list | true; echo ${{PIPESTATUS[0]}}"
+    code = f"{sys.executable} -m discreet audit --list | true; echo ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("141\n", "")

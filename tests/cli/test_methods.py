@@ -66,7 +66,7 @@ def test_ratings_that_are_left_aside_are_told_of(sample: list[str], how: tuple[s
     path, catalog = sample[0], sample[-1]
     said = call("data", "info", path, *how, "--catalog", catalog, "--json")
     assert said.json()["scale"] == "presence"
-    note = "has ratings, which are not read: every row counts alike, as presence"
+    note = "has ratings, which are ignored: every row counts as one interaction"
     assert said.err == f"{path} {note}\n"
 
 
@@ -84,7 +84,7 @@ def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None
     refused = call("recommend", path, "--like", "i0", "--predictor", "knn")
     assert refused.code != 0 and "needs ratings" in refused.err
     rated = call("recommend", path, "--like", "i0=5")
-    assert rated.code != 0 and "presence alone" in rated.err
+    assert rated.code != 0 and "of interactions" in rated.err
 
 
 def test_presence_is_judged_by_its_lists(clicks: list[str]) -> None:

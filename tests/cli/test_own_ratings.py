@@ -48,8 +48,8 @@ def test_what_is_read_is_what_a_predictor_takes() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "reason"),
     [
-        ("", None, "is empty; it should have an item on each line"),
-        ("Alien\nBig, the film\n", 2, "has another number of fields than line 1"),
+        ("", None, "is empty; it should have one item per line"),
+        ("Alien\nBig, the film\n", 2, "has a different number of fields than line 1"),
         ("Big, the film\nAlien\n", 2, 'put names with commas in "quotes"'),
         ("title,rating\nAlien,5\n,5\n", 3, "needs an item's id or title"),
     ],
@@ -93,7 +93,7 @@ def test_ratings_of_several_people_are_nobodys_own(
     tmp_path: Path, header: str, presence: bool
 ) -> None:
     (tmp_path / "all.csv").write_text(f"{header}\n" + ",".join("1234"[: header.count(",") + 1]))
-    with pytest.raises(InputError, match=r"all.csv, line 1: has a column of users; own ratings"):
+    with pytest.raises(InputError, match=r"all.csv, line 1: has a column of users; give one"):
         _own_ratings.read(tmp_path / "all.csv", None, presence=presence)
 
 

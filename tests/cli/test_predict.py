@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone
+from cli._calling import call
 from discreet.domain import Catalog
 from release._making import make_release
 
@@ -25,7 +25,7 @@ def film(tmp_path: Path) -> Path:
 def test_a_process_predicts_some_items(film: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("id,rating\na,5\n")
     wanted = ("--items", "Big", "--items", "h", "--items", "Nosferatu")
-    said = call_alone("predict", film, "--ratings", tmp_path / "mine.csv", *wanted, "--json")
+    said = call("predict", film, "--ratings", tmp_path / "mine.csv", *wanted, "--json")
     told = said.json()
     assert told["unknown"] == ["Nosferatu"] and "'Nosferatu'" in said.err
     assert [(e["id"], e["title"]) for e in told["predictions"]] == [("b", "Big"), ("h", "Heat")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli._calling import call, call_alone, run_python
+from cli._calling import call, run_python
 from discreet.domain import Catalog
 from release._making import make_release
 
@@ -32,7 +32,7 @@ def titles(*arguments: object) -> list[str]:
 
 def test_a_process_recommends_from_a_file_of_own_ratings(film: Path, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("title,rating\nAlien,5\nNosferatu,4\n")
-    said = call_alone("recommend", film, "--ratings", tmp_path / "mine.csv", "-n", 2, "--json")
+    said = call("recommend", film, "--ratings", tmp_path / "mine.csv", "-n", 2, "--json")
     told = said.json()
     assert said.err == "discreet: warning: not in the catalogue: 'Nosferatu'\n"
     assert told["unknown"] == ["Nosferatu"]
@@ -83,7 +83,7 @@ def test_somebody_unknown_gets_the_best_liked(film: Path) -> None:
         "Alien",
         "Ran",
     ]
-    assert "no own ratings were given" in said.err
+    assert "no own ratings given" in said.err
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"Am\xe9lie,5\n")
     (tmp_path / "text").write_text("no release")
     wrong = {
-        (film, "-n", 0): "1 or more, not 0",
+        (film, "-n", 0): "at least 1, not 0",
         (film, "--like", "Alien"): "--like names an item and a rating",
         (film, "--like", "Alien=good"): "--like names an item and a rating",
         (film, "--predictor", "guess"): "'guess' is no predictor",
@@ -178,7 +178,7 @@ def test_it_works_where_the_private_rooms_were_deleted(film: Path) -> None:
         "-c",
         "import sys\n"
         "sys.modules['discreet.ratings'] = sys.modules['discreet.measure'] = None\n"
-        "from discreet.cli import app\n"
+        "from discreet.cli._app import app\n"
         "for command in ('recommend', 'predict', 'inspect'):\n"
         f"    app([command, {str(film)!r}], standalone_mode=False)\n"
         "    print('ran', command)",

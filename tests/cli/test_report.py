@@ -46,7 +46,7 @@ def test_a_page_with_ledger_and_audits(release: Path, tmp_path: Path) -> None:
     assert seen.row("a")[1:3] == seen.row("b")[1:3] == ["1", "0.5"]
     before = page.read_bytes()
     assert (
-        "exists; choose another name, or say --overwrite"
+        "exists; choose another name, or give --overwrite"
         in call("report", release, "-o", page).complaint()
     )
     assert page.read_bytes() == before
@@ -83,8 +83,8 @@ def test_it_is_called_report_html(
 def test_nothing_else_is_overwritten(release: Path, tmp_path: Path) -> None:
     other = tmp_path / "index.html"
     other.write_text("mine")
-    assert "is no report" in call("report", release, "-o", other).complaint()
-    assert "is no report" in call("report", release, "-o", other, "--overwrite").complaint()
+    assert "is not a report" in call("report", release, "-o", other).complaint()
+    assert "is not a report" in call("report", release, "-o", other, "--overwrite").complaint()
     assert other.read_text() == "mine"
     assert "a report is an .html file" in call("report", release, "-o", release).complaint()
 
@@ -93,7 +93,7 @@ def test_a_page_appears_whole_or_not_at_all(release: Path, tmp_path: Path) -> No
     page = tmp_path / "r.html"
     (tmp_path / "a.json").write_text("[]")
     assert (
-        "holds no audit"
+        "contains no audit"
         in call("report", release, "-o", page, "--audit", tmp_path / "a.json").complaint()
     )
     assert (

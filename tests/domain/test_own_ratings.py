@@ -89,7 +89,7 @@ def test_nothing_named_is_nothing_there() -> None:
 def test_presence_has_no_other_value_and_none_is_shown(value: float) -> None:
     with pytest.raises(InputError) as caught:
         OwnRatings.of({"Alien": 1, "Heat": value}, CATALOG, PRESENCE)
-    assert str(caught.value) == "'Heat' is there with the value 1, or is to be left out"
+    assert str(caught.value) == "'Heat' must have the value 1, or be left out"
 
 
 def test_two_names_that_say_different_things_of_one_item() -> None:

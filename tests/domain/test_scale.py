@@ -85,7 +85,7 @@ def test_a_step_divides_the_span_into_at_most_255_parts(lo: float, hi: float, st
         Scale(lo, hi, step)
     assert str(caught.value) == (
         f"step {step:g} does not divide {lo:g}..{hi:g} into 1 to 255 equal parts; "
-        "use step None for a continuous scale"
+        f"for a continuous scale give scale=({lo!r}, {hi!r}, None)"
     )
 
 
@@ -204,7 +204,7 @@ def test_presence_is_a_scale_with_one_value() -> None:
 def test_presence_has_no_other_span(lo: float, hi: float, step: float | None) -> None:
     with pytest.raises(InputError) as caught:
         Scale(lo, hi, step, presence=True)
-    assert str(caught.value) == "presence is on the scale 0..1 in steps of 1 and no other"
+    assert str(caught.value) == "presence needs the scale 0..1 in steps of 1"
 
 
 @pytest.mark.parametrize("presence", [1, "yes", None, []])

@@ -57,7 +57,7 @@ def serving(folder: Path, db: str) -> Iterator[tuple[subprocess.Popen[str], str]
     """`discreet serve` in a process of its own, and its URL."""
     write_catalog(make_catalog(), folder / "items.csv")
     command = [
-        sys.executable, "-m", "discreet.cli", "serve", str(folder / "made.discreet"),
+        sys.executable, "-m", "discreet", "serve", str(folder / "made.discreet"),
         "--collect", "local-reports", "--term", "epsilon=2", "--catalog", str(folder / "items.csv"),
         "--scale", "1..5", "--port", "0", "--per-address", "0", "--per-capability", "0",
         "--enrolments", "0",

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from discreet.measure.centring import GRID, Centring, HuberCentring, ItemLevels, PaperCentring
-from discreet.measure.covariance import RatingCovariance
-from discreet.measure.covariance._bounds import Weights, _moved
+from discreet.measure.covariance import RatingCovariance, Weights, _moved
 from discreet.privacy import Noise
 from discreet.ratings import Ratings
 from measure._neighbours import (

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, Scale
-from discreet.measure.pairs import CosinePairs, DifferencePairs
-from discreet.measure.pairs._bounds import PairWeights
+from discreet.measure.pairs import CosinePairs, DifferencePairs, PairWeights
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 from measure._neighbours import (

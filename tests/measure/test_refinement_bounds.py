@@ -18,11 +18,11 @@ from discreet.measure.centring import GRID, HuberCentring
 from discreet.measure.refinement import (
     ROW_GRID,
     Moments,
+    Movement,
     PresenceRefinement,
     RatingRefinement,
     RecordRefinement,
 )
-from discreet.measure.refinement._bounds import Movement
 from discreet.privacy import Noise
 from measure._neighbours import (
     FAR,

@@ -26,9 +26,11 @@ from discreet.privacy._events import _KINDS
 # The largest spends stay finite for a group of 10^6: what lies beyond is tested on its own.
 SIZES = st.floats(1e-300, 1e300, allow_nan=False)
 GROUPS = st.integers(1, 10**6)
+# What JSON has to escape, and characters of one to four bytes.
+TEXTS = st.text('ab "\\\n\x00\x7fé€\u2028\ud800😀')
 COMMON = {
     "unit": st.sampled_from(Unit),
-    "label": st.text(),
+    "label": TEXTS,
     "count": st.integers(1, 10**12),
     "ratings_per_user": st.none() | GROUPS,
     "covers_change": st.booleans(),
@@ -36,7 +38,7 @@ COMMON = {
 OF_KIND: dict[type[Event], st.SearchStrategy[Any]] = {
     GaussianEvent: st.builds(GaussianEvent, **COMMON, sensitivity=SIZES, sigma=SIZES),
     GeometricEvent: st.builds(GeometricEvent, **COMMON, sensitivity=SIZES, scale=SIZES),
-    PureEvent: st.builds(PureEvent, **COMMON, epsilon=SIZES, mechanism=st.text()),
+    PureEvent: st.builds(PureEvent, **COMMON, epsilon=SIZES, mechanism=TEXTS),
 }
 EVENTS = st.one_of(*OF_KIND.values())
 GAUSSIAN = GaussianEvent(unit=Unit.RATING, label="counts", sensitivity=1.5, sigma=4.0)

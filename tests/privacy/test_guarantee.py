@@ -21,7 +21,7 @@ from discreet.privacy import (
     PureEvent,
     Unit,
 )
-from discreet.privacy._guarantee import _factor, _give_or_take, _number
+from discreet.privacy._guarantee import _factor, _number, _odds
 from discreet.privacy.accounting import calibrate_gaussian, gaussian_epsilon
 from privacy.accounting import _exact
 
@@ -99,7 +99,7 @@ def test_numbers_per_user() -> None:
 def test_a_changed_rating_is_counted_event_by_event() -> None:
     made = promise(RATING, pure(0.5, covers_change=True), pure(0.25))
     assert made.changed_rating == pytest.approx(1.0, rel=1e-15)
-    assert "the factor is 2.72 (epsilon 1)" in str(made)
+    assert "factor 2.72 (epsilon 1)" in str(made)
 
 
 def test_words_for_a_rating() -> None:
@@ -109,25 +109,24 @@ def test_words_for_a_rating() -> None:
     )
     assert words("gaussian").splitlines() == [
         f"epsilon {math.ceil(one * 1e4) / 1e4:g}, delta 1e-06, per rating",
-        f"Anything that this release can lead to is at most {up(math.exp(one)):g} times as likely "
-        "as it would be without any one rating, give or take a chance of 1 in 1,000,000, and the "
-        "other way round.",
-        "A changed rating counts as taken out and put back changed: for it the factor is "
-        f"{up(math.exp(two)):g} (epsilon {math.ceil(two * 1e4) / 1e4:g}).",
-        "For a person's whole history it has no bound, because nothing limits how much one person "
-        "rates.",
+        "With or without any one rating, the probability of any outcome changes by at most a "
+        f"factor of {up(math.exp(one)):g} (except with probability 1 in 1,000,000).",
+        f"A changed rating counts as removed and added again: factor {up(math.exp(two)):g} "
+        f"(epsilon {math.ceil(two * 1e4) / 1e4:g}).",
+        "For a person's whole history there is no bound, because nothing limits how much one "
+        "person rates.",
     ]
 
 
 def test_words_for_a_user() -> None:
     assert words("per user").splitlines() == [
         "epsilon 0.5, delta 0, per user",
-        "Anything that this release can lead to is at most 1.65 times as likely as it would be "
-        "without any one person's ratings, and the other way round.",
-        "A changed rating, or another history of the same person, counts as taken out and put back "
-        "changed: for it the factor is 2.72 (epsilon 1).",
-        "For one rating added or removed the epsilon is 1, because its person counts as taken out "
-        "and put back.",
+        "With or without any one person's ratings, the probability of any outcome changes by at "
+        "most a factor of 1.65.",
+        "A changed rating, or another history of the same person, counts as removed and added "
+        "again: factor 2.72 (epsilon 1).",
+        "For one rating added or removed the epsilon is 1, because its person counts as removed "
+        "and added again.",
     ]
     assert words("per user from ratings").splitlines()[-1] == (
         "For one rating added or removed the epsilon is 0.5."
@@ -136,18 +135,25 @@ def test_words_for_a_user() -> None:
 
 def test_words_for_a_bounded_history_and_for_local_noise() -> None:
     assert words("pure, bounded users").splitlines()[-1] == (
-        "For all of a person's ratings, there or not, the epsilon is 20; others in their place "
-        "cost that for those taken out and again for those put in."
+        "For all of a person's ratings, added or removed, the epsilon is 20; replaced by others, "
+        "it is 40."
     )
     local = words("local")
     assert "For a person's whole history the epsilon is 17,770." in local
     assert "A changed rating costs no more than an added one." in local
-    assert "taken out" not in local
+    assert "added again" not in local
+
+
+def test_a_replaced_history_costs_twice_the_mu_and_not_twice_the_epsilon() -> None:
+    made = promise(RATING, gaussian(0.01, ratings_per_user=30), delta=1e-6)
+    twice = gaussian_epsilon(0.6, 1e-6)
+    assert twice > 2 * gaussian_epsilon(0.3, 1e-6)
+    assert str(made).endswith(f"replaced by others, it is {math.ceil(twice * 1e3) / 1e3:g}.")
 
 
 def test_words_for_a_promise_that_delta_alone_keeps() -> None:
-    assert "is at most as likely as it would be" in words("free")
-    assert "a chance of 1 in 3," in words("free")
+    assert "the probability of any outcome does not change (except with" in words("free")
+    assert "probability 1 in 3)." in words("free")
 
 
 def test_words_for_what_it_assumes_and_for_a_weak_promise() -> None:
@@ -246,7 +252,7 @@ def test_factors_in_print(epsilon: float, shown: str) -> None:
     ],
 )
 def test_odds_are_never_better_than_delta(delta: float, odds: str) -> None:
-    assert _give_or_take(delta) == f", give or take a chance of {odds}"
+    assert _odds(delta) == f" (except with probability {odds})"
 
 
 def test_a_budget_that_was_asked_for_is_printed_as_asked() -> None:
@@ -275,7 +281,7 @@ def test_a_delta_out_of_range_is_refused(delta: float) -> None:
 
 
 def test_a_promise_needs_a_spend_and_a_bound() -> None:
-    with pytest.raises(InputError, match="without noise it is no guarantee"):
+    with pytest.raises(InputError, match="a guarantee rests on what was spent"):
         promise(RATING)
     with pytest.raises(InputError, match="nothing bounds what this costs per user"):
         promise(USER, pure(1.0))

@@ -9,6 +9,6 @@ import pytest
 from discreet.ratings import Ratings, find_shape, make_ratings
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def ratings() -> Ratings:
     return make_ratings(replace(find_shape("ml-100k").scaled(ratings=2_000), items=120), seed=1)

@@ -107,7 +107,7 @@ def test_a_refuted_claim_is_one_whoever_says_so(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_audit_is_refused(tmp_path: Path, content: Any) -> None:
-    with pytest.raises(InputError, match="holds no audit"):
+    with pytest.raises(InputError, match="contains no audit"):
         read_audit(written(tmp_path, content))
 
 
@@ -129,12 +129,12 @@ def test_the_audited_release_is_known_by_its_digest(tmp_path: Path) -> None:
     whole = {"planted": False, "release_sha256": "AB12", "findings": [FINDING]}
     assert [one.release_sha256 for one in read_audit(written(tmp_path, whole))] == ["ab12"]
     assert read_audit(written(tmp_path, FINDING))[0].release_sha256 is None
-    with pytest.raises(InputError, match="holds no audit"):
+    with pytest.raises(InputError, match="contains no audit"):
         read_audit(written(tmp_path, whole | {"release_sha256": 7}))
 
 
 def test_what_is_no_json_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no JSON; give what discreet audit --json printed"):
+    with pytest.raises(InputError, match="is not JSON; give what discreet audit --json printed"):
         read_audit(written(tmp_path, "{"))
     with pytest.raises(InputError, match="cannot be read: No such file"):
         read_audit(tmp_path / "nothing.json")

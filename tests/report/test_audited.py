@@ -45,11 +45,11 @@ def test_a_refuted_claim_is_seen_first(tmp_path: Path) -> None:
     finding = AuditFinding(name, 1.0, 2.0, 0.95, 1e-6, 2000, True)
     other = replace(finding, subject="closed-clusters/tags")
     seen = report(made, tmp_path, audits=[other, finding])
-    assert "Not to be relied on: a claim is false" in seen.text
-    assert f"refuted what this rests on: {name}. See below" in seen.text
+    assert "Do not rely on this release: a claim is false" in seen.text
+    assert f"refuted what it rests on: {name}. See below" in seen.text
     assert "Differentially private: epsilon" not in seen.text
     right = report(made, tmp_path, audits=[replace(finding, violated=False)])
-    assert "Not to be relied on" not in right.text
+    assert "Do not rely" not in right.text
 
 
 @pytest.mark.parametrize("subject", ["closed-clusters/tags", "pipeline/slope-one/user/laplace"])
@@ -59,8 +59,8 @@ def test_another_part_of_the_program_is_not_what_this_rests_on(
     finding = AuditFinding(subject, 0.0, 0.01, 0.95, 0.0, 2000, True)
     made = make_release(np.zeros((3, 1)), guarantee=spent())
     seen = report(made, tmp_path, audits=[finding])
-    assert f"An audit refuted a part of the program: {subject}." in seen.text
-    assert "what this rests on" not in seen.text and "Not to be relied on" not in seen.text
+    assert f"An audit refuted another part: {subject}." in seen.text
+    assert "what it rests on" not in seen.text and "Do not rely" not in seen.text
     assert ("div", {"class": "verdict no"}) in seen.tags
 
 
@@ -72,7 +72,7 @@ def test_canaries_and_notes_are_told(tmp_path: Path) -> None:
     )
     part = AuditFinding("laplace", 2.0, 1.9, 0.95, 0.0, 10, False, note="below.")
     seen = report_of_canaries(made, tmp_path, own, part, part)
-    assert "mixed with made-up users, the canaries" in seen.text and f"{counted}." in seen.text
+    assert "mixed with synthetic users, the canaries" in seen.text and f"{counted}." in seen.text
     assert "The subject release is this file" in seen.text
     assert seen.text.count("The audit notes: ") == 1
     assert "The audit notes: below. More." in seen.text
@@ -115,7 +115,7 @@ def test_where_findings_come_from_is_told(tmp_path: Path) -> None:
     told |= {"made at": "2030-01-02T03:04:05Z", "command": command}
     assert {name: seen.row(name)[1] for name in told} == told
     assert "Warning" not in seen.text
-    for version, by in (("0.0.9", "by discreet 0.0.9"), ("", "by a version that it leaves out")):
+    for version, by in (("0.0.9", "by discreet 0.0.9"), ("", "by an unknown version")):
         old = replace(finding, file=replace(file, version=version))
         said = f"Warning: a.json was made {by}, and this page by {__version__}."
         assert said in report(made, tmp_path, audits=[old]).text

@@ -75,7 +75,7 @@ def test_a_ledger_that_paid_for_something_else_says_so(ratings: Ratings, tmp_pat
         assert "No charge of this ledger is known to have paid for this file" in seen.text
         assert "paid for this file" not in seen.row("1")
     free = report(open_clusters(ratings), tmp_path, ledger=others)
-    assert "spent nothing that a ledger counts, so none of its charges is for it" in free.text
+    assert "spent nothing that a ledger records, so none of the charges is for it" in free.text
 
 
 def test_an_old_charge_of_the_release_is_shown_too(ratings: Ratings, tmp_path: Path) -> None:

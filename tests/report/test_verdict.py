@@ -19,7 +19,7 @@ from report._pages import RECORDED, gaussian, report, report_of_canaries
 from report._reading import Seen
 
 LITTLE = "An epsilon above 10 promises little on its own"
-NOT_FOR_USE = "it is for the audit, and not for predictions"
+NOT_FOR_USE = "it is meant for an audit, not for predictions"
 
 
 def colour(seen: Seen) -> str:
@@ -48,7 +48,7 @@ def test_a_large_epsilon_is_amber(tmp_path: Path, epsilon: float, kind: str) -> 
 
 def test_a_large_epsilon_is_told_as_guesses(tmp_path: Path) -> None:
     made = make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 50))
-    assert "may be right in 100 % of all guesses" in inside(report(made, tmp_path))
+    assert "may be right 100 % of the time" in inside(report(made, tmp_path))
 
 
 def test_a_delta_that_is_not_small_is_amber(tmp_path: Path) -> None:

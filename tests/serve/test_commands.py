@@ -233,7 +233,7 @@ def test_a_release_takes_the_place_of_nothing_else(
     for name, about in (
         ("mine.csv", "is your ratings file"),
         ("me.state", "is your state file"),
-        ("notes.txt", "exists and is no release; choose another name"),
+        ("notes.txt", "exists and is not a release; choose another name"),
     ):
         target = ["--release", tmp_path / name]
         complaint = call("client", "recommend", *told, *mine, *target).complaint()

@@ -21,7 +21,7 @@ import pytest
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
 from discreet.measure import ItemCounts
-from discreet.measure._source import Inside
+from discreet.measure._statistic import HeadEntries
 from discreet.measure.engines.spark import _session
 from discreet.measure.engines.spark._sums import add_tiles
 from discreet.measure.pairs import CosinePairs
@@ -189,13 +189,13 @@ class Dying:
 
     triangle_count = 1
 
-    def inside(self, ratings: Ratings) -> Inside:
+    def entries(self, ratings: Ratings) -> HeadEntries:
         (self.folder / f"begun-{partition()}-{uuid.uuid4()}").touch()
         if not self.late and first_to(self.folder / "died"):
             die()
-        return self.statistic.inside(ratings)
+        return self.statistic.entries(ratings)
 
-    def sum_pairs(self, inside: Inside, progress: Any = None) -> Any:
+    def sum_pairs(self, entries: HeadEntries, progress: Any = None) -> Any:
         self.sitting += 1
         done = f"done-{executor()}-"
         if self.sitting == self.sittings:
@@ -205,7 +205,7 @@ class Dying:
             if first_to(self.folder / "died"):
                 (self.folder / "died").write_text(lost)
                 die()
-        return self.statistic.sum_pairs(inside, progress)
+        return self.statistic.sum_pairs(entries, progress)
 
 
 @dataclass(frozen=True)

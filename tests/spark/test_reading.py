@@ -127,7 +127,7 @@ def test_what_is_no_table_is_refused(session: Any) -> None:
     told = {"implicit": True}
     for wrong, said, reason in (
         (table, {"scale": (1, 5)}, "no column for the rating"),
-        (table, {}, "say the scale"),
+        (table, {}, "give the scale"),
         (pa.table({"user": [1]}), {"scale": (1, 5)}, "not pyarrow's Table"),
         (table, {"implicit": True, "partitions": 0}, "partitions are a whole number, 1"),
         (table, {"implicit": True, "partitions": "4"}, "1 or more, not '4'"),

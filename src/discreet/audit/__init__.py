@@ -1,5 +1,13 @@
 """Attacks on what the other rooms give out, carried out for real. For the curator's eyes only."""
 
+from discreet.audit._adversary import (
+    Guesses,
+    Victims,
+    attack_release,
+    choose_victims,
+    guess,
+)
+from discreet.audit._compared import METHODS, noised_answers
 from discreet.audit._consequences import (
     EPSILONS,
     Choice,
@@ -7,9 +15,6 @@ from discreet.audit._consequences import (
     choose_epsilons,
     consequences,
 )
-from discreet.audit._methods import METHODS, noised_answers
-from discreet.audit._release_attack import attack_release
-from discreet.audit._victims import Guesses, Victims, choose_victims, guess
 
 __all__ = [
     "EPSILONS",

@@ -1,4 +1,4 @@
-"""What an epsilon brings and costs, method by method: measured by real attacks on real outputs."""
+"""What an epsilon gains and costs, method by method: measured by real attacks on real outputs."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
 
-from discreet.audit._bands import CONFIDENCE, Band, excess_band, success_band
-from discreet.audit._bench import Bench
-from discreet.audit._methods import ComparedMethod, method_of, methods_for
-from discreet.audit._victims import Guesses, guess
+from discreet.audit._adversary import Guesses, guess
+from discreet.audit._compared import Bench, ComparedMethod, method_of, methods_for
+from discreet.audit._intervals import Band, excess_band, student_band, success_band
 from discreet.domain import InputError
 from discreet.privacy import Unit
 from discreet.ratings import Ratings
@@ -21,32 +19,33 @@ from discreet.ratings import Ratings
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done and how much there is."""
 
+# From nearly no utility to nearly no privacy, each about three times the one before.
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 @dataclass(frozen=True)
 class Consequence:
-    """What one epsilon of one method brings and costs. Bands are of 95 %.
+    """What one epsilon of one method gains and costs. Intervals have level 95 %.
 
     Attributes:
         method: Its name.
         epsilon: Of what `of` says, and of nothing more.
         of: A user, a rating, a report on one item or one answer.
-        utility: How much of held-out ratings is foreseen (their variance that is explained; of
-            presence, how far held-out pairs come before others), as a part of what the best method
-            tried foresees without noise: 0 is no better than telling everybody the same.
+        utility: How well held-out ratings are predicted (their variance that is explained; of
+            presence, how far held-out pairs rank above others), as a share of what the best method
+            tried achieves without noise: 0 is no better than a constant prediction.
         utility_band: Student's, over the draws of the noise.
         risk: How often the ideal adversary finds out a rating, or of presence whether a record is
             there: from everything the method publishes, and from all other records.
         risk_band: Clopper and Pearson's, like those of the other risks.
-        likelihood: How often it would if it made nothing of the other ratings' distribution.
-        likelihood_band: Its band.
-        prior: How often that distribution is right alone: what the method is not to blame for.
-        prior_band: Its band.
+        likelihood: How often it would if it ignored the distribution of the other ratings.
+        likelihood_band: Its interval.
+        prior: How often that distribution alone is right: what the method is not to blame for.
+        prior_band: Its interval.
         excess: How much more often than that: what the method itself gives away.
         excess_band: From the attacks in which the two differ.
         majority: How often the most frequent value is right.
-        majority_band: Its band.
+        majority_band: Its interval.
         error: The RMSE of predictions on held-out ratings; None of presence.
         attacks: How many were made.
         draws: How many times the noise was drawn.
@@ -72,11 +71,11 @@ class Consequence:
     draws: int
 
     def value(self, value_of_utility: float, cost_of_breach: float) -> float:
-        """What it is worth to somebody to whom utility and being found out count so much."""
+        """Its worth, given what full utility is worth and what a found-out rating costs."""
         return value_of_utility * self.utility - cost_of_breach * self.risk
 
     def margin(self, value_of_utility: float, cost_of_breach: float) -> float:
-        """Half the width of the band of that value, but for what guessing costs everywhere.
+        """Half the width of that value's interval, except for what guessing costs everywhere.
 
         All methods are tried on the same victims, so how easy they are to guess moves all values
         alike.
@@ -85,7 +84,7 @@ class Consequence:
         return math.hypot(value_of_utility * widths[0], cost_of_breach * widths[1])
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, without what the method has no figures for."""
+        """Plain data, without an error where there is none."""
         return {name: each for name, each in asdict(self).items() if each is not None}
 
 
@@ -115,16 +114,16 @@ def consequences(
         progress: Called with a stage's name, how much of it is done and how much there is.
 
     Raises:
-        InputError: Something that was told, or these ratings, cannot be used.
+        InputError: An argument, or these ratings, cannot be used.
     """
     budgets = _budgets(epsilons)
     names = _names(ratings.scale.presence, methods, protect)
     bench = Bench(ratings, attacks=attacks, draws=draws, seed=seed)
-    told = {"protect": protect, "delta": delta}
-    chosen = {name: method_of(bench, name, told) for name in names}
+    settings = {"protect": protect, "delta": delta}
+    chosen = {name: method_of(bench, name, settings) for name in names}
     most = max(bench.foreseen(method.without_noise()) for method in chosen.values())
     if most <= 1e-9:
-        raise InputError("there is nothing to lose: even without noise nothing is foreseen")
+        raise InputError("there is nothing to lose: even without noise nothing is predicted")
     found: list[Consequence] = []
     for name, method in chosen.items():
         for epsilon in budgets:
@@ -168,7 +167,7 @@ def _measure(
         epsilon=epsilon,
         of=method.of,
         utility=float(np.mean(utilities)),
-        utility_band=_student_band(utilities),
+        utility_band=student_band(np.array(utilities)),
         error=float(np.mean(known)) if known else None,
         attacks=len(bench.victims),
         draws=bench.draws,
@@ -188,23 +187,15 @@ def _risks(guesses: Sequence[Guesses]) -> dict[str, Any]:
     return found | {"excess": excess, "excess_band": excess_band(seen, blind)}
 
 
-def _student_band(values: Sequence[float]) -> Band:
-    """Student's band for the mean of a few values from 0 to 1."""
-    factor = float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
-    mean = float(np.mean(values))
-    error = factor * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return max(0.0, mean - error), min(1.0, mean + error)
-
-
 @dataclass(frozen=True)
 class Choice:
-    """The best epsilon of a method, and those that are as good within the accuracy of all this.
+    """The best epsilon of a method, and those that are as good within the measured accuracy.
 
     Attributes:
-        best: The smallest epsilon that is worth as much as any, within the accuracy of all this.
-        value: How much.
-        margin: Half the width of its band.
-        as_good: All of the same method whose value lies in that band, by epsilon.
+        best: The smallest epsilon that is worth as much as any, within the measured accuracy.
+        value: Its worth.
+        margin: Half the width of its interval.
+        as_good: All of the same method whose value lies in that interval, by epsilon.
         is_edge: Whether the best is the smallest or the largest epsilon that was tried.
     """
 
@@ -216,7 +207,7 @@ class Choice:
 
     @property
     def neighbourhood(self) -> tuple[float, float]:
-        """From which to which epsilon one might as well go, without a gap in between."""
+        """The range of epsilons that are as good, without a gap in between."""
         epsilons = [each.epsilon for each in self.as_good]
         return epsilons[0], epsilons[-1]
 
@@ -230,9 +221,9 @@ def choose_epsilons(
     """
     if not rows:
         raise InputError("there is nothing to choose from: no epsilon was tried")
-    for name, told in {"utility": value_of_utility, "a breach": cost_of_breach}.items():
-        if not (math.isfinite(told) and told >= 0):
-            raise InputError(f"what {name} is worth is a number from 0 on, not {told:g}")
+    for name, worth in {"utility": value_of_utility, "a breach": cost_of_breach}.items():
+        if not (math.isfinite(worth) and worth >= 0):
+            raise InputError(f"the worth of {name} is a number from 0 on, not {worth:g}")
     weights = (value_of_utility, cost_of_breach)
     methods: dict[str, list[Consequence]] = {}
     for row in sorted(rows, key=lambda row: row.epsilon):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -17,6 +19,20 @@ Person = dict[int, float]
 _Ints = npt.NDArray[np.int64]
 
 STARS = Scale(1, 5)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Kernels on one thread: sharing out a small data set takes longer than working on it.
+
+    A fit's numbers do not depend on threads.
+    """
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(threads)
 
 
 @functools.cache

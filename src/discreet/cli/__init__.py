@@ -1,13 +1,13 @@
 """The command line: one thin module a command.
 
-Nothing is loaded here, so that an interrupt is met even while the commands load.
+Nothing is loaded here, so that an interrupt is handled even while the commands load.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Any
 
+# The exit code of a program that Ctrl-C ended, as shells have it: 128 + SIGINT.
 INTERRUPTED = 130
 
 
@@ -22,11 +22,3 @@ def main() -> None:
     if code == INTERRUPTED:
         sys.stderr.write("discreet: interrupted; nothing was left half-written\n")
     sys.exit(code)
-
-
-def __getattr__(name: str) -> Any:
-    if name != "app":
-        raise AttributeError(f"module 'discreet.cli' has no attribute '{name}'")
-    from discreet.cli._app import app
-
-    return app

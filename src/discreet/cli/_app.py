@@ -1,63 +1,91 @@
-"""The commands together, and how their errors are told."""
+"""All commands by name, each loaded when it is used, and how errors are shown.
+
+Listing the commands loads none of them: `discreet --help` needs neither numpy nor numba.
+"""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
+import typer.core
+import typer.main
 
 from discreet import __version__
-from discreet.cli import (
-    INTERRUPTED,
-    _console,
-    _wording,
-    attack,
-    audit,
-    authority,
-    choose_epsilon,
-    client,
-    data,
-    demo,
-    evaluate,
-    fit,
-    inspect,
-    ledger,
-    predict,
-    recommend,
-    report,
-    serve,
-)
-from discreet.domain import DiscreetError
+from discreet.cli import INTERRUPTED
+from discreet.domain import DiscreetError, Hint, InputError, Scale
+
+# The exit code of wrong input and wrong usage, as argparse and click have it.
+_WRONG = 2
+
+# In the order of `discreet --help`: the module, which defines either a function of its own name or
+# a group of commands called `app`, and a line for the list. The command's own help is longer.
+_COMMANDS = {
+    "demo": ("demo", "See everything once, on synthetic data."),
+    "fit": ("fit", "Make a private release from ratings."),
+    "recommend": ("recommend", "Recommend items from a release."),
+    "predict": ("predict", "Predict one person's ratings from a release."),
+    "inspect": ("inspect", "Check a release and show its guarantee."),
+    "report": ("report", "Write a privacy report about a release."),
+    "evaluate": ("evaluate", "Measure how good private releases would be."),
+    "choose-epsilon": ("choose_epsilon", "Choose epsilon by attacking releases."),
+    "attack": ("attack", "Attack releases, with and without protection."),
+    "audit": ("audit", "Search for violations of claimed guarantees."),
+    "plant-canaries": ("plant_canaries", "Prepare ratings for auditing a release."),
+    "serve": ("serve", "Publish a release over HTTP; collect reports."),
+    "client": ("client", "Take part in a service's collection."),
+    "authority": ("authority", "Manage the members of closed clusters."),
+    "data": ("data", "List, make, fetch and describe rating data."),
+    "ledger": ("ledger", "Keep account of what releases have cost."),
+}
+
+
+class _LazyGroup(typer.core.TyperGroup):
+    """A group that imports a command's module when the command or its help is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        if cmd_name not in self.commands:
+            self.commands[cmd_name] = _load(cmd_name)
+        return self.commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+
+
+def _load(name: str) -> Any:
+    home = _COMMANDS[name][0]
+    module = import_module(f"discreet.cli.{home}")
+    parent = typer.Typer(add_completion=False, rich_markup_mode=None)
+    if hasattr(module, "app"):
+        parent.add_typer(module.app, name=name)
+    else:
+        parent.command(name)(getattr(module, home))
+    return typer.main.get_group(parent).commands[name]
+
 
 app = typer.Typer(
     name="discreet",
+    cls=_LazyGroup,
     help="Recommendations that keep every rating private.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(demo.demo)
-app.command()(fit.fit)
-app.command()(recommend.recommend)
-app.command()(predict.predict)
-app.command()(inspect.inspect)
-app.command()(report.report)
-app.command()(evaluate.evaluate)
-app.command()(choose_epsilon.choose_epsilon)
-app.command()(attack.attack)
-app.command()(audit.audit)
-app.command()(audit.plant_canaries)
-app.command()(serve.serve)
-app.add_typer(client.app, name="client")
-app.add_typer(authority.app, name="authority")
-app.add_typer(data.app, name="data")
-app.add_typer(ledger.app, name="ledger")
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        _console.say(f"discreet {__version__}")
+        typer.echo(f"discreet {__version__}")
         raise typer.Exit
 
 
@@ -77,23 +105,43 @@ def run() -> int:
     """Run the command that the arguments name: the exit code."""
     try:
         return app(prog_name="discreet", standalone_mode=False) or 0
-    except DiscreetError as error:
-        _console.complain(_wording.in_options(str(error)))
-        return 2
     except typer.Abort:
         return INTERRUPTED
     except Exception as error:
-        # The class of typer's own errors changes with its version; this method stays.
-        if not hasattr(error, "format_message"):
+        message = _message(error)
+        if message is None:
             raise
-        _complain_of_usage(error)
-        return 2
+        typer.secho(message, fg="red", err=True)
+        return _WRONG
 
 
-def _complain_of_usage(error: Any) -> None:
-    message = error.format_message().replace("Value error, ", "")
+def _message(error: Exception) -> str | None:
+    """What to print of an error; None for one that nobody expected."""
+    # Typer's own errors: their class changes with typer's version, this method stays.
+    if hasattr(error, "format_message"):
+        return _usage(error)
+    if isinstance(error, InputError):
+        return f"discreet: {error.spelled(as_option)}"
+    return f"discreet: {error}" if isinstance(error, DiscreetError) else None
+
+
+def as_option(hint: Hint) -> str:
+    """A hint as an option of the command line: `--scale 1..5` for `scale=(1, 5)`."""
+    option = f"--{hint.argument.replace('_', '-')}"
+    match hint.value:
+        case True:
+            return option
+        case tuple() as numbers:
+            return f"{option} {Scale(*numbers).spelling}"
+        case Mapping() as columns:
+            places = (f"{role}={'' if at is None else at}" for role, at in columns.items())
+            return f"{option} {','.join(places)}"
+    return f"{option} {shlex.quote(str(hint.value))}"
+
+
+def _usage(error: Any) -> str:
+    message = error.format_message()
     if "\n" in message:  # the help, where no command was named
-        _console.err.print(message, markup=False, soft_wrap=True)
-        return
+        return str(message)
     command = error.ctx.command_path if getattr(error, "ctx", None) else "discreet"
-    _console.complain(f"{message[:1].lower()}{message[1:].rstrip('.')}; see {command} --help")
+    return f"discreet: {message[:1].lower()}{message[1:].rstrip('.')}; see {command} --help"

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
 
 from discreet.domain.files import spell_size as spell_size
 
-_NOBODY_READS = 141
-"""As the shell has it; 1 would say that a claim was refuted."""
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+# The exit code where nobody reads the output, as shells have it (128 + SIGPIPE); 1 would say that
+# an audit refuted a claim.
+_BROKEN_PIPE = 141
 
 
 class _Console(Console):
@@ -22,20 +38,15 @@ class _Console(Console):
         try:
             super().on_broken_pipe()
         except SystemExit:
-            raise SystemExit(_NOBODY_READS) from None
+            raise SystemExit(_BROKEN_PIPE) from None
 
 
 out = _Console(highlight=False)
 err = _Console(stderr=True, highlight=False)
 
 
-def complain(message: str) -> None:
-    """One line on standard error."""
-    err.print(f"discreet: {message}", style="red", markup=False, soft_wrap=True)
-
-
 def warn(message: str) -> None:
-    """One line on standard error about what goes on all the same."""
+    """One line on standard error about something that does not stop the command."""
     err.print(f"discreet: warning: {message}", style="yellow", markup=False, soft_wrap=True)
 
 
@@ -53,3 +64,68 @@ def write_json(data: Any) -> None:
     """One JSON document on standard output."""
     json.dump(data, sys.stdout, indent=2, allow_nan=False)
     sys.stdout.write("\n")
+
+
+def table(
+    left: Sequence[str],
+    right: Sequence[str] = (),
+    rows: Iterable[Sequence[str]] = (),
+    *,
+    title: str | None = None,
+    wraps: bool = False,
+) -> Table:
+    """A plain table without lines; cells are shown as they are, whatever they contain.
+
+    Args:
+        left: Headings of columns that are aligned to the left; they come first.
+        right: Headings of columns that are aligned to the right. Without any heading at all the
+            table has no header.
+        rows: The cells.
+        title: A line above the table.
+        wraps: Whether cells may be broken where the terminal is narrow; times never are.
+    """
+    made = Table(
+        title=title, title_justify="left", box=None, pad_edge=False,
+        show_header=any((*left, *right)),
+    )  # fmt: skip
+    for heading in left:
+        made.add_column(heading, no_wrap=not wraps or heading.startswith("time"))
+    for heading in right:
+        made.add_column(heading, justify="right", no_wrap=not wraps)
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return made
+
+
+@contextmanager
+def stages() -> Iterator[Callable[[str, int, int | None], None]]:
+    """Progress bars on standard error, one for each stage of the work.
+
+    Yields what to call with a stage's name, how much of it is done and how much there is. The bars
+    disappear in the end, and never appear where standard error is not a terminal.
+    """
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        console=err,
+        transient=True,
+        disable=not err.is_terminal,
+    ) as shown:
+        bars: dict[str, TaskID] = {}
+
+        def advance(stage: str, done: int, total: int | None) -> None:
+            if stage not in bars:
+                bars[stage] = shown.add_task(stage, total=total)
+            shown.update(bars[stage], completed=done, total=total)
+
+        yield advance
+
+
+@contextmanager
+def bar(stage: str) -> Iterator[Callable[[int, int], None]]:
+    """One progress bar: yields what to call with how much is done and how much there is."""
+    with stages() as progress:
+        progress(stage, 0, None)
+        yield lambda done, total: progress(stage, done, total)

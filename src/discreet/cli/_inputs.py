@@ -1,258 +1,242 @@
-"""The options that say where ratings are and how to read them, for every command that does."""
+"""Options that several commands share, each written once: how to read ratings, and the budget."""
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import dataclasses
+import functools
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from discreet.cli import _console
-from discreet.cli._progress import bar, stages
 from discreet.domain import Catalog, InputError, Scale
+from discreet.methods import MethodName
+from discreet.privacy import GaussianNoise, Noise, Unit
+from discreet.ratings import Ratings
+from discreet.ratings import read_features as read_feature_table
+from discreet.ratings.readers import BadRows, Columns, Layout, Quoting, read_ratings
 
-if TYPE_CHECKING:
-    from discreet.measure.engines.spark import SparkRatings
-    from discreet.ratings import Ratings
-    from discreet.ratings.readers import Columns, Layout
-
-
-class Quoting(enum.StrEnum):
-    """What a quote does in text."""
-
-    LINES = "lines"
-    MULTILINE = "multiline"
-    NONE = "none"
-
-
-class Engine(enum.StrEnum):
-    """Where sums over everybody are computed."""
-
-    LOCAL = "local"
-    SPARK = "spark"
-
-
-class BadRows(enum.StrEnum):
-    """What to do with rows that cannot be used."""
-
-    REFUSE = "refuse"
-    SKIP = "skip"
-
-
+_DELTA = GaussianNoise.default_delta
+# From here on an epsilon is warned of: e^50 bounds nothing that anybody could measure.
+_LARGE_EPSILON = 50.0
+# Wide enough for any rating: only whether a file has ratings at all is tried on it.
 _ANY_SCALE = Scale(-1e9, 1e9, None)
-RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a known data set.")]
-ScaleText = Annotated[
-    str | None, typer.Option(help="The rating scale: 1..5, 0.5..5/0.5, -10..10/continuous.")
-]
-CatalogName = Annotated[
-    str | None, typer.Option(help="A CSV file with the columns id and title, or from-data.")
-]
-ColumnsText = Annotated[
-    str | None,
-    typer.Option(
-        help="What the columns are called (user=uid,item=mid,rating=r); or, in a file without a "
-        "header, where they are and how many fields a line has (user=0,item=1,rating=3,fields=5)."
-    ),
-]
-Separator = Annotated[
-    str | None,
-    typer.Option(
-        help="What separates fields: one character, :: or tab. [default: by the file's ending, or "
-        "by its header]"
-    ),
-]
-QuotingName = Annotated[
-    Quoting | None,
-    typer.Option(
-        help="What quotes do: surround a field of one line, surround one that may contain line "
-        "breaks (multiline), or nothing (none). [default: lines]"
-    ),
-]
-Implicit = Annotated[
-    bool,
-    typer.Option(
-        "--implicit", help="Rows say only that they are there, like clicks: no ratings are read."
-    ),
-]
-LayoutName = Annotated[str, typer.Option(help="auto, table, movielens, netflix or jester.")]
 
-EngineName = Annotated[Engine, typer.Option(help="Measure on this machine, or on Spark.")]
-Master = Annotated[
-    str | None,
-    typer.Option(help="Where Spark runs: local[4], spark://host:7077. [default: its own settings]"),
-]
-OnBadRows = Annotated[BadRows, typer.Option(help="Refuse the file, or skip the rows.")]
-MostRatings = Annotated[
-    int | None,
+RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a known data set.")]
+MethodChoice = Annotated[
+    MethodName,
     typer.Option(
-        help="Keep at most this many ratings of each user, so that a guarantee per rating is one "
-        "per user too. [default: all]",
-        min=1,
+        help="How to model ratings: refined is best in most cases; covariance follows McSherry and "
+        "Mironov; slope-one and cosine compare pairs of items."
     ),
+]
+Rank = Annotated[
+    int | None,
+    typer.Option(help="The largest number of factors (refined and covariance). [default: 20]"),
 ]
 FeaturesFile = Annotated[
     Path | None,
-    typer.Option(help="A public table by item: genre, year, author. For method refined."),
+    typer.Option(help="A public table of item features: genre, year, author (refined only)."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 
 
-def read(
-    path: str,
-    scale: str | None,
-    catalog: str | None,
-    columns: str | None,
-    layout: str,
-    on_bad_rows: BadRows,
-    implicit: bool = False,
-    most_ratings: int | None = None,
-    separator: str | None = None,
-    quoting: Quoting | None = None,
-) -> Ratings:
-    """Read ratings as the options say, with a progress bar.
+def share_options(*, without: Iterable[str] = ()) -> Callable[[Callable[..., None]], Any]:
+    """Replace each parameter that is a record of options by one option for each of its fields.
 
-    Raises:
-        InputError: Something is missing, cannot be read or is wrong.
+    The command is called with the record, made from what the user gave.
+
+    Args:
+        without: Fields that the command does not offer; they keep their defaults.
     """
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.ratings.readers import read_ratings
+    left_out = set(without)
 
-    with bar("reading") as advance:
-        ratings = read_ratings(
-            path,
-            scale=None if scale is None else Scale.parse(scale),
-            catalog=catalog,
-            layout=cast("Layout", layout),
-            columns=parse_columns(columns),
-            on_bad_rows=on_bad_rows.value,
-            implicit=implicit,
-            most_ratings=most_ratings,
-            **parse_text(separator, quoting),
-            progress=advance,
-        )
-    if ratings.skipped:
-        _console.note(f"{ratings.skipped:,} bad rows were skipped")
-    if not len(ratings):
-        _console.note(
-            f"Warning: {path} has no usable ratings. That is private too, so it is treated as any "
-            "other data are, and a ledger is charged."
-        )
-    if ratings.scale.presence and _has_ratings(path, columns, layout, separator, quoting):
-        _console.note(
-            f"{path} has ratings, which are not read: every row counts alike, as presence"
-        )
-    return ratings
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(command, include_extras=True)
+        parameters: list[inspect.Parameter] = []
+        records: dict[str, tuple[type[Any], list[str]]] = {}
+        for name, parameter in inspect.signature(command).parameters.items():
+            kind = hints[name]
+            if not dataclasses.is_dataclass(kind):
+                parameters.append(
+                    parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
+                )
+                continue
+            assert isinstance(kind, type)
+            of_fields = get_type_hints(kind, include_extras=True)
+            fields = [each for each in dataclasses.fields(kind) if each.name not in left_out]
+            records[name] = kind, [each.name for each in fields]
+            parameters += [
+                inspect.Parameter(
+                    each.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=each.default,
+                    annotation=of_fields[each.name],
+                )
+                for each in fields
+            ]
 
+        @functools.wraps(command)
+        def called(**given: Any) -> None:
+            made = {
+                name: kind(**{field: given.pop(field) for field in fields})
+                for name, (kind, fields) in records.items()
+            }
+            command(**given, **made)
 
-@contextmanager
-def read_on(
-    engine: Engine,
-    master: str | None,
-    path: str,
-    scale: str | None,
-    catalog: str | None,
-    columns: str | None,
-    layout: str,
-    on_bad_rows: BadRows,
-    implicit: bool,
-    most_ratings: int | None = None,
-    separator: str | None = None,
-    quoting: Quoting | None = None,
-) -> Iterator[Ratings | SparkRatings]:
-    """Ratings as the options say, read on this machine or on Spark; let go of in the end.
+        # Typer reads both.
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__annotations__ = {each.name: each.annotation for each in parameters}
+        return called
 
-    Raises:
-        InputError: Something is missing, cannot be read or is wrong.
-    """
-    if engine is Engine.LOCAL:
-        if master is not None:
-            raise InputError("--master is for --engine spark")
-        rows = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
-        yield read(path, scale, catalog, columns, *rows)
-        return
-    if layout not in ("auto", "table"):
-        raise InputError("--engine spark reads tables; --layout is for --engine local")
-    how = (on_bad_rows, implicit, most_ratings, parse_text(separator, quoting))
-    with _read_on_spark(master, path, scale, catalog, columns, *how) as ratings:
-        yield ratings
+    return decorate
 
 
-@contextmanager
-def _read_on_spark(
-    master: str | None,
-    path: str,
-    scale: str | None,
-    catalog: str | None,
-    columns: str | None,
-    on_bad_rows: BadRows,
-    implicit: bool,
-    most_ratings: int | None,
-    text: dict[str, Any],
-) -> Iterator[SparkRatings]:
-    """The same on Spark; what can be seen to be wrong is said before Spark starts."""
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.measure.engines import spark
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How to read ratings."""
 
-    named = parse_columns(columns)
-    known, items = spark.read_public(scale, implicit, catalog)
-    spark.check_source(path, master)
-    told: dict[str, Any] = {"scale": known, "catalog": items or catalog, "columns": named}
-    with ExitStack() as held:
-        with stages() as progress:
-            session = held.enter_context(spark.session_for_now(master))
-            text |= {"columns": named, "implicit": known.presence}
-            table = spark.open_table(session, path, progress=progress, **text)
-            told |= {"on_bad_rows": on_bad_rows.value, "progress": progress}
-            told |= {"most_ratings": most_ratings}
-            ratings = held.enter_context(spark.read_spark(table, **told))
-            found = ratings.survey()
-        if found.skipped:
-            _console.note(f"{found.skipped:,} bad rows were skipped")
-        if found.duplicates:
-            _console.note(
-                f"{found.duplicates:,} rows gave way to another of the same user and item: the "
-                "latest counts, and of those the highest"
+    implicit: Annotated[
+        bool,
+        typer.Option(
+            "--implicit", help="Treat rows as interactions (clicks, purchases); ignore ratings."
+        ),
+    ] = False
+    scale: Annotated[
+        str | None, typer.Option(help="The rating scale: 1..5, 0.5..5/0.5, -10..10/continuous.")
+    ] = None
+    catalog: Annotated[
+        str | None,
+        typer.Option(
+            help="The list of items: a CSV file with the columns id and title, or from-data to "
+            "take it from the private ratings."
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="The names of the columns (user=uid,item=mid,rating=r); for a file without a "
+            "header, their positions from 0 and the number of fields "
+            "(user=0,item=1,rating=3,fields=5)."
+        ),
+    ] = None
+    separator: Annotated[
+        str | None,
+        typer.Option(
+            help="The field separator: one character, :: or tab. [default: from the file's name "
+            "or header]"
+        ),
+    ] = None
+    quoting: Annotated[
+        Quoting | None,
+        typer.Option(
+            help='What a quote (") does: quote a field of one line (lines), quote a field that '
+            "may contain line breaks (multiline), or nothing (none). [default: lines]"
+        ),
+    ] = None
+    layout: Annotated[Layout, typer.Option(help="The layout of the file or folder.")] = "auto"
+    on_bad_rows: Annotated[
+        BadRows, typer.Option(help="Refuse a file with bad rows, or skip those rows.")
+    ] = "refuse"
+    most_ratings: Annotated[
+        int | None,
+        typer.Option(
+            help="Keep at most this many ratings per user, so that a guarantee per rating is also "
+            "one per user. [default: all]",
+            min=1,
+        ),
+    ] = None
+
+    def read(self, path: str) -> Ratings:
+        """Read ratings, with a progress bar.
+
+        Raises:
+            InputError: Something is missing, cannot be read or is wrong.
+        """
+        with _console.bar("reading") as advance:
+            ratings = read_ratings(
+                path,
+                scale=None if self.scale is None else Scale.parse(self.scale),
+                catalog=self.catalog,
+                layout=self.layout,
+                columns=self.parsed_columns,
+                on_bad_rows=self.on_bad_rows,
+                implicit=self.implicit,
+                most_ratings=self.most_ratings,
+                **self.dialect,
+                progress=advance,
             )
-        yield ratings
+        note_skipped(ratings.skipped)
+        if not len(ratings):
+            _console.note(
+                f"Warning: {path} has no usable ratings. That is private too, so it is treated "
+                "like any other data, and a ledger is charged."
+            )
+        if ratings.scale.presence and self._finds_ratings(path):
+            _console.note(
+                f"{path} has ratings, which are ignored: every row counts as one interaction"
+            )
+        return ratings
+
+    @property
+    def parsed_columns(self) -> Columns | None:
+        """`user=uid,item=mid,time=`: by name, by position counted from 0, or no such column."""
+        if self.columns is None:
+            return None
+        columns: dict[str, str | int | None] = {}
+        for part in self.columns.split(","):
+            role, equals, name = part.partition("=")
+            if not equals:
+                raise InputError(
+                    f"'{part}' names no column; write --columns user=uid,item=mid,rating=r"
+                )
+            columns[role.strip()] = int(name) if name.isdecimal() else name.strip() or None
+        return columns
+
+    @property
+    def dialect(self) -> dict[str, Any]:
+        """How text is written; a tab has a name, since shells swallow it."""
+        named = {"tab": "\t", "\\t": "\t"}
+        separator = None if self.separator is None else named.get(self.separator, self.separator)
+        return {"separator": separator, "quoting": self.quoting}
+
+    def _finds_ratings(self, path: str) -> bool:
+        """Whether a source that was read as interactions has ratings: the first ones are tried."""
+
+        def stop(_: int, __: int) -> None:
+            raise _EnoughRead
+
+        try:
+            read_ratings(
+                path,
+                scale=_ANY_SCALE,
+                catalog="from-data",
+                layout=self.layout,
+                columns=self.parsed_columns,
+                on_bad_rows="skip",
+                progress=stop,
+                **self.dialect,
+            )
+        except _EnoughRead:
+            return True
+        except InputError:
+            return False
+        return True
 
 
-def count_users(ratings: Ratings | SparkRatings) -> int:
-    """How many people there are; for the curator's eyes alone."""
-    return ratings.survey().users if hasattr(ratings, "survey") else ratings.user_count
-
-
-class _Enough(Exception):
+class _EnoughRead(Exception):
     """Ratings could be read; no more of them are wanted."""
 
 
-def _has_ratings(
-    path: str, columns: str | None, layout: str, separator: str | None, quoting: Quoting | None
-) -> bool:
-    """Whether ratings that were read as presence have values: some of them are tried."""
-    from discreet.ratings.readers import read_ratings
-
-    def stop(_: int, __: int) -> None:
-        raise _Enough
-
-    try:
-        read_ratings(
-            path,
-            scale=_ANY_SCALE,
-            catalog="from-data",
-            layout=cast("Layout", layout),
-            columns=parse_columns(columns),
-            on_bad_rows="skip",
-            progress=stop,
-            **parse_text(separator, quoting),
-        )
-    except _Enough:
-        return True
-    except InputError:
-        return False
-    return True
+def note_skipped(rows: int) -> None:
+    """Say how many rows were left out, if any."""
+    if rows:
+        _console.note(f"{rows:,} bad rows were skipped")
 
 
 def read_features(path: Path | None, catalog: Catalog) -> dict[str, Any]:
@@ -263,38 +247,85 @@ def read_features(path: Path | None, catalog: Catalog) -> dict[str, Any]:
     """
     if path is None:
         return {}
-    from discreet.ratings import read_features as read_table
-
-    found = read_table(path, catalog)
+    found = read_feature_table(path, catalog)
     if found.lacking:
-        _console.note(f"{found.lacking:,} items are not in {path}: nothing is known of them")
+        _console.note(f"{found.lacking:,} items are not in {path}: they have no features")
     return {"features": found.values}
 
 
-def parse_columns(text: str | None) -> Columns | None:
-    """`user=uid,item=mid,time=`: by name, by position counted from 0, or no such column."""
-    if text is None:
-        return None
-    columns: dict[str, str | int | None] = {}
-    for part in text.split(","):
-        role, equals, name = part.partition("=")
-        if not equals:
+@dataclass(frozen=True)
+class BudgetOptions:
+    """Whom to protect and by which noise; each command has its own `--epsilon`."""
+
+    protect: Annotated[
+        Unit, typer.Option(help="Protect single ratings, or each user with all their ratings.")
+    ] = Unit.USER
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="The probability with which the epsilon bound may fail. [default: 1e-06; 0 with "
+            "Laplace noise]"
+        ),
+    ] = None
+    noise: Annotated[
+        Noise, typer.Option(help="The kind of noise; with Laplace noise delta is 0.")
+    ] = Noise.GAUSSIAN
+
+    @property
+    def gaussian_delta(self) -> float:
+        """The delta of Gaussian noise."""
+        return _DELTA if self.delta is None else self.delta
+
+    def check(self, epsilons: Iterable[float]) -> None:
+        """Refuse a budget that cannot be meant, before anything is read or charged.
+
+        Raises:
+            InputError: Says what would be right.
+        """
+        for epsilon in epsilons:
+            if not epsilon > 0:
+                raise InputError(f"epsilon must be above 0, not {epsilon:g}; 1 is a usual choice")
+        if self.delta is None:
+            return
+        if not 0 <= self.delta < 1:
             raise InputError(
-                f"'{part}' names no column; write --columns user=uid,item=mid,rating=r"
+                f"delta must be at least 0 and below 1, not {self.delta:g}; {_DELTA:g} is usual"
             )
-        columns[role.strip()] = int(name) if name.isdecimal() else name.strip() or None
-    return columns
+        if self.noise is Noise.GAUSSIAN and self.delta == 0:
+            raise InputError(
+                "Gaussian noise always has a small probability of failure, so delta must be above "
+                f"0: give {_DELTA:g}, or use --noise laplace, which has delta 0"
+            )
+        if self.noise is Noise.LAPLACE and self.delta > 0:
+            raise InputError(
+                "Laplace noise has delta 0: leave --delta out, or use --noise gaussian"
+            )
 
 
-def parse_text(separator: str | None, quoting: Quoting | None) -> dict[str, Any]:
-    """How text is written, as `read_ratings` takes it; a tab has a name, since shells eat it."""
-    named = {"tab": "\t", "\\t": "\t"}
-    return {
-        "separator": None if separator is None else named.get(separator, separator),
-        "quoting": None if quoting is None else quoting.value,
-    }
+def warn_of_epsilon(epsilon: float) -> None:
+    """Warn of an epsilon that protects nobody."""
+    if math.isinf(epsilon):
+        _console.warn("an infinite epsilon adds no noise: the release is not private")
+    elif epsilon > _LARGE_EPSILON:
+        _console.warn(
+            f"epsilon {epsilon:g} is above {_LARGE_EPSILON:g}, which protects hardly anybody"
+        )
 
 
-def spell(scale: Scale) -> str:
-    """The scale as `Scale.parse` reads it."""
-    return scale.spelling
+def parse_numbers(option: str, text: str) -> list[float]:
+    """The numbers of an option that takes several, with commas between them.
+
+    Raises:
+        InputError: One is not a number.
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} takes numbers separated by commas, like {option} 0.5,1,4"
+        ) from None
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """The names of an option that takes several, with commas between them."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

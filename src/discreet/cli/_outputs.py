@@ -1,13 +1,26 @@
-"""Finding out early what would keep a file from being written."""
+"""What would keep a file from being written, found out before any work is done."""
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from discreet.cli import _console
 from discreet.domain import InputError
+from discreet.domain.errors import MissingPart
 from discreet.domain.files import whole_file
+from discreet.release import load
+
+Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace files that an earlier run wrote.")
+]
+Picture = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Draw a picture: a .png file.")
+]
 
 
 class _Tried(Exception):
@@ -15,10 +28,10 @@ class _Tried(Exception):
 
 
 def check_writable(path: Path) -> None:
-    """Try it: a file beside the output is made and taken away again.
+    """Try it: make a file beside the output and remove it again.
 
     Raises:
-        InputError: The folder is missing or not writable, or the output is no ordinary file.
+        InputError: The folder is missing or not writable, or the output is not an ordinary file.
     """
     try:
         with whole_file(path):
@@ -27,24 +40,32 @@ def check_writable(path: Path) -> None:
         return
 
 
+def check_new(path: Path, overwrite: bool) -> None:
+    """Refuse to replace a file without `--overwrite`.
+
+    Raises:
+        InputError: There is one.
+    """
+    if path.exists() and not overwrite:
+        raise InputError("exists; choose another name, or give --overwrite", path=path)
+
+
 def check_replaceable(path: Path) -> None:
-    """Refuse to write a release over anything but a release: ratings, a catalogue, a ledger.
+    """Refuse to replace anything but a release: ratings, a catalogue, a ledger.
 
     Raises:
         InputError: Another kind of file is there.
     """
-    from discreet.release import load
-
     if not path.is_file():
         return
     try:
         load(path)
     except InputError:
-        raise InputError("exists and is no release; choose another name", path=path) from None
+        raise InputError("exists and is not a release; choose another name", path=path) from None
 
 
 def check_room(path: Path, size: int) -> None:
-    """Refuse a folder that has less than `size` bytes left.
+    """Refuse a disk with less than `size` bytes left.
 
     Raises:
         InputError: There is too little room.
@@ -52,4 +73,28 @@ def check_room(path: Path, size: int) -> None:
     free = shutil.disk_usage(path.resolve().parent).free
     if free < size:
         needed, left = (_console.spell_size(n) for n in (size, free))
-        raise InputError(f"needs {needed}, and its folder has {left} left", path=path)
+        raise InputError(f"needs {needed}, but its disk has only {left} left", path=path)
+
+
+def check_drawing() -> None:
+    """Refuse to draw where the library for it is missing.
+
+    Raises:
+        MissingPart: Matplotlib is not installed.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingPart("pictures need matplotlib: pip install 'discreet[plots]'")
+
+
+def check_picture(path: Path | None) -> None:
+    """Find out early whether a picture can be drawn and written; None if there is to be none.
+
+    Raises:
+        InputError: It cannot.
+    """
+    if path is None:
+        return
+    check_drawing()
+    if path.suffix.lower() != ".png":
+        raise InputError("a picture is a .png file", path=path)
+    check_writable(path)

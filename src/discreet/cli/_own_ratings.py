@@ -1,4 +1,4 @@
-"""A person's own ratings from a file or from options; they go nowhere from here."""
+"""A person's own ratings, from a file or from options; they never leave the machine."""
 
 from __future__ import annotations
 
@@ -14,20 +14,25 @@ import typer
 from discreet.cli import _console
 from discreet.domain import PRESENCE, Catalog, InputError
 
-ReleaseFile = Annotated[Path, typer.Argument(help="A release's file.")]
+ReleaseFile = Annotated[Path, typer.Argument(help="The file of a release.")]
 RatingsFile = Annotated[
     Path | None,
     typer.Option(
-        help="Own ratings, a CSV file: an item's id or title, a rating (none if it is presence)."
+        help="Own ratings: a CSV file with an item's id or title and a rating per line (no rating "
+        "for a release of interactions)."
     ),
 ]
 Likes = Annotated[
     list[str] | None,
-    typer.Option(help="An own rating: 'Alien=5', or 'Alien' if it is presence; repeat for more."),
+    typer.Option(
+        help="An own rating, like 'Alien=5' (or 'Alien' for a release of interactions); repeatable."
+    ),
 ]
 PredictorName = Annotated[
     str | None,
-    typer.Option(help="posterior, svd or knn of a release with factors. [default: its own]"),
+    typer.Option(
+        help="posterior, svd or knn, for a release with factors. [default: the release's own]"
+    ),
 ]
 
 _ITEM_NAMES = (
@@ -35,30 +40,36 @@ _ITEM_NAMES = (
 )  # fmt: skip
 _RATING_NAMES = ("rating", "ratings", "stars", "score", "value")
 _USER_NAMES = ("user", "user_id", "userid", "username", "user_name")
+# Columns of a file without a header: the item and the rating.
 _ITEM_AND_RATING = 2
+# Unknown names that a warning lists. Chosen by hand, like the next two.
 _MOST_SHOWN = 10
+# Those of them that get suggestions: finding one takes up to a second in a large catalogue.
 _MOST_HINTS = 3
+# Suggestions for each.
 _MOST_MEANT = 2
 
 
 def read(
     path: Path | None, likes: Sequence[str] | None, *, presence: bool = False
 ) -> dict[str, float]:
-    """Own ratings by id or title; of several for one name the last counts.
+    """Own ratings by id or title; the last of several for one name counts.
 
     Args:
         path: A CSV file.
-        likes: What the options say.
-        presence: Whether the release's scale is presence: then items are named without a rating,
-            in the file and in the options, and each has the value 1.
+        likes: The values of `--like`.
+        presence: Whether the release is of interactions: then items have no ratings, in the file
+            and in the options, and each gets the value 1.
 
     Raises:
-        InputError: The file or an option is not what it should be; ratings are not repeated.
+        InputError: The file or an option is wrong; the message contains no rating.
     """
     if presence:
         for like in likes or ():
             if "=" in like and _number(like.rpartition("=")[2]) is not None:
-                raise InputError("this release is of presence alone: write --like 'Alien'")
+                raise InputError(
+                    "this release is of interactions, without ratings: write --like 'Alien'"
+                )
         names = [] if path is None else _names_from_file(path)
         return dict.fromkeys([*names, *(like.strip() for like in likes or ())], PRESENCE.hi)
     own = {} if path is None else _from_file(path)
@@ -72,7 +83,7 @@ def read(
 
 
 def read_names(path: Path) -> list[str]:
-    """A name on each line; empty lines are left out.
+    """One name per line; empty lines are ignored.
 
     Raises:
         InputError: The file cannot be read.
@@ -81,9 +92,8 @@ def read_names(path: Path) -> list[str]:
 
 
 def report_unknown(unknown: Sequence[str], catalog: Catalog) -> None:
-    """Say on standard error which names the catalogue does not have, and what may be meant."""
+    """Warn of names that the catalogue does not have, and suggest what may be meant."""
     if unknown:
-        # Looking for what may be meant takes a second in a very large catalogue.
         hints = [meant(name, catalog) for name in unknown[:_MOST_HINTS]] + [""] * _MOST_SHOWN
         named = zip(unknown[:_MOST_SHOWN], hints, strict=False)
         shown = ", ".join(f"'{name}'{hint}" for name, hint in named)
@@ -92,7 +102,7 @@ def report_unknown(unknown: Sequence[str], catalog: Catalog) -> None:
 
 
 def meant(name: str, catalog: Catalog) -> str:
-    """The titles that begin like a name, or else those that nearly match, as a question."""
+    """The titles that begin with a name, or else those that nearly match it, as a question."""
     titles = {title.casefold().partition(" (")[0]: title for title in catalog.titles}
     titles |= {title.casefold(): title for title in catalog.titles}
     wanted = name.casefold()
@@ -104,8 +114,13 @@ def meant(name: str, catalog: Catalog) -> str:
 
 
 def spell(expected: float, presence: bool) -> str:
-    """An expected rating, or the chance of presence, as people read it."""
+    """A predicted rating or probability, as people read it."""
     return f"{expected:.1%}" if presence else f"{expected:.2f}"
+
+
+def heading(presence: bool) -> str:
+    """The heading of a column of predictions."""
+    return "chance" if presence else "expected"
 
 
 def _text(path: Path) -> str:
@@ -120,7 +135,7 @@ def _text(path: Path) -> str:
 def _from_file(path: Path) -> dict[str, float]:
     rows = list(_rows(path))
     if not rows:
-        raise InputError("is empty; it should have an item and a rating on each line", path=path)
+        raise InputError("is empty; it should have an item and a rating per line", path=path)
     item, rating, has_header = _columns(rows[0][1], path)
     own: dict[str, float] = {}
     for line, row in rows[has_header:]:
@@ -132,10 +147,10 @@ def _from_file(path: Path) -> dict[str, float]:
 
 
 def _names_from_file(path: Path) -> list[str]:
-    """The items of a file for which being listed is all there is to say."""
+    """The items in a file without ratings."""
     rows = list(_rows(path))
     if not rows:
-        raise InputError("is empty; it should have an item on each line", path=path)
+        raise InputError("is empty; it should have one item per line", path=path)
     first = rows[0][1]
     names = [cell.strip().lower() for cell in first]
     item = next((names.index(name) for name in _ITEM_NAMES if name in names), None)
@@ -144,7 +159,9 @@ def _names_from_file(path: Path) -> list[str]:
     found: list[str] = []
     for line, row in rows if item is None else rows[1:]:
         if len(row) != len(first):
-            reason = 'has another number of fields than line 1; put names with commas in "quotes"'
+            reason = (
+                'has a different number of fields than line 1; put names with commas in "quotes"'
+            )
             raise InputError(reason, path=path, line=line)
         found.append(row[item or 0].strip())
         if not found[-1]:
@@ -153,7 +170,7 @@ def _names_from_file(path: Path) -> list[str]:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Every row that is not empty, with the line that it ends on."""
+    """Every row that is not empty, with the number of its last line."""
     text = _text(path)
     first = text.partition("\n")[0]
     separator = "\t" if "\t" in first else ";" if ";" in first and "," not in first else ","
@@ -163,14 +180,14 @@ def _rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             if any(cell.strip() for cell in row):
                 yield reader.line_num, row
     except csv.Error as error:
-        raise InputError(f"is no CSV: {error}", path=path, line=reader.line_num) from None
+        raise InputError(f"is not a CSV file: {error}", path=path, line=reader.line_num) from None
 
 
 def _columns(first: list[str], path: Path) -> tuple[int, int, bool]:
     """Where the item and the rating are, and whether the first row is a header.
 
     Raises:
-        InputError: It is a header of something else; or neither, and its item would be lost.
+        InputError: The header lacks a column; or there is none, and nothing tells columns apart.
     """
     names = [cell.strip().lower() for cell in first]
     rating = next((names.index(name) for name in _RATING_NAMES if name in names), None)
@@ -183,14 +200,13 @@ def _columns(first: list[str], path: Path) -> tuple[int, int, bool]:
     if is_header:
         raise InputError(
             "has neither a rating in the second column nor a header like title,rating (also id, "
-            'item, movie or name; stars, score or value); titles with commas go in "quotes"',
+            'item, movie or name; stars, score or value); put titles with commas in "quotes"',
             path=path,
             line=1,
         )
     if len(first) > _ITEM_AND_RATING and _number(first[0]) is not None:
         raise InputError(
-            f"has {len(first)} columns of numbers, and nothing says which is which; put a header "
-            "like title,rating,time before it",
+            f"has {len(first)} columns of numbers and no header; add one, like title,rating,time",
             path=path,
             line=1,
         )
@@ -198,9 +214,9 @@ def _columns(first: list[str], path: Path) -> tuple[int, int, bool]:
 
 
 def _check_one_person(names: Sequence[str], path: Path) -> None:
-    """Refuse a header with users: one person's ratings are asked for, and theirs would mix."""
+    """Refuse a header with users, since several people's ratings would be mixed up."""
     if any(name in names for name in _USER_NAMES):
-        reason = "has a column of users; own ratings are one person's, an item and a rating a line"
+        reason = "has a column of users; give one person's ratings, an item and a rating per line"
         raise InputError(reason, path=path, line=1)
 
 

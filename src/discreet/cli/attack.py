@@ -1,4 +1,4 @@
-"""`discreet attack`: attacks carried out for real."""
+"""`discreet attack`: attacks on releases, carried out for real."""
 
 from __future__ import annotations
 
@@ -6,123 +6,112 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from discreet.audit.attacks import ATTACKS, AttackResult, Outcome, run_attacks
 from discreet.cli import _console, _inputs
-from discreet.cli._inputs import BadRows
-from discreet.cli._progress import stages
+from discreet.cli._console import Json
+from discreet.cli._inputs import ReadingOptions
 from discreet.domain import InputError
-
-if TYPE_CHECKING:
-    from discreet.audit.attacks import AttackResult, Outcome
-    from discreet.ratings import Ratings
-
-# The rooms that do the work are imported where they are used: `discreet --help` stays quick.
+from discreet.ratings import Ratings
+from discreet.ratings.download import data_sets
 
 _READING = ("scale", "catalog", "columns", "separator", "quoting", "layout", "on_bad_rows")
+# Relative slack in rounding up: 12.3 % stays 12.3 % though 0.123 has no exact binary form.
 _TOLERANCE = 1e-9
-_ON_MADE_UP = "Attacked are ratings that were made up in the shape of ml-100k; --data names others."
+_ON_SYNTHETIC = "The ratings under attack are synthetic, in the shape of ml-100k; see --data."
+_ON_DATA = "For the curator's eyes only: these figures were computed from private ratings."
 _HEADINGS = ("against, in %", "protected", "success", "guessing", "at most", "tries")
-_PASSED = 1
-"""The exit code where an attack was right more often than its bound allows."""
-_ON_PASSED = (
-    "PASSED: this attack is right more often than its bound allows. By chance that is seen in one "
-    "row of forty at most; if it stays with another --seed, the epsilon is wrong."
+# The exit code if an attack succeeds more often than its bound allows.
+_EXCEEDED = 1
+_ON_EXCEEDED = (
+    "PASSED: this attack succeeds more often than its bound allows. By chance that happens in at "
+    "most one row of forty; if it persists with another --seed, the epsilon is wrong."
 )
-_ON_DATA = "For the curator's eyes only: these figures were read off private ratings."
 
 _Names = Annotated[
     list[str] | None,
-    typer.Argument(metavar="NAMES", help="Attacks, or all of them. See --list."),
+    typer.Argument(metavar="NAMES", help="Attacks by name, or all. See --list."),
 ]
-_List = Annotated[bool, typer.Option("--list", help="List the attacks, and attack nothing.")]
+_List = Annotated[bool, typer.Option("--list", help="List the attacks without running any.")]
 _Data = Annotated[
-    str | None, typer.Option(help="Ratings to attack. [default: made up, like ml-100k]")
+    str | None,
+    typer.Option(help="The ratings to attack. [default: synthetic ratings, like ml-100k]"),
 ]
-_Seed = Annotated[int, typer.Option(help="Of victims, noise and made-up ratings.", min=0)]
+_Seed = Annotated[int, typer.Option(help="Seed of victims, noise and synthetic ratings.", min=0)]
 
 
+@_inputs.share_options(without=["implicit", "most_ratings"])
 def attack(
     context: typer.Context,
     names: _Names = None,
     listing: _List = False,
     data: _Data = None,
     seed: _Seed = 0,
-    scale: _inputs.ScaleText = None,
-    catalog: _inputs.CatalogName = None,
-    columns: _inputs.ColumnsText = None,
-    separator: _inputs.Separator = None,
-    quoting: _inputs.QuotingName = None,
-    layout: _inputs.LayoutName = "auto",
-    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    json: _inputs.Json = False,
+    *,
+    reading: ReadingOptions,
+    json: Json = False,
 ) -> None:
-    """Attack what is published: with our protection, without it, and beside guessing."""
+    """Attack releases, with and without protection, and compare with guessing.
+
+    The exit code is 1 if an attack succeeds more often than its bound allows.
+    """
     if listing:
         _list(names or [], json)
         return
     if not names:
-        raise InputError("say which attack, or all; discreet attack --list tells them")
+        raise InputError("say which attack, or all; see discreet attack --list")
     _check(names)
     ratings = None
     if data is None:
-        _refuse(context, _READING, "without --data ratings are made up and none are read")
+        _refuse(context, _READING, "without --data no ratings are read")
     else:
-        _check_there(data)
-        ratings = _inputs.read(
-            data, scale, catalog, columns, layout, on_bad_rows, False, None, separator, quoting
-        )
+        _check_fetched(Path(data))
+        ratings = reading.read(data)
     results = _run(names, ratings, seed)
-    note = _ON_MADE_UP if data is None else _ON_DATA
+    note = _ON_SYNTHETIC if data is None else _ON_DATA
     if json:
         _console.write_json({"note": note, "attacks": [each.as_json() for each in results]})
     else:
         _show(results, note)
     if not all(each.is_within_bounds for each in results):
-        raise typer.Exit(_PASSED)
+        raise typer.Exit(_EXCEEDED)
 
 
 def _refuse(context: typer.Context, names: Iterable[str], reason: str) -> None:
-    """Options that would be told in vain.
+    """Refuse options that would have no effect.
 
     Raises:
-        InputError: One was told.
+        InputError: One was given.
     """
     sources = {name: context.get_parameter_source(name) for name in names}
-    told = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
-    if told:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in told)
+    given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise InputError(f"{reason}: leave {options} out")
 
 
-def _check_there(data: str) -> None:
-    """Say where a public data set comes from that is not there yet.
+def _check_fetched(path: Path) -> None:
+    """Say where a public data set comes from that has not been fetched yet.
 
     Raises:
-        InputError: It is not.
+        InputError: It has not.
     """
-    from discreet.ratings.download import data_sets
-
-    path = Path(data)
     if not path.exists() and path.name in {known.name for known in data_sets()}:
         raise InputError(f"no such folder; discreet data get {path.name} fetches it", path=path)
 
 
 def _check(names: list[str]) -> None:
-    """Before anything is read."""
-    from discreet.audit.attacks import ATTACKS
-
+    """Refuse unknown names before anything is read."""
     for name in names:
         if name not in (*ATTACKS, "all"):
-            raise InputError(f"'{name}' is no attack; there are {', '.join(ATTACKS)} and all")
+            raise InputError(f"unknown attack '{name}'; there are {', '.join(ATTACKS)} and all")
 
 
 def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackResult]:
-    from discreet.audit.attacks import run_attacks
-
-    with stages() as progress:
+    with _console.stages() as progress:
         return run_attacks(
             names,
             ratings,
@@ -132,8 +121,6 @@ def _run(names: list[str], ratings: Ratings | None, seed: int) -> list[AttackRes
 
 
 def _list(names: list[str], as_json: bool) -> None:
-    from discreet.audit.attacks import ATTACKS
-
     _check(names)
     rows = [(name, each.about, each.source) for name, each in ATTACKS.items()]
     if names and "all" not in names:
@@ -149,7 +136,7 @@ def _list(names: list[str], as_json: bool) -> None:
 
 
 def _show(results: list[AttackResult], note: str) -> None:
-    _console.say(f"{note} Bands are of 95 %.")
+    _console.say(f"{note} Intervals are at 95 %.")
     for result in results:
         _console.say(f"\n{result.name}")
         for what, text in (
@@ -161,7 +148,7 @@ def _show(results: list[AttackResult], note: str) -> None:
         _show_table([_HEADINGS, *(_cells(outcome) for outcome in result.outcomes)])
         _say_wrapped(result.remark)
         if not result.is_within_bounds:
-            _say_wrapped(_ON_PASSED)
+            _say_wrapped(_ON_EXCEEDED)
 
 
 def _say_wrapped(text: str) -> None:
@@ -191,9 +178,10 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _bound(outcome: Outcome) -> str:
+    """The bound in per cent, rounded up so that it is never shown too low."""
     if outcome.bound is None:
         return ""
-    most = math.ceil(1000 * outcome.bound * (1 - _TOLERANCE)) / 10  # a bound is never told too low
+    most = math.ceil(1000 * outcome.bound * (1 - _TOLERANCE)) / 10
     return f"{most:.1f}{'' if outcome.is_within_bound else ' PASSED'}"
 
 

@@ -1,64 +1,88 @@
-"""`discreet audit`: try to prove that a claimed epsilon is wrong; `discreet plant-canaries`."""
+"""`discreet audit`: try to prove that a claimed epsilon is wrong."""
 
 from __future__ import annotations
 
 import datetime
 import math
+import secrets
 import shlex
 import sys
-from collections.abc import Mapping
-from itertools import combinations
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from discreet import __version__
-from discreet.cli import _audit_readers, _console, _inputs, _outputs
-from discreet.cli._inputs import BadRows
-from discreet.cli._overwriting import Overwrite, check_new
-from discreet.cli._progress import stages
+from discreet.audit.lower_bound import (
+    PLANTED,
+    SUBJECTS,
+    Canaries,
+    Entry,
+    Finding,
+    Subjects,
+    audit_all,
+    audit_release,
+    matching,
+)
+from discreet.audit.stability import (
+    FILES,
+    PLANTED_FILES,
+    PLANTED_READERS,
+    READERS,
+    Reader,
+    ReaderFinding,
+)
+from discreet.audit.stability import search as search_violations
+from discreet.cli import _console
+from discreet.cli._console import Json
 from discreet.domain import InputError
+from discreet.release import load
+from discreet.report import number_down, number_up, sha256_of
 
-if TYPE_CHECKING:
-    from discreet.audit.lower_bound import Finding, Makers
-    from discreet.audit.stability import ReaderFinding
-
-# The rooms that do the work are imported where they are used: `discreet --help` stays quick.
-
-_HONEST = (
+_ON_BOUNDS = (
     "An audited epsilon above the claimed one proves a violation, at the confidence stated. One "
     "below it proves nothing: no audit can show that something is safe."
 )
-_ABSENT = (
+_ON_ABSENCE = (
     "A release that was fitted without these canaries looks the same as one whose noise hides them."
 )
+_ON_READERS = """
+Each pair of files differs in one person's rows. A pair is a violation if other people's records
+differ too, or if only one of the files is accepted. Finding none proves nothing; the proof is in
+ratings/PROOF.md."""
+# The exit code if a claim was refuted, or a planted bug was not caught.
 _FOUND = 1
-"""The exit code where a claim was refuted, or a planted bug was not."""
 
 _Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Subjects, or how their names begin, like pipeline/refined; or all."),
+    typer.Argument(
+        help="What to audit: names or their beginnings, like pipeline/refined; or all. See --list."
+    ),
 ]
-_List = Annotated[bool, typer.Option("--list", help="Show what can be audited, and audit nothing.")]
+_List = Annotated[bool, typer.Option("--list", help="List what can be audited.")]
 _Planted = Annotated[
-    bool, typer.Option("--planted", help="Bugs planted on purpose, which the audit must catch.")
+    bool, typer.Option("--planted", help="Audit bugs planted on purpose, which must be caught.")
 ]
 _Runs = Annotated[
     int | None,
     typer.Option(
-        help="In each of the two worlds; for readers, pairs of files. [default: each subject's own]"
+        help="Runs on each of two neighbouring data sets; for readers, pairs of files. [default: "
+        "depends on the subject]"
     ),
 ]
-_Confidence = Annotated[float, typer.Option(help="Of all findings of the table together.")]
+_Confidence = Annotated[float, typer.Option(help="The confidence of all findings together.")]
 _Search = Annotated[
-    int, typer.Option(help="Steps to look for worse neighbours of a statistic before.")
+    int,
+    typer.Option(help="First search this many steps for worse neighbours of each statistic."),
 ]
 _Seed = Annotated[int | None, typer.Option(help="Makes an audit repeatable.", min=0)]
 _Release = Annotated[
-    Path | None, typer.Option(help="Audit this release by the canaries that are in it.")
+    Path | None, typer.Option(help="Audit this release, by the canaries in its ratings.")
 ]
 _Key = Annotated[Path | None, typer.Option(help="The key that plant-canaries wrote.")]
+
+_Readers = Mapping[str, Entry[Reader]]
 
 
 def audit(
@@ -72,43 +96,66 @@ def audit(
     seed: _Seed = None,
     release: _Release = None,
     canaries: _Key = None,
-    json: _inputs.Json = False,
+    json: Json = False,
 ) -> None:
-    """Prove a lower bound on epsilon by telling neighbours apart, beside the claimed one."""
+    """Compute lower bounds on epsilon by distinguishing neighbouring data sets.
+
+    A lower bound above the claimed epsilon refutes the claim. The exit code is 1 if a claim was
+    refuted or, with --planted, if a bug was not caught.
+    """
     readers: list[ReaderFinding] = []
     if release is not None or canaries is not None:
-        _refuse_both(names, planted, list_subjects)
-        _refuse_repeats(runs, search, seed)
+        _refuse_with_release(names, planted, list_subjects, runs, search, seed)
         findings = [_audit_release(release, canaries, confidence)]
     else:
-        among = _subjects(planted)
+        subjects, makers = _known(planted)
         _check_names(names or [], planted)
         if list_subjects:
-            _show_subjects(names or ["all"], {**among, **_audit_readers.among(planted)}, json)
+            _list(names or ["all"], {**subjects, **makers}, json)
             return
         if not names and not planted:
             raise InputError("say what to audit: a name from --list, or all")
-        told = {"runs": runs, "confidence": confidence, "search": search, "seed": seed}
-        findings = _audit_subjects(names or ["all"], among, told)
-        readers = _audit_readers.audit(names or ["all"], planted, runs, seed)
+        wanted = _found(names or ["all"], subjects)
+        findings = []
+        if wanted or search:
+            with _console.stages() as progress:
+                findings = audit_all(
+                    wanted, subjects, runs=runs, confidence=confidence, search=search, seed=seed,
+                    progress=progress,
+                )  # fmt: skip
+        readers = _audit_readers(_found(names or ["all"], makers), makers, planted, runs, seed)
     if json:
         _console.write_json(_as_json(findings, readers, confidence, planted, release, seed))
     else:
         if findings:
             _show(findings, confidence, planted)
         _show_counts(findings, planted, release)
-        _audit_readers.show(readers, planted)
+        _show_readers(readers, planted)
     verdicts = [each.is_violated for each in findings] + [each.is_violated for each in readers]
     if any(verdict is not planted for verdict in verdicts):
         raise typer.Exit(_FOUND)
 
 
-def _refuse_both(names: list[str] | None, planted: bool, listed: bool) -> None:
+def _known(planted: bool) -> tuple[Subjects, _Readers]:
+    """What can be audited: mechanisms and statistics, and readers; or the planted bugs of both."""
+    return (PLANTED, PLANTED_READERS) if planted else (SUBJECTS, READERS)
+
+
+def _found(names: Iterable[str], among: Mapping[str, Any]) -> list[str]:
+    """Everything that these names stand for, each once."""
+    return list(dict.fromkeys(each for name in names for each in matching(name, among)))
+
+
+def _refuse_with_release(
+    names: list[str] | None,
+    planted: bool,
+    listed: bool,
+    runs: int | None,
+    search: int,
+    seed: int | None,
+) -> None:
     if names or planted or listed:
         raise InputError("--release audits one release; leave names, --planted and --list out")
-
-
-def _refuse_repeats(runs: int | None, search: int, seed: int | None) -> None:
     if runs is not None or search or seed is not None:
         raise InputError(
             "--release audits a fit that was made once; leave --runs, --search and --seed out"
@@ -116,59 +163,55 @@ def _refuse_repeats(runs: int | None, search: int, seed: int | None) -> None:
 
 
 def _audit_release(release: Path | None, canaries: Path | None, confidence: float) -> Finding:
-    from discreet.audit.lower_bound import Canaries, audit_release
-    from discreet.release import load
-
     if release is None or canaries is None:
-        raise InputError("a release is audited by its canaries: say --release and --canaries")
+        raise InputError("a release is audited by its canaries: give --release and --canaries")
     key = Canaries.load(canaries)
     return audit_release(load(release, verify=True), key, confidence=confidence)
 
 
-def _subjects(planted: bool) -> Makers:
-    from discreet.audit.lower_bound import SUBJECTS
-    from discreet.audit.lower_bound.planted import PLANTED
-
-    return PLANTED if planted else SUBJECTS
-
-
 def _check_names(names: list[str], planted: bool) -> None:
-    """Before anything is run.
+    """Refuse unknown names before anything is run.
 
     Raises:
-        InputError: Nothing is called so, and where it would be found.
+        InputError: Says where the name would be found.
     """
     for name in names:
-        if _audit_readers.found([name], _subjects(planted)) or _audit_readers.found(
-            [name], _audit_readers.among(planted)
-        ):
+        if any(_found([name], each) for each in _known(planted)):
             continue
         kind, listing = ("planted bug", "--planted --list") if planted else ("subject", "--list")
-        where = f"discreet audit {listing} has them all"
-        if _audit_readers.found([name], _subjects(not planted)) or _audit_readers.found(
-            [name], _audit_readers.among(not planted)
-        ):
+        where = f"see discreet audit {listing}"
+        if any(_found([name], each) for each in _known(not planted)):
             where = (
-                "that is no bug but the real thing: leave --planted out, or see --planted --list"
+                "that is not a bug but the real thing: leave --planted out, or see --planted --list"
                 if planted
-                else "that is a bug planted on purpose: say --planted"
+                else "that is a bug planted on purpose: add --planted"
             )
         raise InputError(f"there is no {kind} '{name}'; {where}")
 
 
-def _audit_subjects(names: list[str], among: Makers, told: dict[str, Any]) -> list[Finding]:
-    from discreet.audit.lower_bound import audit_all
+def _audit_readers(
+    names: list[str], makers: _Readers, planted: bool, runs: int | None, seed: int | None
+) -> list[ReaderFinding]:
+    """Search for violations in readers.
 
-    named = _audit_readers.found(names, among)
-    if not named and not told["search"]:
-        return []
-    with stages() as progress:
-        return audit_all(named, among, progress=progress, **told)
+    Raises:
+        InputError: The number of runs cannot be used.
+    """
+    if names and runs is not None and runs < 1:
+        raise InputError(f"readers are audited by 1 pair of files or more, not {runs}")
+    files = runs or (PLANTED_FILES if planted else FILES)
+    seed = secrets.randbits(32) if seed is None else seed
+    findings = []
+    with _console.stages() as progress:
+        for done, name in enumerate(names):
+            progress("readers", done, len(names))
+            findings.append(search_violations(name, makers[name].make(), files=files, seed=seed))
+    return findings
 
 
-def _show_subjects(names: list[str], among: Mapping[str, Any], json: bool) -> None:
-    subjects = {name: among[name]().about for name in _audit_readers.found(names, among)}
-    if json:
+def _list(names: list[str], among: Mapping[str, Any], as_json: bool) -> None:
+    subjects = {name: among[name].about for name in _found(names, among)}
+    if as_json:
         _console.write_json([{"name": name, "about": about} for name, about in subjects.items()])
         return
     width = max(map(len, subjects))
@@ -184,9 +227,9 @@ def _as_json(
     release: Path | None,
     seed: int | None,
 ) -> dict[str, Any]:
-    """With how it was made, for those who file it."""
+    """The findings and how they were made, for those who file them."""
     about: dict[str, Any] = {
-        "note": _HONEST,
+        "note": _ON_BOUNDS,
         "version": __version__,
         "time": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}",
         "seed": seed,
@@ -194,9 +237,7 @@ def _as_json(
         "planted": planted,
     }
     if release is not None:
-        from discreet.report import sha256_of
-
-        about |= {"note": f"{_HONEST} {_ABSENT}", "release_sha256": sha256_of(release)}
+        about |= {"note": f"{_ON_BOUNDS} {_ON_ABSENCE}", "release_sha256": sha256_of(release)}
     return about | {
         "confidence": confidence,
         "violated": sum(each.is_violated for each in findings)
@@ -207,9 +248,7 @@ def _as_json(
 
 
 def _show(findings: list[Finding], confidence: float, planted: bool) -> None:
-    """Claims rounded up and what was proved down, as on the page of a report."""
-    from discreet.report import number_down, number_up
-
+    """Claims rounded up and lower bounds down, as on the page of a report."""
     width = max(len("subject"), *(len(each.subject) for each in findings))
     _console.say(
         f"{'subject':<{width}}  {'claimed':>8}  {'delta':>6}  {'audited':>8}  {'of it':>6}  verdict"
@@ -224,18 +263,36 @@ def _show(findings: list[Finding], confidence: float, planted: bool) -> None:
     _console.say(
         f"\nEpsilons, claimed rounded up and audited down; at confidence {confidence:g} for all\n"
         f"rows together, each at {findings[0].confidence:.6g}.\n"
-        "Gaussian noise claims a curve: audited is the largest that was refuted, told at the same\n"
-        f"delta, and 'of it' compares the two mu.\n{_HONEST}"
+        "Gaussian noise claims a curve: audited is the largest epsilon that was refuted, at the\n"
+        f"same delta, and 'of it' compares the two values of mu.\n{_ON_BOUNDS}"
     )
 
 
 def _show_counts(findings: list[Finding], planted: bool, release: Path | None) -> None:
-    """What was counted: of every violation, and of one run always."""
+    """The counts behind every violation, and behind an audit by one run."""
     for each in findings:
         if each.how == "one run" or (each.is_violated and not planted):
             _console.say(f"\n{each.subject}: {each.seen}.")
         if release is not None and not each.is_violated:
-            _console.say(_ABSENT)
+            _console.say(_ON_ABSENCE)
+
+
+def _show_readers(findings: list[ReaderFinding], planted: bool) -> None:
+    """A table, and examples of violations."""
+    if not findings:
+        return
+    width = max(len(each.reader) for each in findings)
+    _console.say(f"\n{'reader':<{width}}  {'files':>6}  {'pairs':>8}  {'violations':>10}  verdict")
+    violated, right = ("caught", "MISSED") if planted else ("VIOLATED", "none found")
+    for each in findings:
+        _console.say(
+            f"{each.reader:<{width}}  {each.files:>6,}  {each.pairs:>8,}  {each.violations:>10,}  "
+            f"{violated if each.is_violated else right}"
+        )
+    _console.say(_ON_READERS)
+    for each in findings:
+        for example in () if planted else each.examples:
+            _console.say(f"\n{each.reader}: {example}.")
 
 
 def _verdict(finding: Finding, planted: bool) -> str:
@@ -244,91 +301,3 @@ def _verdict(finding: Finding, planted: bool) -> str:
     if finding.is_violated:
         return "VIOLATED"
     return "not refuted" if finding.can_refute else "too few runs to refute"
-
-
-_FROM_DATA = "from-data"
-_ON_FROM_DATA = (
-    "canaries rate items of a public list that hardly anybody has rated, and from-data reads off "
-    "the private ratings what somebody has rated; give --catalog a file with columns id and title"
-)
-_Count = Annotated[int, typer.Option(help="How many canaries; about half of them will be in.")]
-_Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Where the ratings go: a .csv or .parquet file.")
-]
-_NewKey = Annotated[Path, typer.Option(help="Where the key goes; keep it to yourself.")]
-
-
-def plant_canaries(
-    ratings: _inputs.RatingsPath,
-    *,
-    output: _Output,
-    key: _NewKey,
-    count: _Count = 400,
-    scale: _inputs.ScaleText = None,
-    catalog: _inputs.CatalogName = None,
-    columns: _inputs.ColumnsText = None,
-    separator: _inputs.Separator = None,
-    quoting: _inputs.QuotingName = None,
-    layout: _inputs.LayoutName = "auto",
-    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    implicit: _inputs.Implicit = False,
-    overwrite: Overwrite = False,
-) -> None:
-    """Put made-up users among ratings by coins, so that one fit of them can be audited.
-
-    The file has everybody's ratings, person by person, with their times if there are any, and the
-    made-up users after them.
-    """
-    from discreet.audit.lower_bound import insert_canaries
-    from discreet.privacy import SystemRandomness
-    from discreet.ratings import check_target, write_ratings
-
-    if catalog == _FROM_DATA:
-        raise InputError(_ON_FROM_DATA)
-    _refuse_overwriting(ratings, catalog, output, key)
-    for path in (output, key):
-        check_new(path, overwrite)
-    check_target(output)
-    _outputs.check_writable(output)
-    _outputs.check_writable(key)
-    how = (layout, on_bad_rows, implicit, None, separator, quoting)
-    data = _inputs.read(ratings, scale, catalog, columns, *how)
-    mixed, coins = insert_canaries(data, count, SystemRandomness())
-    coins.save(key)
-    write_ratings(mixed, output)
-    _console.note(
-        f"{output} has {int(coins.included.sum()):,} of {count:,} canaries in it; fit it with the "
-        f"same --catalog, then: discreet audit --release FILE --canaries {key}"
-    )
-
-
-def _refuse_overwriting(ratings: str, catalog: str | None, output: Path, key: Path) -> None:
-    """Nothing that was given to be read is written over, nor the ratings by their key.
-
-    Raises:
-        InputError: Two of the files are one, or another kind of file is where the key should go.
-    """
-    from discreet.audit.lower_bound import Canaries
-
-    named = {"the ratings": Path(ratings), "--output": output, "--key": key}
-    if catalog is not None:
-        named["--catalog"] = Path(catalog)
-    for (one, path), (other, again) in combinations(named.items(), 2):
-        if _is_same(path, again):
-            raise InputError(f"{one} and {other} are the same file; choose another name", path=path)
-    for path in (output, key):
-        if path.exists() and Path(ratings).resolve() in path.resolve().parents:
-            raise InputError("is a file of the ratings; choose another name", path=path)
-    if key.is_file():
-        try:
-            Canaries.load(key)
-        except InputError:
-            message = "exists and is no key of canaries; choose another name"
-            raise InputError(message, path=key) from None
-
-
-def _is_same(path: Path, other: Path) -> bool:
-    """Whether two names lead to one file, by links too."""
-    if path.exists() and other.exists():
-        return path.samefile(other)
-    return path.resolve() == other.resolve()

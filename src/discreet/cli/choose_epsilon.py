@@ -4,57 +4,57 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
-from rich.table import Table
 
-from discreet.cli import _budget, _choice_picture, _console, _evaluation_picture, _inputs, _outputs
-from discreet.cli._budget import Noise
-from discreet.cli._inputs import BadRows
-from discreet.cli._progress import stages
+from discreet.audit import Choice, Consequence, choose_epsilons, consequences
+from discreet.cli import _console, _inputs, _outputs, _pictures
+from discreet.cli._console import Json
+from discreet.cli._inputs import BudgetOptions, ReadingOptions
 from discreet.domain import PRESENCE, InputError
-from discreet.privacy import Unit
+from discreet.ratings import Ratings, Shape, find_shape, make_ratings
 
-if TYPE_CHECKING:
-    from discreet.audit import Choice, Consequence
-    from discreet.ratings import Ratings
-
-_MADE_UP = "Made-up ratings: nobody's were looked at, so the choice gives nothing away."
-_LOOKED = (
-    "For the curator's eyes only: these figures and the choice were read off the ratings given. If "
-    "those are private, an epsilon chosen here gives some of them away when it is told; choose on "
-    "public ratings like yours, or leave RATINGS out for made-up ones."
+_SYNTHETIC = "Synthetic ratings: nobody's were used, so the choice gives nothing away."
+_PRIVATE = (
+    "For the curator's eyes only: these figures and the choice depend on the ratings given. If "
+    "those are private, publishing an epsilon chosen here gives something away about them; choose "
+    "on public ratings like yours, or leave RATINGS out to use synthetic ones."
 )
 _SHAPE = "2000,100,40000"
 
 _Path = Annotated[
     str | None,
-    typer.Argument(help="Public ratings: a file, or a data set's folder. [default: made up]"),
+    typer.Argument(
+        help="Public ratings: a file, or the folder of a data set. [default: synthetic ratings]"
+    ),
 ]
-_Value = Annotated[float, typer.Option(help="What it is worth to predict as if without noise.")]
-_Cost = Annotated[float, typer.Option(help="What it costs if an attacker knows any rating.")]
+_Value = Annotated[
+    float, typer.Option(help="The value of predictions as good as the best without noise.")
+]
+_Cost = Annotated[float, typer.Option(help="The cost of an attacker learning every rating.")]
 _Methods = Annotated[
     str | None,
     typer.Option(
         help="Some of refined,covariance,slope-one,cosine,modified-laplace,randomized-response,"
-        "slope-one-answers. [default: all that make sense]"
+        "slope-one-answers. [default: all that apply]"
     ),
 ]
-_Epsilons = Annotated[str, typer.Option(help="What to choose from, with commas between them.")]
-_Delta = Annotated[float, typer.Option(help="Of releases.")]
-_Attacks = Annotated[int, typer.Option(help="For each method and epsilon.")]
-_Draws = Annotated[int, typer.Option(help="How often each noise is drawn.")]
-_Seed = Annotated[int, typer.Option(help="Of made-up ratings, victims and noise.", min=0)]
-_Shape = Annotated[
-    str, typer.Option(help="Of made-up ratings: users,items,ratings, or a name as in data make.")
-]
-_Picture = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Draw a picture: a .png file.")
+_Epsilons = Annotated[str, typer.Option(help="The epsilons to choose from, separated by commas.")]
+_Attacks = Annotated[int, typer.Option(help="How many attacks to run per method and epsilon.")]
+_Draws = Annotated[int, typer.Option(help="How many times to draw the noise of each release.")]
+_Seed = Annotated[int, typer.Option(help="Seed of synthetic ratings, victims and noise.", min=0)]
+_ShapeName = Annotated[
+    str,
+    typer.Option(
+        help="The shape of synthetic ratings: users,items,ratings, or a name from discreet data "
+        "list."
+    ),
 ]
 
 
+@_inputs.share_options(without=["noise", "most_ratings"])
 def choose_epsilon(
     ratings: _Path = None,
     *,
@@ -62,82 +62,72 @@ def choose_epsilon(
     cost_of_breach: _Cost,
     methods: _Methods = None,
     epsilons: _Epsilons = "0.1,0.3,1,3,10,30",
-    protect: _budget.Protect = Unit.USER,
-    delta: _Delta = _budget.DELTA,
+    budget: BudgetOptions,
     attacks: _Attacks = 80,
     draws: _Draws = 4,
     seed: _Seed = 1,
-    shape: _Shape = _SHAPE,
-    output: _Picture = None,
-    implicit: _inputs.Implicit = False,
-    scale: _inputs.ScaleText = None,
-    catalog: _inputs.CatalogName = None,
-    columns: _inputs.ColumnsText = None,
-    separator: _inputs.Separator = None,
-    quoting: _inputs.QuotingName = None,
-    layout: _inputs.LayoutName = "auto",
-    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    json: _inputs.Json = False,
+    shape: _ShapeName = _SHAPE,
+    output: _outputs.Picture = None,
+    reading: ReadingOptions,
+    json: Json = False,
 ) -> None:
-    """Attack releases for real and choose the epsilon that is worth most."""
-    budgets = _numbers(epsilons)
-    _check((value_of_utility, cost_of_breach), budgets, delta, output)
-    if ratings is None:
-        data = _make_up(shape, seed, implicit)
-    else:
-        how = (layout, on_bad_rows, implicit, None, separator, quoting)
-        data = _inputs.read(ratings, scale, catalog, columns, *how)
-    told = {"protect": protect, "delta": delta, "attacks": attacks, "draws": draws, "seed": seed}
-    named = None if methods is None else [name.strip() for name in methods.split(",")]
-    rows = _attack(data, named, budgets, told)
-    choices = _choose(rows, value_of_utility, cost_of_breach)
+    """Run real attacks against releases and choose the epsilon with the best value.
+
+    The value of an epsilon is the value of utility times the utility of the predictions, less the
+    cost of a breach times the rate at which the best attack succeeds.
+    """
+    weights = value_of_utility, cost_of_breach
+    tried = _inputs.parse_numbers("--epsilons", epsilons)
+    _check(weights, tried, budget)
+    _outputs.check_picture(output)
+    private = ratings is not None
+    data = _synthetic(shape, seed, reading.implicit) if ratings is None else reading.read(ratings)
+    with _console.stages() as progress:
+        rows = consequences(
+            data,
+            _inputs.parse_names(methods),
+            tried,
+            protect=budget.protect,
+            delta=budget.gaussian_delta,
+            attacks=attacks,
+            draws=draws,
+            seed=seed,
+            progress=progress,
+        )
+    choices = choose_epsilons(
+        rows, value_of_utility=value_of_utility, cost_of_breach=cost_of_breach
+    )
     sentence = _sentence(choices[0], data.scale.presence)
-    warning = _MADE_UP if ratings is None else _LOOKED
+    warning = _PRIVATE if private else _SYNTHETIC
     if json:
         _console.write_json(_as_json(rows, choices, sentence, warning))
     else:
-        _show(rows, choices, (value_of_utility, cost_of_breach), warning, sentence)
-    _hint(choices[0])
+        _show(rows, choices, weights, warning, sentence)
+    if choices[0].is_edge:
+        _console.note(
+            f"epsilon {choices[0].best.epsilon:g} is at the end of those that were tried: try "
+            "others beyond it with --epsilons"
+        )
     if output is not None:
-        weights = (value_of_utility, cost_of_breach)
-        _choice_picture.draw(output, rows, choices, weights, private=ratings is not None)
+        _pictures.draw_choice(output, rows, choices, weights, private=private)
         _console.note(f"the picture is in {output}")
 
 
-def _check(
-    weights: tuple[float, float], budgets: list[float], delta: float, output: Path | None
-) -> None:
-    """What can be known to be wrong before anything is read."""
-    for option, told in zip(("--value-of-utility", "--cost-of-breach"), weights, strict=True):
-        if not (math.isfinite(told) and told >= 0):
-            raise InputError(f"{option} is a number from 0 on, not {told:g}")
+def _check(weights: tuple[float, float], epsilons: list[float], budget: BudgetOptions) -> None:
+    """Refuse what is known to be wrong before anything is read."""
+    for option, weight in zip(("--value-of-utility", "--cost-of-breach"), weights, strict=True):
+        if not (math.isfinite(weight) and weight >= 0):
+            raise InputError(f"{option} is a number from 0 on, not {weight:g}")
     if not any(weights):
-        raise InputError("if neither utility nor a breach counts, every epsilon is as good")
-    for budget in budgets:
-        if math.isinf(budget):
-            raise InputError("without noise nothing is private: epsilons must be finite")
-        _budget.check(budget, delta, None, Noise.GAUSSIAN)
-        _budget.warn_epsilon(budget)
-    if output is not None:
-        _evaluation_picture.check_installed()
-        if output.suffix.lower() != ".png":
-            raise InputError("a picture is a .png file", path=output)
-        _outputs.check_writable(output)
+        raise InputError("if neither utility nor a breach counts, every epsilon is equally good")
+    if any(map(math.isinf, epsilons)):
+        raise InputError("without noise nothing is private: epsilons must be finite")
+    budget.check(epsilons)
+    for epsilon in epsilons:
+        _inputs.warn_of_epsilon(epsilon)
 
 
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError("--epsilons is a list of numbers, like --epsilons 0.5,1,4") from None
-
-
-def _make_up(text: str, seed: int, implicit: bool) -> Ratings:
-    # Imported where it is used: `discreet --help` stays quick.
-    import numpy as np
-
-    from discreet.ratings import Shape, find_shape, make_ratings
-
+def _synthetic(text: str, seed: int, implicit: bool) -> Ratings:
     parts = text.split(",")
     if len(parts) == 3 and all(part.strip().isdecimal() for part in parts):
         users, items, ratings = map(int, parts)
@@ -151,46 +141,23 @@ def _make_up(text: str, seed: int, implicit: bool) -> Ratings:
     return dataclasses.replace(made, scale=PRESENCE, codes=np.ones(len(made), np.uint8))
 
 
-def _attack(
-    data: Ratings, methods: list[str] | None, budgets: list[float], told: dict[str, Any]
-) -> list[Consequence]:
-    from discreet.audit import consequences
-
-    with stages() as progress:
-        return consequences(data, methods, budgets, progress=progress, **told)
-
-
-def _choose(rows: list[Consequence], utility: float, breach: float) -> list[Choice]:
-    from discreet.audit import choose_epsilons
-
-    return choose_epsilons(rows, value_of_utility=utility, cost_of_breach=breach)
-
-
 def _sentence(choice: Choice, presence: bool) -> str:
     best, (low, high) = choice.best, choice.neighbourhood
-    found = "whether a record is there" if presence else "a rating"
+    what = "whether a record is there" if presence else "a rating"
     as_good = "no other epsilon that was tried is as good"
     if low < high:
         as_good = f"anything from {low:g} to {high:g} is as good"
     return (
-        f"With {best.method} at epsilon {best.epsilon:g} per {best.of}, predictions are "
-        f"{_percent(best.utility)} of the way from telling everybody the same to the best that "
-        f"can be done without noise, and the best attack finds out {found} {_percent(best.risk)} "
-        f"of the time, where guessing alone does {_percent(best.prior)} of the time; {as_good} "
-        "within the accuracy of this experiment."
+        f"With {best.method} at epsilon {best.epsilon:g} per {best.of}, predictions have "
+        f"{_percent(best.utility)} of what the best noise-free method gains over a constant "
+        f"prediction, and the best attack finds out {what} {_percent(best.risk)} of the time, "
+        f"compared with {_percent(best.prior)} by guessing alone; {as_good} within the accuracy of "
+        "this experiment."
     )
 
 
 def _percent(part: float) -> str:
     return f"{100 * part:.0f} %"
-
-
-def _hint(choice: Choice) -> None:
-    if choice.is_edge:
-        _console.note(
-            f"epsilon {choice.best.epsilon:g} is at the end of those that were tried: "
-            "try others beyond it with --epsilons"
-        )
 
 
 def _as_json(
@@ -222,20 +189,16 @@ def _show(
     sentence: str,
 ) -> None:
     _console.say(f"{warning}\n")
-    table = Table(box=None, pad_edge=False)
-    table.add_column("method", no_wrap=True)
-    for heading in ("epsilon", "", "utility", "risk", "RMSE", "value"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*_cells(row, choices, weights))
-    _console.out.print(table)
+    figures = ("epsilon", "", "utility", "risk", "RMSE", "value")
+    cells = [_cells(row, choices, weights) for row in rows]
+    _console.out.print(_console.table(("method",), figures, cells))
     best = choices[0].best
     _console.say(
-        "\n* the smallest epsilon worth as much as any of this method's; + as good, at 95 %.\n"
+        "\n* the smallest epsilon of a method that is as good as its best; + as good, at 95 %.\n"
         "Epsilon: " + "; ".join(_units(choices)) + ".\n"
-        "Utility: 1 is what the best of these methods foresees without noise, 0 the same for all.\n"
-        "Risk: how often an adversary is right who knows all other records and sees everything\n"
-        f"that the method gives out. Guessing alone: {best.prior:.2f} by the other ratings, "
+        "Utility: 1 for the best of these methods without noise, 0 for a constant prediction.\n"
+        "Risk: how often an attacker is right who knows all other records and sees everything\n"
+        f"that the method publishes. Guessing alone: {best.prior:.2f} from the other ratings, "
         f"{best.majority:.2f} by majority."
     )
     _console.say(f"\n{sentence}")
@@ -248,20 +211,20 @@ def _cells(row: Consequence, choices: list[Choice], weights: tuple[float, float]
         row.method,
         f"{row.epsilon:g}",
         mark,
-        _banded(row.utility, row.utility_band),
-        _banded(row.risk, row.risk_band),
+        _interval(row.utility, row.utility_band),
+        _interval(row.risk, row.risk_band),
         "" if row.error is None else f"{row.error:.3f}",
         f"{row.value(*weights):.4g}",
     ]
 
 
 def _units(choices: list[Choice]) -> list[str]:
-    """What each method's epsilon is of, those of one kind together."""
+    """What each method's epsilon protects, methods of one kind together."""
     kinds: dict[str, list[str]] = {}
     for choice in choices:
         kinds.setdefault(choice.best.of, []).append(choice.best.method)
     return [f"per {of} for {', '.join(names)}" for of, names in kinds.items()]
 
 
-def _banded(middle: float, band: tuple[float, float]) -> str:
+def _interval(middle: float, band: tuple[float, float]) -> str:
     return f"{middle:.2f} ± {(band[1] - band[0]) / 2:.2f}"

@@ -13,7 +13,7 @@ import typer
 
 from discreet.cli import _console, _outputs, _own_ratings
 from discreet.cli import recommend as recommending
-from discreet.cli._progress import bar
+from discreet.cli._console import bar
 from discreet.domain import InputError, OwnRatings
 
 if TYPE_CHECKING:

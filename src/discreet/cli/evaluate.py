@@ -2,156 +2,140 @@
 
 from __future__ import annotations
 
-import enum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 import typer
-from rich.table import Table
 
-from discreet.cli import _budget, _console, _evaluation_picture, _inputs, _outputs
-from discreet.cli._budget import Method, Noise
-from discreet.cli._inputs import BadRows
-from discreet.cli._progress import stages
-from discreet.domain import InputError
-from discreet.privacy import Unit
-
-if TYPE_CHECKING:
-    from discreet.evaluate import Row
-    from discreet.ratings import Ratings, Split
-
-_WARNING = (
-    "For the curator's eyes only: these figures were read off private ratings and are not private."
+from discreet.cli import _console, _inputs, _outputs, _pictures
+from discreet.cli._console import Json
+from discreet.cli._inputs import BudgetOptions, ReadingOptions
+from discreet.evaluate import Row
+from discreet.evaluate import evaluate as measure_quality
+from discreet.methods import MethodName
+from discreet.privacy import Noise
+from discreet.ratings import (
+    Ratings,
+    Split,
+    split_by_time,
+    split_leave_out,
+    split_netflix,
+    split_random,
 )
 
+_WARNING = (
+    "For the curator's eyes only: these figures were computed from private ratings and are not "
+    "private."
+)
 
-class Splitting(enum.StrEnum):
-    """How ratings are parted into training and test."""
-
-    RANDOM = "random"
-    TIME = "time"
-    LEAVE_OUT = "leave-out"
-    NETFLIX = "netflix"
-
-
-_Epsilons = Annotated[str, typer.Option(help="Budgets, with commas between them.")]
-_Delta = Annotated[float, typer.Option(help="Of each budget.")]
-_Draws = Annotated[int, typer.Option(help="How often each noise is drawn.")]
+_Splitting = Literal["random", "time", "leave-out", "netflix"]
+_Epsilons = Annotated[str, typer.Option(help="Privacy budgets, separated by commas.")]
+_Draws = Annotated[int, typer.Option(help="How many times to draw the noise of each budget.")]
 _Predictors = Annotated[
     str | None,
-    typer.Option(help="posterior, svd, knn, or several: svd,knn. [default: the method's own]"),
+    typer.Option(
+        help="Some of posterior,svd,knn, separated by commas. [default: the method's own]"
+    ),
 ]
-_Popularity = Annotated[float, typer.Option(help="How much being popular counts in lists.")]
+_Popularity = Annotated[
+    float, typer.Option(help="The weight of popularity in recommendation lists.")
+]
 _Models = Annotated[
     str | None,
     typer.Option(
         help="Some of private,non-private,global-mean,item-mean,user-mean,popularity. "
-        "[default: all that make sense]"
+        "[default: all that apply]"
     ),
 ]
 _Split = Annotated[
-    Splitting,
-    typer.Option(help="Test on a random or the latest share, one per user, or a probe."),
+    _Splitting,
+    typer.Option(
+        help="Hold out a random share of the ratings (random), the latest share (time), one rating "
+        "per user (leave-out), or as the Netflix Prize did (netflix)."
+    ),
 ]
-_Share = Annotated[float, typer.Option(help="Of the ratings, for testing.")]
-_Seed = Annotated[int, typer.Option(help="Of the split and of the noise.")]
-_People = Annotated[int | None, typer.Option(help="Judge by at most so many. [default: all]")]
-_Picture = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Draw a picture: a .png file.")
+_Share = Annotated[float, typer.Option(help="The share of the ratings to hold out.")]
+_Seed = Annotated[int, typer.Option(help="Seed of the split and of the noise.")]
+_People = Annotated[
+    int | None,
+    typer.Option(help="Evaluate on at most this many users, chosen at random. [default: all]"),
 ]
 
 
+@_inputs.share_options()
 def evaluate(
     ratings: _inputs.RatingsPath,
-    protect: _budget.Protect = Unit.USER,
+    *,
     epsilon: _Epsilons = "1",
-    delta: _Delta = _budget.DELTA,
-    noise: _budget.NoiseKind = Noise.GAUSSIAN,
+    budget: BudgetOptions,
     draws: _Draws = 3,
-    method: _budget.MethodName = Method.REFINED,
+    method: _inputs.MethodChoice = MethodName.REFINED,
     predictor: _Predictors = None,
     popularity: _Popularity = 0.0,
     models: _Models = None,
-    split: _Split = Splitting.RANDOM,
+    split: _Split = "random",
     share: _Share = 0.1,
     seed: _Seed = 1,
     people: _People = None,
-    rank: _budget.Rank = None,
+    rank: _inputs.Rank = None,
     features: _inputs.FeaturesFile = None,
-    output: _Picture = None,
-    implicit: _inputs.Implicit = False,
-    scale: _inputs.ScaleText = None,
-    catalog: _inputs.CatalogName = None,
-    columns: _inputs.ColumnsText = None,
-    separator: _inputs.Separator = None,
-    quoting: _inputs.QuotingName = None,
-    layout: _inputs.LayoutName = "auto",
-    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    most_ratings: _inputs.MostRatings = None,
-    json: _inputs.Json = False,
+    output: _outputs.Picture = None,
+    reading: ReadingOptions,
+    json: Json = False,
 ) -> None:
-    """Compare private releases with others on a split, for the curator's eyes only."""
-    budgets = _epsilons(epsilon)
-    _check(budgets, delta, noise, output)
-    how = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
-    private = _inputs.read(ratings, scale, catalog, columns, *how)
-    parted = _part(private, split, share, seed)
-    told = {"protect": protect, "epsilons": budgets, "delta": delta, "noise": noise.value}
-    told |= {"draws": draws, "seed": seed, "people": people, "popularity": popularity}
-    told |= {"method": method.value} | _inputs.read_features(features, private.catalog)
-    told |= {} if predictor is None else {"predictors": _names(predictor)}
-    told |= {} if rank is None else {"rank": rank}
-    told |= {} if models is None else {"models": _names(models)}
-    rows = _judge(parted, told)
+    """Compare private releases with baselines on held-out ratings.
+
+    For the curator's eyes only: the figures are not private.
+    """
+    epsilons = _inputs.parse_numbers("--epsilon", epsilon)
+    if budget.noise is Noise.LAPLACE:
+        budget = replace(budget, delta=None)
+    budget.check(epsilons)
+    for each in epsilons:
+        _inputs.warn_of_epsilon(each)
+    _outputs.check_picture(output)
+    private = reading.read(ratings)
+    parts = _split(private, split, share, seed)
+    chosen: dict[str, Any] = {
+        "predictors": _inputs.parse_names(predictor),
+        "rank": rank,
+        "models": _inputs.parse_names(models),
+    }
+    chosen = {name: value for name, value in chosen.items() if value is not None}
+    chosen |= _inputs.read_features(features, private.catalog)
+    with _console.stages() as progress:
+        rows = measure_quality(
+            parts,
+            protect=budget.protect,
+            epsilons=epsilons,
+            delta=budget.gaussian_delta,
+            noise=budget.noise,
+            draws=draws,
+            seed=seed,
+            people=people,
+            popularity=popularity,
+            method=method,
+            progress=progress,
+            **chosen,
+        )
     _show(rows, json)
     if popularity == 0:
-        _hint(rows)
+        _suggest_popularity(rows)
     if output is not None:
-        _evaluation_picture.draw(output, rows)
+        _pictures.draw_evaluation(output, rows)
         _console.note(f"the picture is in {output}")
 
 
-def _check(budgets: list[float], delta: float, noise: Noise, output: Path | None) -> None:
-    """What can be known to be wrong before anything is read."""
-    for budget in budgets:
-        _budget.check(budget, delta if noise is Noise.GAUSSIAN else None, None, noise)
-        _budget.warn_epsilon(budget)
-    if output is not None:
-        _evaluation_picture.check_installed()
-        if output.suffix.lower() != ".png":
-            raise InputError("a picture is a .png file", path=output)
-        _outputs.check_writable(output)
-
-
-def _judge(parted: Split, told: dict[str, Any]) -> list[Row]:
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.evaluate import evaluate
-
-    with stages() as progress:
-        return evaluate(parted, progress=progress, **told)
-
-
-def _epsilons(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError("--epsilon is a list of numbers, like --epsilon 0.5,1,4") from None
-
-
-def _names(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _part(private: Ratings, how: Splitting, share: float, seed: int) -> Split:
-    from discreet import ratings as room
-
-    if how is Splitting.RANDOM:
-        return room.split_random(private, share, seed)
-    if how is Splitting.TIME:
-        return room.split_by_time(private, share)
-    if how is Splitting.LEAVE_OUT:
-        return room.split_leave_out(private, 1, seed)
-    return room.split_netflix(private, seed)
+def _split(private: Ratings, how: _Splitting, share: float, seed: int) -> Split:
+    match how:
+        case "random":
+            return split_random(private, share, seed)
+        case "time":
+            return split_by_time(private, share)
+        case "leave-out":
+            return split_leave_out(private, 1, seed)
+        case "netflix":
+            return split_netflix(private, seed)
 
 
 def _show(rows: list[Row], as_json: bool) -> None:
@@ -161,24 +145,18 @@ def _show(rows: list[Row], as_json: bool) -> None:
     _console.say(f"{_WARNING}\n")
     for line in dict.fromkeys(_budget_line(row) for row in rows if row.epsilon is not None):
         _console.say(line)
-    table = Table(box=None, pad_edge=False)
-    for heading in ("model", "predictor"):
-        table.add_column(heading, no_wrap=True)
     of_ratings = ("RMSE", "MAE") if any(row.rmse is not None for row in rows) else ()
-    for heading in ("epsilon", *of_ratings, "NDCG@10", "recall@20"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*_cells(row))
-    _console.out.print(table)
+    figures = ("epsilon", *of_ratings, "NDCG@10", "recall@20")
+    _console.out.print(_console.table(("model", "predictor"), figures, map(_cells, rows)))
 
 
-def _hint(rows: list[Row]) -> None:
-    """If private lists are worse than those of popularity alone, say what may mend it."""
+def _suggest_popularity(rows: list[Row]) -> None:
+    """If private lists are worse than those by popularity alone, say what may help."""
     floor = max((row.ndcg_at_10 for row in rows if row.model == "popularity"), default=0.0)
     worst = min((row.ndcg_at_10 for row in rows if row.model == "private"), default=floor)
     if worst < floor:
         _console.note(
-            f"private lists are worse than those of popularity alone (NDCG@10 {worst:.4f}, not "
+            f"private lists are worse than lists by popularity alone (NDCG@10 {worst:.4f}, not "
             f"{floor:.4f}): try --popularity 1, here and in recommend"
         )
 
@@ -199,4 +177,5 @@ def _cells(row: Row) -> list[str]:
 
 
 def _spread(row: Row, mean: float, deviation: float | None) -> str:
+    # Without a deviation, blanks of the same width keep the numbers in one column.
     return f"{mean:.4f}" + (f" ± {deviation:.4f}" if row.draws > 1 else " " * 9)

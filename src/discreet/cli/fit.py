@@ -2,133 +2,130 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from discreet.cli import _budget, _console, _inputs, _outputs
-from discreet.cli._budget import Method, Noise
-from discreet.cli._inputs import BadRows, Engine
-from discreet.cli._progress import stages
+from discreet.cli import _console, _inputs, _outputs
+from discreet.cli._console import Json, stages
+from discreet.cli._inputs import BudgetOptions, ReadingOptions
 from discreet.cli.inspect import release_data
 from discreet.domain import InputError
-from discreet.privacy import Unit
+from discreet.measure import CHARGED
+from discreet.measure.engines import spark
+from discreet.measure.engines.spark import SparkRatings
+from discreet.methods import MOST_HEAD, Cleaning, MethodName
+from discreet.methods import fit as measure
+from discreet.privacy import Noise
 from discreet.privacy.ledger import Ledger
+from discreet.ratings import Ratings
+from discreet.release import Release
 
-if TYPE_CHECKING:
-    from discreet.measure.engines.spark import SparkRatings
-    from discreet.ratings import Ratings
-    from discreet.release import Release
+_Private = Ratings | SparkRatings
 
-    _Private = Ratings | SparkRatings
+# Factors that a release of method refined has besides those of --rank: popularity, item effects.
+_FREE_FACTORS = 2
+_NOT_RECORDED = "Warning: no ledger given, so this release's privacy cost is not recorded anywhere."
 
-
-class Cleaning(enum.StrEnum):
-    """How a noisy covariance becomes factors."""
-
-    AUTO = "auto"
-    PAPER = "paper"
-    NONE = "none"
-
-
-_Output = Annotated[Path, typer.Option("--output", "-o", help="The release's file.")]
-_Epsilon = Annotated[float | None, typer.Option(help="The budget; inf adds no noise. [default: 1]")]
-_Delta = Annotated[
-    float | None,
-    typer.Option(help="The chance left aside. [default: 1e-06; 0 with Laplace noise]"),
+_Output = Annotated[Path, typer.Option("--output", "-o", help="The file to write the release to.")]
+_Epsilon = Annotated[
+    float | None, typer.Option(help="The privacy budget; inf adds no noise. [default: 1]")
 ]
-_Theta = Annotated[float | None, typer.Option(help="The budget as McSherry and Mironov say it.")]
+_Theta = Annotated[
+    float | None,
+    typer.Option(help="The budget in McSherry and Mironov's parametrization, in place of epsilon."),
+]
 _Clean = Annotated[
     Cleaning | None,
-    typer.Option(help="How noise is taken out, for method covariance. [default: auto]"),
+    typer.Option(help="How noise is removed from the covariance (covariance). [default: auto]"),
 ]
 _Dense = Annotated[
-    bool, typer.Option("--dense", help="Publish the covariance matrix too, for knn: covariance.")
+    bool,
+    typer.Option("--dense", help="Publish the covariance matrix too, for knn (covariance)."),
 ]
-_MOST_HEAD = 25_000
-_FREE = 2
-"""Factors that every release of method refined may have: popularity and item effects."""
-_UNBOOKED = "Warning: no ledger given, so this release's privacy cost is not recorded anywhere."
 _LedgerFile = Annotated[
-    Path | None, typer.Option(help="Charge this ledger: see discreet ledger init.")
+    Path | None, typer.Option(help="The ledger to charge: see discreet ledger init.")
+]
+_Engine = Annotated[
+    Literal["local", "spark"], typer.Option(help="Measure on this machine, or on Spark.")
+]
+_Master = Annotated[
+    str | None,
+    typer.Option(
+        help="Where Spark runs: local[4], spark://host:7077. [default: Spark's own settings]"
+    ),
 ]
 
 
+@_inputs.share_options()
 def fit(
     ratings: _inputs.RatingsPath,
     output: _Output,
-    protect: _budget.Protect = Unit.USER,
+    *,
     epsilon: _Epsilon = None,
-    delta: _Delta = None,
+    budget: BudgetOptions,
     theta: _Theta = None,
-    noise: _budget.NoiseKind = Noise.GAUSSIAN,
-    method: _budget.MethodName = Method.REFINED,
-    rank: _budget.Rank = None,
+    method: _inputs.MethodChoice = MethodName.REFINED,
+    rank: _inputs.Rank = None,
     clean: _Clean = None,
     dense: _Dense = False,
     features: _inputs.FeaturesFile = None,
     ledger: _LedgerFile = None,
-    implicit: _inputs.Implicit = False,
-    scale: _inputs.ScaleText = None,
-    catalog: _inputs.CatalogName = None,
-    columns: _inputs.ColumnsText = None,
-    separator: _inputs.Separator = None,
-    quoting: _inputs.QuotingName = None,
-    layout: _inputs.LayoutName = "auto",
-    on_bad_rows: _inputs.OnBadRows = BadRows.REFUSE,
-    most_ratings: _inputs.MostRatings = None,
-    engine: _inputs.EngineName = Engine.LOCAL,
-    master: _inputs.Master = None,
-    json: _inputs.Json = False,
+    reading: ReadingOptions,
+    engine: _Engine = "local",
+    master: _Master = None,
+    json: Json = False,
 ) -> None:
-    """Measure ratings under a guarantee and write a release, which may be published."""
-    _budget.check(epsilon, delta, theta, noise)
-    options = _options(method, rank, clean, dense, features)
+    """Make a release from ratings, under a differential privacy guarantee.
+
+    Only noisy sums over everybody go into the release, so it may be published.
+    """
+    _check_budget(budget, epsilon, theta)
+    options = _method_options(method, rank, clean, dense, features)
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
-    how = (layout, on_bad_rows, implicit, most_ratings, separator, quoting)
-    budget = {"protect": protect, "epsilon": epsilon, "delta": delta, "theta": theta}
-    with _inputs.read_on(engine, master, ratings, scale, catalog, columns, *how) as private:
+    with _read(ratings, reading, engine, master) as private:
         public = _inputs.read_features(features, private.catalog)
         width = public["features"].shape[1] if public else 0
-        _check_room(output, len(private.catalog), rank, dense or method.of_pairs, width)
-        _warn(private, epsilon, delta, noise)
-        _warn_unbooked(book, epsilon)
-        options |= public | budget | {"noise": noise.value, "ledger": book or "unbooked"}
+        pairs = dense or method in (MethodName.SLOPE_ONE, MethodName.COSINE)
+        _check_room(output, len(private.catalog), rank, pairs, width)
+        _warn(private, budget, epsilon, book)
+        options |= public | {"epsilon": epsilon, "theta": theta, "ledger": book or "unbooked"}
+        options |= {"protect": budget.protect, "delta": budget.delta, "noise": budget.noise}
         with _telling_of_charges(book):
             release = _measure(private, options)
             release.save(output)
     _show(release, output, theta, json)
-    _tell_of_effects(release, dense, width)
+    _note_unused(release, dense, width)
 
 
-def _options(
-    method: Method, rank: int | None, clean: Cleaning | None, dense: bool, features: Path | None
+def _check_budget(budget: BudgetOptions, epsilon: float | None, theta: float | None) -> None:
+    if epsilon is not None and theta is not None:
+        raise InputError("give the budget as --epsilon or as --theta, not both")
+    if theta is not None and not (math.isfinite(theta) and theta > 0):
+        raise InputError(f"theta must be a number above 0, not {theta:g}; the paper uses 0.15")
+    budget.check([] if epsilon is None else [epsilon])
+
+
+def _method_options(
+    method: MethodName, rank: int | None, clean: Cleaning | None, dense: bool, features: Path | None
 ) -> dict[str, Any]:
-    """What `fit` is told of the method; refuses what belongs to the other one."""
-    options: dict[str, Any] = {"method": method.value}
-    if features is not None and method is not Method.REFINED:
+    """The arguments of the method; refuses those of another method."""
+    options: dict[str, Any] = {"method": method}
+    if features is not None and method is not MethodName.REFINED:
         raise InputError("--features is for --method refined")
-    if method is Method.COVARIANCE:
-        options |= {"clean": (clean or Cleaning.AUTO).value, "dense": dense}
+    if method is MethodName.COVARIANCE:
+        options |= {"clean": clean or Cleaning.AUTO, "dense": dense}
     elif clean is not None or dense:
         raise InputError("--clean and --dense are for --method covariance")
-    if rank is not None and method.of_pairs:
-        raise InputError(f"--rank is for factors, which --method {method} has none of")
+    if rank is not None and method in (MethodName.SLOPE_ONE, MethodName.COSINE):
+        raise InputError(f"--rank is for factors, which --method {method} does not have")
     return options if rank is None else options | {"rank": rank}
-
-
-def _check_room(output: Path, items: int, rank: int | None, pairs: bool, features: int) -> None:
-    """Before anything is charged: rows of factors, and two triangles of the head's if there are."""
-    head = min(items, _MOST_HEAD) if pairs else 0
-    factors = _FREE + (20 if rank is None else rank) + features
-    _outputs.check_room(output, 4 * items * (4 + factors) + 4 * head * (head + 1))
 
 
 def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
@@ -139,36 +136,103 @@ def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
     return Ledger.open(path)
 
 
-def _warn_unbooked(ledger: Ledger | None, epsilon: float | None) -> None:
-    """Without noise there is no cost that a ledger could record."""
+@contextmanager
+def _read(
+    path: str, options: ReadingOptions, engine: str, master: str | None
+) -> Iterator[_Private]:
+    """Ratings on this machine or on Spark; released in the end.
+
+    Raises:
+        InputError: Something is missing, cannot be read or is wrong.
+    """
+    if engine == "spark":
+        with _read_on_spark(path, options, master) as ratings:
+            yield ratings
+        return
+    if master is not None:
+        raise InputError("--master is for --engine spark")
+    yield options.read(path)
+
+
+@contextmanager
+def _read_on_spark(
+    path: str, options: ReadingOptions, master: str | None
+) -> Iterator[SparkRatings]:
+    """What can be seen to be wrong is refused before Spark starts."""
+    if options.layout not in ("auto", "table"):
+        raise InputError("--engine spark reads tables; --layout is for --engine local")
+    columns, dialect = options.parsed_columns, options.dialect
+    scale, items = spark.read_public(options.scale, options.implicit, options.catalog)
+    spark.check_source(path, master)
+    with ExitStack() as held:
+        with stages() as progress:
+            session = held.enter_context(spark.session_for_now(master))
+            table = spark.open_table(
+                session,
+                path,
+                columns=columns,
+                implicit=scale.presence,
+                progress=progress,
+                **dialect,
+            )
+            ratings = held.enter_context(
+                spark.read_spark(
+                    table,
+                    scale=scale,
+                    catalog=items or options.catalog,
+                    columns=columns,
+                    on_bad_rows=options.on_bad_rows,
+                    most_ratings=options.most_ratings,
+                    progress=progress,
+                )
+            )
+            found = ratings.survey()
+        _inputs.note_skipped(found.skipped)
+        if found.duplicates:
+            _console.note(
+                f"{found.duplicates:,} rows repeat a user and an item: the latest of them counts, "
+                "and of several latest the highest"
+            )
+        yield ratings
+
+
+def _check_room(output: Path, items: int, rank: int | None, pairs: bool, features: int) -> None:
+    """Refuse a full disk before anything is charged.
+
+    A file holds rows of factors in 4 bytes each, and two triangles of pairs if there are any.
+    """
+    head = min(items, MOST_HEAD) if pairs else 0
+    factors = _FREE_FACTORS + (20 if rank is None else rank) + features
+    _outputs.check_room(output, 4 * items * (4 + factors) + 4 * head * (head + 1))
+
+
+def _warn(
+    private: _Private, budget: BudgetOptions, epsilon: float | None, ledger: Ledger | None
+) -> None:
+    """Warn of a budget that protects little, and of a cost that is recorded nowhere."""
+    _inputs.warn_of_epsilon(1.0 if epsilon is None else epsilon)
+    users = private.user_count if isinstance(private, Ratings) else private.survey().users
+    if budget.noise is Noise.GAUSSIAN and budget.gaussian_delta * users >= 1:
+        _console.warn(
+            f"delta {budget.gaussian_delta:g} is not below 1 divided by the number of users: it "
+            "would allow somebody's ratings to be published as they are; use a much smaller one"
+        )
+    # Without noise there is no cost that a ledger could record.
     if ledger is None and not (epsilon is not None and math.isinf(epsilon)):
-        _console.err.print(_UNBOOKED, style="yellow", markup=False, soft_wrap=True)
-
-
-def _warn(private: _Private, epsilon: float | None, delta: float | None, noise: Noise) -> None:
-    _budget.warn_epsilon(1.0 if epsilon is None else epsilon)
-    if noise is Noise.GAUSSIAN:
-        _budget.warn_delta(_budget.DELTA if delta is None else delta, _inputs.count_users(private))
+        _console.err.print(_NOT_RECORDED, style="yellow", markup=False, soft_wrap=True)
 
 
 def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.methods import fit
-    from discreet.ratings import Ratings
-
     with stages() as progress:
         if isinstance(private, Ratings):
-            return fit(private, progress=progress, **arguments)
+            return measure(private, progress=progress, **arguments)
         private.progress = progress
-        return fit(private, **arguments)
+        return measure(private, **arguments)
 
 
 @contextmanager
 def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
-    """If what follows fails after the charge, say so: what is booked stays booked."""
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.measure import CHARGED
-
+    """If what follows fails after the charge, say so: the ledger never takes a charge back."""
     before = 0 if ledger is None else len(ledger.history())
 
     def was_charged() -> bool:
@@ -180,25 +244,25 @@ def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
         if not was_charged() or error.reason.endswith(CHARGED):
             raise
         reason = f"{error.reason}; {CHARGED}"
-        raise InputError(reason, path=error.path, line=error.line) from error
+        raise InputError(reason, path=error.path, line=error.line, hints=error.hints) from error
     except KeyboardInterrupt:
         if was_charged():
             _console.note(CHARGED)
         raise
 
 
-def _tell_of_effects(release: Release, dense: bool, features: int) -> None:
-    """What became of options that a small budget leaves without effect."""
+def _note_unused(release: Release, dense: bool, features: int) -> None:
+    """Say which options a small budget left without effect."""
     if dense and "covariance" not in release.arrays:
         _console.note("--dense has no effect: the budget is too small to learn the covariance")
     if features:
         used = release.parameters.get("feature_columns")
-        became = "used" if used else "left out: nobody's ratings were seen to go along them"
-        _console.note(f"{features:,} columns of features were read and {became}")
+        outcome = "used" if used else "not used: they do not help to predict these ratings"
+        _console.note(f"{features:,} columns of features were read and {outcome}")
 
 
 def _ranks_alike(release: Release) -> bool:
-    """Whether nothing was learnt of how people differ."""
+    """Whether the release learned nothing about how people differ."""
     if "factors" in release.arrays:
         return bool(release.arrays["factors"].shape[1] == 0)
     return "head" not in release.arrays
@@ -211,4 +275,6 @@ def _show(release: Release, path: Path, theta: float | None, as_json: bool) -> N
     _console.say(str(path))
     _console.say(str(release.guarantee))
     if _ranks_alike(release):
-        _console.say("The budget was too small to learn tastes: it ranks alike for everybody.")
+        _console.say(
+            "The budget was too small to learn tastes: everybody gets the same recommendations."
+        )

@@ -1,45 +1,38 @@
-"""`discreet inspect`: what a release is, and what it promises."""
+"""`discreet inspect`: what a release is, and what it guarantees."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from discreet.cli import _console
-from discreet.cli._inputs import Json, spell
+from discreet.cli._console import Json
 from discreet.domain import CatalogOrigin
-
-if TYPE_CHECKING:
-    from discreet.privacy import Event
-    from discreet.privacy.ledger import Ledger, Pairing
-    from discreet.release import Release
+from discreet.privacy.ledger import Ledger, Pairing
+from discreet.release import Release, load
+from discreet.report import noise_ratio
 
 _ORIGINS = {
     CatalogOrigin.GIVEN: "given as public",
     CatalogOrigin.LAYOUT: "part of the data set's own files",
-    CatalogOrigin.FROM_DATA: "read off the private ratings",
+    CatalogOrigin.FROM_DATA: "taken from the private ratings",
 }
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(help="A release's file.")],
+    file: Annotated[Path, typer.Argument(help="The file of a release.")],
     ledger: Annotated[
         Path | None, typer.Option(help="Check that a charge of this ledger paid for the file.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Check a release's file, and show what it is and what it promises.
+    """Check the file of a release, and show what it is and what it guarantees.
 
-    With --ledger the exit code is 1 if the file and the ledger do not belong together.
+    With --ledger, the exit code is 1 if the file and the ledger do not belong together.
     """
-    from discreet.privacy.ledger import Ledger
-    from discreet.release import load
-
     release = load(file, verify=True)
     book = None if ledger is None else Ledger.open(ledger)
     pairing = None if book is None else book.pair(release.guarantee, release.digest())
@@ -75,7 +68,7 @@ def pairing_data(ledger: Ledger, pairing: Pairing) -> dict[str, Any]:
 
 
 def release_data(release: Release) -> dict[str, Any]:
-    """What there is to say about a release, for scripts."""
+    """Everything about a release but its numbers, for scripts."""
     guarantee = release.guarantee
     return {
         "method": release.method,
@@ -85,7 +78,7 @@ def release_data(release: Release) -> dict[str, Any]:
         "delta": guarantee.delta,
         "items": len(release.catalog),
         "catalog": str(release.catalog.origin),
-        "scale": spell(release.scale),
+        "scale": release.scale.spelling,
         "digest": release.digest(),
         "guarantee": guarantee.to_dict(),
         "parameters": dict(release.parameters),
@@ -96,9 +89,7 @@ def release_data(release: Release) -> dict[str, Any]:
     }
 
 
-def _facts(release: Release) -> Table:
-    table = _table(None)
-    table.show_header = False
+def _facts(release: Release) -> Any:
     rows = {
         "method": release.method,
         "items": f"{len(release.catalog):,}, {_ORIGINS[release.catalog.origin]}",
@@ -106,15 +97,13 @@ def _facts(release: Release) -> Table:
         "arrays": _console.spell_size(release.nbytes),
         "digest": _short(release.digest()),
     } | _origin(release)
-    told = _told(release.parameters)
-    parameters = {name: _spell(value) for name, value in told.items()}
-    for name, value in (rows | parameters).items():
-        table.add_row(name.replace("_", " "), Text(value))
-    return table
+    rows |= {name: _spell(value) for name, value in _known(release.parameters).items()}
+    cells = [(name.replace("_", " "), value) for name, value in rows.items()]
+    return _console.table(("", ""), rows=cells, wraps=True)
 
 
 def _origin(release: Release) -> dict[str, str]:
-    """What a guarantee's words leave out; the digests in full are in the JSON."""
+    """What the guarantee's words leave out; the JSON has the digests in full."""
     provenance = release.guarantee.provenance
     if provenance is None:
         return {"charge": "this file does not say whether a ledger was charged"}
@@ -129,50 +118,30 @@ def _short(digest: str) -> str:
     return f"{digest[:12]}..."
 
 
-def _told(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Without what was left to be decided, which says nothing."""
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Without parameters that have no value."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _spell(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_spell(each)}" for name, each in _told(value).items())
+        return ", ".join(f"{name} {_spell(each)}" for name, each in _known(value).items())
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _spends(release: Release) -> Table:
-    table = _table(
-        "what was spent",
-        "what",
-        "noise",
-        f"its size / what one {release.guarantee.unit} moves",
-        "times",
-    )
-    for event in release.guarantee.events:
-        table.add_row(*map(Text, (event.label, event.kind, _size(event), f"{event.count:,}")))
-    return table
+def _spends(release: Release) -> Any:
+    unit = release.guarantee.unit
+    headings = ("statistic", "noise", f"noise size / effect of one {unit}", "times")
+    rows = [
+        (event.label, event.kind, noise_ratio(event), f"{event.count:,}")
+        for event in release.guarantee.events
+    ]
+    return _console.table(headings, rows=rows, title="what was spent", wraps=True)
 
 
-def _size(event: Event) -> str:
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.report import number_down, number_up
-
-    known = event.to_dict()
-    size = known.get("sigma", known.get("scale"))
-    if size is None:
-        return f"epsilon {number_up(known['epsilon'])}"
-    return number_down(size / known["sensitivity"])
-
-
-def _arrays(release: Release) -> Table:
-    table = _table("arrays", "name", "type", "shape")
-    for name, array in release.arrays.items():
-        table.add_row(name, array.dtype.name, " x ".join(f"{n:,}" for n in array.shape))
-    return table
-
-
-def _table(title: str | None, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column)
-    return table
+def _arrays(release: Release) -> Any:
+    rows = [
+        (name, array.dtype.name, " x ".join(f"{n:,}" for n in array.shape))
+        for name, array in release.arrays.items()
+    ]
+    return _console.table(("name", "type", "shape"), rows=rows, title="arrays", wraps=True)

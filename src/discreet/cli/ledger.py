@@ -1,4 +1,4 @@
-"""`discreet ledger`: what a population's releases have cost, and what they may."""
+"""`discreet ledger`: what the releases about a population have cost, and what they may cost."""
 
 from __future__ import annotations
 
@@ -8,49 +8,56 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from discreet.cli import _console
+from discreet.cli._console import Json
 from discreet.cli.inspect import pairing_data, say_pairing
 from discreet.domain import InputError
-from discreet.privacy import Event, GaussianEvent, PureEvent, Unit
+from discreet.privacy import Event, GaussianEvent, GaussianNoise, PureEvent, Unit
 from discreet.privacy.accounting import Totals, calibrate_gaussian
 from discreet.privacy.ledger import Entry, Ledger, Limit, Pairing, Plan, PlannedCost
+from discreet.release import load
 
 app = typer.Typer(
-    help="What the releases about a population of people have cost, and what they may.",
+    help="Keep account of what the releases about a population have cost, and may cost.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
-_Path = Annotated[Path, typer.Argument(help="The ledger's file.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON for scripts.")]
-_DELTA = 1e-6
+_Path = Annotated[Path, typer.Argument(help="The file of the ledger.")]
 
 
 @app.command()
 def init(
     path: _Path,
-    population: Annotated[str, typer.Option(help="Whose spends: 'customers of the shop'.")],
-    protect: Annotated[list[Unit], typer.Option(help="The unit of a limit; repeat for both.")],
-    epsilon: Annotated[list[float], typer.Option(help="The limit; one per --protect.")],
+    population: Annotated[
+        str, typer.Option(help="Whose data the releases are about: 'customers of the shop'.")
+    ],
+    protect: Annotated[
+        list[Unit], typer.Option(help="The unit of a limit; repeatable, for both units.")
+    ],
+    epsilon: Annotated[list[float], typer.Option(help="The limit; one for each --protect.")],
     delta: Annotated[
         list[float] | None,
-        typer.Option(help="One for all, or one per --protect; 0: pure. [default: 1e-06]"),
+        typer.Option(
+            help="The probability with which the epsilon bound may fail: one for all limits, or "
+            "one for each --protect; 0 for pure differential privacy. [default: 1e-06]"
+        ),
     ] = None,
     reserve: Annotated[
         list[float] | None,
-        typer.Option(help="The part of epsilon for pure charges after Gaussian ones. [default: 0]"),
+        typer.Option(
+            help="The part of epsilon reserved for pure charges after Gaussian ones. [default: 0]"
+        ),
     ] = None,
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
-    """Make a new ledger with a limit per user, per rating, or both; they hold for ever."""
+    """Create a ledger with a limit per user, per rating, or both; limits cannot be changed."""
     count = len(protect)
     columns = (
         protect,
         _matched("--epsilon", epsilon, count),
-        _matched("--delta", delta or [_DELTA], count),
+        _matched("--delta", delta or [GaussianNoise.default_delta], count),
         _matched("--reserve", reserve or [0.0], count),
     )
     limits = [Limit(*row) for row in zip(*columns, strict=True)]
@@ -58,8 +65,8 @@ def init(
 
 
 @app.command()
-def show(path: _Path, as_json: _Json = False) -> None:
-    """What is spent, and what is left."""
+def show(path: _Path, as_json: Json = False) -> None:
+    """Show what is spent and what is left."""
     _show(Ledger.open(path), as_json)
 
 
@@ -69,11 +76,11 @@ def history(
     release: Annotated[
         Path | None, typer.Option(help="Check that one of the charges paid for this file.")
     ] = None,
-    as_json: _Json = False,
+    as_json: Json = False,
 ) -> None:
-    """Every charge in order, with what was spent after it and which file it paid for.
+    """List every charge, what was spent after it and which file it paid for.
 
-    With --release the exit code is 1 if the file and the ledger do not belong together.
+    With --release, the exit code is 1 if the file and the ledger do not belong together.
     """
     ledger = Ledger.open(path)
     entries = ledger.history()
@@ -91,37 +98,48 @@ def history(
 
 
 def _pair(ledger: Ledger, path: Path) -> Pairing:
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.release import load
-
     release = load(path, verify=True)
     return ledger.pair(release.guarantee, release.digest())
 
 
 def _print_history(ledger: Ledger, entries: Sequence[Entry]) -> None:
-    spends = (f"spent per {unit}" for unit in Unit)
-    table = _table("#", "time (UTC)", "purpose", *spends, "file (digest)")
+    rows = []
     for entry in entries:
         spent = [_epsilon_text(_reading(ledger, unit, entry.spent[unit])) for unit in Unit]
         file = "none recorded" if entry.published is None else f"{entry.published[:12]}..."
-        table.add_row(*map(Text, (*_entry_cells(entry), *spent, file)))
-    _console.out.print(table)
+        rows.append([*_entry_cells(entry), *spent, file])
+    spends = (f"spent per {unit}" for unit in Unit)
+    headings = ("#", "time (UTC)", "purpose", *spends, "file (digest)")
+    _console.out.print(_console.table(headings, rows=rows, wraps=True))
 
 
 @app.command()
 def plan(
     path: _Path,
-    protect: Annotated[Unit, typer.Option(help="Whom each release protects.")],
-    epsilon: Annotated[float, typer.Option(help="Of each release.")],
-    delta: Annotated[float, typer.Option(help="Of each release; 0: pure.")] = _DELTA,
-    times: Annotated[int, typer.Option(help="How many releases.")] = 12,
-    every: Annotated[str | None, typer.Option(help="The time between two: month.")] = None,
-    ratings_per_user: Annotated[
-        int | None, typer.Option(help="With --protect rating: the most that a user may have.")
+    protect: Annotated[Unit, typer.Option(help="What each release protects.")],
+    epsilon: Annotated[float, typer.Option(help="The epsilon of each release.")],
+    delta: Annotated[
+        float,
+        typer.Option(
+            help="The delta of each release, the probability with which its epsilon bound may "
+            "fail; 0 for pure differential privacy."
+        ),
+    ] = GaussianNoise.default_delta,
+    times: Annotated[int, typer.Option(help="The number of releases.")] = 12,
+    every: Annotated[
+        str | None,
+        typer.Option(help="The time between two releases, to be named in the output: month."),
     ] = None,
-    as_json: _Json = False,
+    ratings_per_user: Annotated[
+        int | None,
+        typer.Option(help="With --protect rating: the most ratings that a user may have."),
+    ] = None,
+    as_json: Json = False,
 ) -> None:
-    """What more releases would cost, and how many fit. Books nothing; exit code 1: not all fit."""
+    """Show what further releases would cost, and how many fit; nothing is charged.
+
+    The exit code is 1 if not all of them fit.
+    """
     event = _release(protect, epsilon, delta, ratings_per_user)
     planned = Ledger.open(path).plan([event], times)
     if as_json:
@@ -137,7 +155,9 @@ def _matched(option: str, values: Sequence[float], count: int) -> Sequence[float
     if len(values) == count:
         return values
     if len(values) != 1 or option == "--epsilon":
-        raise InputError(f"{count} times --protect need {count} times {option}, not {len(values)}")
+        raise InputError(
+            f"{option} must be given once for each --protect: {count} times, not {len(values)}"
+        )
     return [*values] * count
 
 
@@ -161,11 +181,17 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         return
     made = f"{ledger.created:%Y-%m-%d}"
     line = f"{ledger.population}: {charges:,} charge{'s' * (charges != 1)} since {made} (UTC)"
-    _console.out.print(line, markup=False, soft_wrap=True)
-    table = _table("per", "spent", "limit", "delta", "a Gaussian release of", "or a pure one of")
-    for unit in Unit:
-        table.add_row(*_unit_cells(ledger, unit))
-    _console.out.print(table)
+    _console.say(line)
+    headings = (
+        "per",
+        "spent",
+        "limit",
+        "delta",
+        "room for a Gaussian release of",
+        "or a pure one of",
+    )
+    rows = [_unit_cells(ledger, unit) for unit in Unit]
+    _console.out.print(_console.table(headings, rows=rows, wraps=True))
 
 
 def _unit_cells(ledger: Ledger, unit: Unit) -> list[str]:
@@ -245,18 +271,19 @@ def _cost_data(cost: PlannedCost) -> dict[str, Any]:
 
 
 def _print_plan(planned: Plan, every: str | None) -> None:
-    _console.out.print(planned.words(every), markup=False, soft_wrap=True)
-    table = _table("per", "spent", "one alone", "all alone", "after all", "limit", "delta", "fit")
+    _console.say(planned.words(every))
+    rows = []
     for cost in planned.costs:
         epsilons = [_epsilon_text(e) for e in (cost.spent, cost.once, cost.all, cost.after)]
         limit = cost.limit
         row = [limit.unit, *epsilons, f"{limit.epsilon:g}", f"{limit.delta:g}"]
-        table.add_row(*row, f"{cost.fitting:,}")
-    _console.out.print(table)
+        rows.append([*row, f"{cost.fitting:,}"])
+    headings = ("per", "spent", "one alone", "all alone", "after all", "limit", "delta", "fit")
+    _console.out.print(_console.table(headings, rows=rows, wraps=True))
 
 
 def _delta(ledger: Ledger, unit: Unit) -> float:
-    """The delta at which a unit's spends are read: of its own limit, or of the other one's."""
+    """The delta at which a unit's spending is expressed: its own limit's, or the other's."""
     return (ledger.limit(unit) or ledger.limits[0]).delta
 
 
@@ -270,10 +297,3 @@ def _epsilon_text(epsilon: float) -> str:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, no_wrap=column.startswith("time"))
-    return table

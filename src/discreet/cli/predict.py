@@ -1,19 +1,15 @@
-"""`discreet predict`: what one person would rate, worked out at home."""
+"""`discreet predict`: what one person would rate, computed at home."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from discreet.cli import _console, _own_ratings
-from discreet.cli._inputs import Json
+from discreet.cli._console import Json
 from discreet.domain import Catalog, InputError
-
-if TYPE_CHECKING:
-    from discreet.predict import Predictor
+from discreet.predict import load
 
 
 def predict(
@@ -21,44 +17,44 @@ def predict(
     ratings: _own_ratings.RatingsFile = None,
     like: _own_ratings.Likes = None,
     items: Annotated[
-        list[str] | None, typer.Option(help="An id or title; repeat for more. [default: all]")
+        list[str] | None, typer.Option(help="An item's id or title; repeatable. [default: all]")
     ] = None,
     predictor: _own_ratings.PredictorName = None,
     json: Json = False,
 ) -> None:
-    """Predict ratings from a release and a person's own ratings, which go nowhere.
+    """Predict one person's ratings from a release and their own ratings.
 
-    If the release is of presence, it is the chance that the person has the item, about.
+    Everything is computed on this machine and nothing is sent. For a release of interactions, the
+    prediction is approximately the probability that the person has the item.
     """
-    from discreet.predict import load
-
     release = load(file)
-    own = _own_ratings.read(ratings, like, presence=release.scale.presence)
-    model: Predictor = release.predictor(predictor)
+    presence = release.scale.presence
+    own = _own_ratings.read(ratings, like, presence=presence)
+    model = release.predictor(predictor)
     known = model.read(own)
-    catalog, presence = model.catalog, release.scale.presence
+    catalog = model.catalog
     wanted, missing = _find(catalog, items)
     unknown = [*known.unknown, *missing]
     _own_ratings.report_unknown(unknown, catalog)
-    expected = model.predict(known, wanted).tolist()
+    predicted = zip(wanted, model.predict(known, wanted).tolist(), strict=True)
     if json:
         name = "chance" if presence else "rating"
         entries = [
             {"item": i, "id": catalog.ids[i], "title": catalog.titles[i], name: rating}
-            for i, rating in zip(wanted, expected, strict=True)
+            for i, rating in predicted
         ]
         _console.write_json({"predictions": entries, "unknown": unknown})
         return
-    table = Table("id", "title", box=None, pad_edge=False)
-    table.add_column("chance" if presence else "expected", justify="right")
-    for i, rating in zip(wanted, expected, strict=True):
-        shown = _own_ratings.spell(rating, presence)
-        table.add_row(Text(catalog.ids[i]), Text(catalog.titles[i]), shown)
-    _console.out.print(table)
+    rows = [
+        (catalog.ids[i], catalog.titles[i], _own_ratings.spell(rating, presence))
+        for i, rating in predicted
+    ]
+    heading = _own_ratings.heading(presence)
+    _console.out.print(_console.table(("id", "title"), (heading,), rows, wraps=True))
 
 
 def _find(catalog: Catalog, items: list[str] | None) -> tuple[list[int], list[str]]:
-    """The indices of the wanted items, all if none were told, and the names that are none."""
+    """The indices of the wanted items, all if none are named, and the names that are unknown."""
     if not items:
         return list(range(len(catalog))), []
     found = {name: catalog.find(name) for name in items}

@@ -1,63 +1,67 @@
-"""`discreet recommend`: what one person may like, worked out at home."""
+"""`discreet recommend`: what one person may like, computed at home."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from discreet.cli import _console, _own_ratings
-from discreet.cli._inputs import Json
+from discreet.cli._console import Json
 from discreet.domain import InputError
-
-if TYPE_CHECKING:
-    from discreet.predict import Recommendation, Recommendations
+from discreet.predict import Recommendation, Recommendations, load
 
 
 def recommend(
     file: _own_ratings.ReleaseFile,
     ratings: _own_ratings.RatingsFile = None,
     like: _own_ratings.Likes = None,
-    n: Annotated[int, typer.Option("-n", "--number", help="How many.")] = 10,
+    n: Annotated[int, typer.Option("-n", "--number", help="How many items to recommend.")] = 10,
     predictor: _own_ratings.PredictorName = None,
     popularity: Annotated[
-        float, typer.Option(help="How much being popular counts, beside the expected rating.")
+        float, typer.Option(help="The weight of popularity, besides the predicted rating.")
     ] = 0.0,
     available: Annotated[
-        Path | None, typer.Option(help="Choose among these: an id or title on each line.")
+        Path | None,
+        typer.Option(help="Recommend only these items: a file with an id or title per line."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Say which own ratings speak most for each item.")
+        bool, typer.Option("--explain", help="Show which own ratings count most for each item.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Recommend items from a release and a person's own ratings, which go nowhere.
+    """Recommend items from a release and one person's own ratings.
 
-    Beside each is the rating to expect. If the release is of presence, it is the chance that the
-    person has the item, about.
+    Everything is computed on this machine and nothing is sent. The predicted rating is shown
+    beside each item; for a release of interactions, approximately the probability that the person
+    has the item.
     """
-    from discreet.predict import load
-
     if n < 1:
-        raise InputError(f"-n is how many items to recommend, 1 or more, not {n}")
+        raise InputError(f"-n is how many items to recommend, at least 1, not {n}")
     release = load(file)
-    own = _own_ratings.read(ratings, like, presence=release.scale.presence)
+    presence = release.scale.presence
+    own = _own_ratings.read(ratings, like, presence=presence)
     names = None if available is None else _own_ratings.read_names(available)
     model = release.predictor(predictor, popularity=popularity)
     found: Recommendations = model.recommend(own, n, available=names, explain=explain)
     _own_ratings.report_unknown(found.unknown, release.catalog)
-    presence = release.scale.presence
     if json:
         entries = [_as_json(entry, presence) for entry in found]
         _console.write_json({"recommendations": entries, "unknown": list(found.unknown)})
         return
     if not own:
-        _console.note("no own ratings were given: these are for somebody unknown")
-    _console.out.print(_table(found, explain, presence))
+        _console.note("no own ratings given: these are recommendations for an unknown person")
+    left = ("id", "title", "because of") if explain else ("id", "title")
+    rows = [
+        (
+            entry.id, entry.title, *([_reasons(entry)] if explain else []),
+            _own_ratings.spell(entry.score, presence),
+        )
+        for entry in found
+    ]  # fmt: skip
+    _console.out.print(_console.table(left, (_own_ratings.heading(presence),), rows, wraps=True))
 
 
 def _as_json(entry: Recommendation, presence: bool) -> dict[str, Any]:
@@ -65,17 +69,6 @@ def _as_json(entry: Recommendation, presence: bool) -> dict[str, Any]:
     if presence:
         plain["chance"] = plain.pop("score")
     return plain
-
-
-def _table(found: Recommendations, explain: bool, presence: bool) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("id", "title", *(["because of"] if explain else [])):
-        table.add_column(heading)
-    table.add_column("chance" if presence else "expected", justify="right")
-    for entry in found:
-        cells = [entry.id, entry.title, *([_reasons(entry)] if explain else [])]
-        table.add_row(*map(Text, cells), _own_ratings.spell(entry.score, presence))
-    return table
 
 
 def _reasons(entry: Recommendation) -> str:

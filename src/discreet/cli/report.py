@@ -8,40 +8,42 @@ from typing import Annotated
 import typer
 
 from discreet.cli import _console
-from discreet.cli._overwriting import Overwrite, check_new
+from discreet.cli._outputs import Overwrite, check_new
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
-
-_Release = Annotated[Path, typer.Argument(help="A release's file.")]
-_Output = Annotated[Path, typer.Option("--output", "-o", help="The page: an .html file.")]
-_LedgerFile = Annotated[
-    Path | None,
-    typer.Option(help="The ledger that paid for it: what is spent and left, and whether it did."),
-]
-_Audits = Annotated[
-    list[Path] | None,
-    typer.Option("--audit", help="What discreet audit --json printed; may be told several times."),
-]
+from discreet.privacy.ledger import Ledger
+from discreet.release import load
+from discreet.report import is_report, make_report, read_audits
 
 
 def report(
-    release: _Release,
-    output: _Output = Path("report.html"),
-    ledger: _LedgerFile = None,
-    audit: _Audits = None,
+    release: Annotated[Path, typer.Argument(help="The file of a release.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The page to write: an .html file.")
+    ] = Path("report.html"),
+    ledger: Annotated[
+        Path | None,
+        typer.Option(
+            help="The ledger that paid for the release: shows what is spent and left, and checks "
+            "that it paid."
+        ),
+    ] = None,
+    audit: Annotated[
+        list[Path] | None,
+        typer.Option("--audit", help="The output of discreet audit --json; repeatable."),
+    ] = None,
     overwrite: Overwrite = False,
 ) -> None:
-    """Write one page about a release: what it promises, what not, what was spent, who can do what.
+    """Write a page about a release: its guarantee and limits, its cost, and who can do what.
 
-    The page fetches nothing and prints well; ledgers are only read. Exit code 1: the ledger did
-    not pay for this file.
+    The page loads nothing from the network and can be printed. Ledgers are only read. The exit
+    code is 1 if the ledger did not pay for this file.
     """
-    # Imported where it is used: `discreet --help` stays quick.
-    from discreet.privacy.ledger import Ledger
-    from discreet.release import load
-    from discreet.report import make_report, read_audits
-
-    _check_output(output, overwrite)
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError("a report is an .html file", path=output)
+    if output.is_file() and not is_report(output):
+        raise InputError("exists and is not a report; choose another name", path=output)
+    check_new(output, overwrite)
     audits = read_audits(audit or [])
     book = None if ledger is None else Ledger.open(ledger)
     page = make_report(release, ledger=book, audits=audits)
@@ -55,14 +57,3 @@ def report(
                 f"Warning: {ledger} did not pay for {release}; the page says what differs."
             )
             raise typer.Exit(1)
-
-
-def _check_output(output: Path, overwrite: bool) -> None:
-    """Refuse to write over anything but an earlier report, and over that without being told."""
-    from discreet.report import is_report
-
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError("a report is an .html file", path=output)
-    if output.is_file() and not is_report(output):
-        raise InputError("exists and is no report; choose another name", path=output)
-    check_new(output, overwrite)

@@ -1,16 +1,17 @@
-"""The public nouns that every room shares. Nothing here has ever seen a private rating."""
+"""The public nouns that every room shares: none of them contains other people's ratings."""
 
 from discreet.domain._catalog import Catalog, CatalogOrigin
 from discreet.domain._noisy import Noisy
 from discreet.domain._own_ratings import OwnRatings
 from discreet.domain._scale import PRESENCE, Scale
-from discreet.domain.errors import DiscreetError, InputError
+from discreet.domain.errors import DiscreetError, Hint, InputError
 
 __all__ = [
     "PRESENCE",
     "Catalog",
     "CatalogOrigin",
     "DiscreetError",
+    "Hint",
     "InputError",
     "Noisy",
     "OwnRatings",

@@ -15,21 +15,21 @@ class CatalogOrigin(enum.StrEnum):
     """Where a catalogue came from; every release remembers it."""
 
     GIVEN = "given"
-    """Told by the caller: public by their word."""
+    """Given by the caller, who says that it is public."""
     LAYOUT = "layout"
     """Part of a public data set's own files."""
     FROM_DATA = "from-data"
-    """Read off the private ratings: an item that only one person rated shows that somebody did."""
+    """Taken from the private ratings: that an item is listed shows that somebody rated it."""
 
 
 class Catalog:
-    """Items in a fixed order, each with an id and a title that tells it from all others.
+    """Items in a fixed order, each with a unique id and a unique title.
 
     Args:
-        ids: The items' identifiers as text, all different. An item's index is its place here.
-        titles: What people call them, in the same order; the ids where absent. Titles that occur
-            more than once, or that are another item's id, get their id appended, so that every
-            title names one item.
+        ids: The items' identifiers as text, all different. An item's index is its position here.
+        titles: Their names, in the same order; the ids if absent. Titles that occur more than
+            once, or that are another item's id, get their id appended, so that every title names
+            one item.
         origin: Where the list came from.
     """
 
@@ -50,7 +50,7 @@ class Catalog:
             titles = self.ids
         elif len(titles) != len(self.ids):
             raise InputError(f"{len(self.ids):,} items but {len(titles):,} titles")
-        self.titles: tuple[str, ...] = _told_apart(self.ids, _texts("titles", titles))
+        self.titles: tuple[str, ...] = _made_unique(self.ids, _texts("titles", titles))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -88,7 +88,7 @@ class Catalog:
         return found
 
     def digest(self) -> str:
-        """A SHA-256 over ids and titles in order: two parties compare it to know they agree."""
+        """A SHA-256 over ids and titles in order: two parties compare it to see that they agree."""
         sha = hashlib.sha256(b"discreet catalogue 1\n")
         for text in (*self.ids, *self.titles):
             raw = text.encode()
@@ -108,11 +108,11 @@ def _texts(what: str, values: Iterable[str]) -> tuple[str, ...]:
     return texts
 
 
-def _told_apart(ids: Sequence[str], titles: Sequence[str]) -> tuple[str, ...]:
+def _made_unique(ids: Sequence[str], titles: Sequence[str]) -> tuple[str, ...]:
     """Titles with the id appended wherever a title would name more than one item.
 
-    Nothing that anybody is called already is given out, so the results all differ; appending makes
-    a title longer, so a free one is found.
+    No new title equals an id or a title that exists already, so all results differ; appending
+    makes a title longer, so a free one is found.
     """
     counts, known = Counter(titles), set(ids)
     taken = {*known, *titles}

@@ -1,4 +1,4 @@
-"""What one person rated: the only ratings that predictors and protocol clients ever see."""
+"""One person's ratings: the only ones that predictors and protocol clients ever see."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ else:
 class OwnRatings:
     """One person's ratings, checked against a catalogue and a scale.
 
-    `items` are catalogue indices in rising order, `values` the ratings beside them, `unknown` the
-    names that the catalogue does not have (reported, never fatal).
+    `items` are catalogue indices in rising order, `values` their ratings, `unknown` the names that
+    the catalogue does not have (reported, never fatal).
     """
 
     items: npt.NDArray[np.int32]
@@ -37,11 +37,11 @@ class OwnRatings:
     ) -> OwnRatings:
         """Look up a plain mapping from item id or title to rating.
 
-        Where the scale is presence, names alone will do, in a list, a set or whatever else; in a
-        mapping each has the value 1. An item named twice is then there once.
+        Where the scale is presence, names without values are enough, in any iterable; in a mapping
+        each has the value 1. An item named twice then counts once.
 
         Raises:
-            InputError: A rating is no number or not on the scale, or two names mean one item.
+            InputError: A rating is not a number or not on the scale, or two names mean one item.
         """
         known: dict[int, float] = {}
         unknown: list[str] = []
@@ -60,19 +60,19 @@ class OwnRatings:
         if outside.any():
             title = catalog.titles[int(items[outside][0])]
             if scale.presence:
-                raise InputError(f"'{title}' is there with the value 1, or is to be left out")
+                raise InputError(f"'{title}' must have the value 1, or be left out")
             raise InputError(f"the rating of '{title}' is not on the scale {scale}")
         return cls(items, values, tuple(unknown))
 
     @classmethod
     def onto(cls, ratings: Mapping[str, float], catalog: Catalog, scale: Scale) -> OwnRatings:
-        """The same, for a catalogue and a scale that somebody else announces: it never objects.
+        """The same for a catalogue and a scale that a service announces: it accepts everything.
 
-        An objection would tell them something. Ratings are brought to the nearest place on the
-        scale; of two names for one item the first counts.
+        A refusal would reveal something to the service. Ratings are moved to the nearest one on
+        the scale; the first of two names for one item counts.
 
         Raises:
-            InputError: A rating is no finite number, whether the catalogue has the item or not.
+            InputError: A rating is not a finite number, whether the catalogue has the item or not.
         """
         numbers = {name: _number(value, name) for name, value in _by_name(ratings, scale).items()}
         if not all(map(math.isfinite, numbers.values())):

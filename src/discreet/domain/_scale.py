@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from discreet.domain.errors import InputError
+from discreet.domain.errors import Hint, InputError
 from discreet.domain.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 else:
     np = LazyModule("numpy")
 
+# The most levels of a stepped scale: a rating's level is stored in one byte.
 _MAX_LEVELS = 256
-_PRESENCE = "presence"
+# The finest step, relative to the largest rating. Chosen for safety: float64 resolves 2^-52, so
+# neighbouring levels stay distinct after any arithmetic on ratings.
 _FINEST = 2.0**-36
+_PRESENCE = "presence"
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,8 @@ class Scale:
         hi: The largest rating, above `lo`.
         step: The distance between neighbouring ratings; it divides `hi - lo` into at most
             255 parts. `None` for a continuous scale.
-        presence: Whether a record says only that it is there: a click, a purchase. Then the scale
-            is 0 to 1, every record has the value 1, and 0 stands for no record.
+        presence: Whether records are interactions without a rating: clicks, purchases. Then the
+            scale is 0 to 1, every record has the value 1, and 0 stands for no record.
     """
 
     lo: float
@@ -48,20 +51,22 @@ class Scale:
                 raise InputError(f"a scale's step must be positive, not {self.step:g}")
             parts = (self.hi - self.lo) / self.step
             if not 0.5 < parts < _MAX_LEVELS - 0.5 or abs(parts - round(parts)) > 1e-9:
+                continuous = Hint("scale", (self.lo, self.hi, None))
                 raise InputError(
                     f"step {self.step:g} does not divide {self.lo:g}..{self.hi:g} into 1 to "
-                    f"{_MAX_LEVELS - 1} equal parts; use step None for a continuous scale"
+                    f"{_MAX_LEVELS - 1} equal parts; for a continuous scale give {continuous}",
+                    hints=[continuous],
                 )
-        # Else places on it are not told apart, and a rating may be none by an error of rounding.
+        # On a finer scale, rounding could move a rating to another level or off the scale.
         finest = self.step or (self.hi - self.lo) / (_MAX_LEVELS - 1)
         if finest < _FINEST * max(abs(self.lo), abs(self.hi)):
             raise InputError(
-                f"the scale {self.lo!r}..{self.hi!r} is too narrow for so large numbers"
+                f"the scale {self.lo!r}..{self.hi!r} is too narrow for such large numbers"
             )
         if not isinstance(self.presence, bool):
             raise InputError("a scale's presence is True or False")
         if self.presence and (self.lo, self.hi, self.step) != (0, 1, 1):
-            raise InputError("presence is on the scale 0..1 in steps of 1 and no other")
+            raise InputError("presence needs the scale 0..1 in steps of 1")
 
     @classmethod
     def parse(cls, text: str) -> Scale:
@@ -102,7 +107,7 @@ class Scale:
     def levels(self) -> npt.NDArray[np.float64] | None:
         """The possible ratings in rising order, or None on a continuous scale.
 
-        A level's place is its code, so presence has 0 here too, though no record ever does.
+        A level's position is its code, so presence has the level 0 too, which no record has.
         """
         if self.step is None:
             return None
@@ -114,7 +119,7 @@ class Scale:
         return round(self.range / self.step)
 
     def contains(self, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Which values are ratings of this scale (NaN is none)."""
+        """Which values are ratings on this scale (NaN is not)."""
         array = np.asarray(values, dtype=np.float64)
         slack = 1e-6 * self.range
         least = self.hi if self.presence else self.lo
@@ -126,7 +131,7 @@ class Scale:
             return inside & (np.abs(offset - np.rint(offset)) <= 1e-3)
 
     def nearest(self, values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The ratings of this scale that are nearest to some numbers."""
+        """The ratings on this scale that are nearest to the given numbers."""
         inside = np.clip(values, self.hi if self.presence else self.lo, self.hi)
         levels = self.levels
         if levels is None or self.step is None:
@@ -169,4 +174,4 @@ def _shortest(number: float) -> str:
 
 
 PRESENCE = Scale(0, 1, 1, presence=True)
-"""The scale of records that say only that they are there: told by the curator, never inferred."""
+"""The scale of interactions without ratings: given by the curator, never inferred."""

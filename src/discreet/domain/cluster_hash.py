@@ -42,19 +42,29 @@ from discreet.domain._catalog import Catalog
 from discreet.domain._scale import Scale
 from discreet.domain.errors import InputError
 
+# The most bits of a hash value: 65,536 buckets are more than any collection fills.
 MOST_BITS = 16
+# The most items: margins of more would not fit 64-bit integers (see `ClusterHash.margins`).
 MOST_ITEMS = 1_000_000
 KINDS = ("orthogonal", "lsh")
+# Steps of the grid that ratings on a continuous scale are rounded to: codes fit one byte.
 GRID = 255
-"""Parts of the grid that ratings of a continuous scale are rounded to."""
 
+# All that follows is part of the specification above: a change would be another hash.
 _MARK = b"discreet cluster hash 1\n"
+# Bytes of the stream that are added up to one component (step 3).
 _BYTES = 8
+# Twice the mean of that sum: it makes components symmetric around 0 (step 3).
 _CENTRE = 255 * _BYTES
+# Units of a rounded component in 1 (step 6).
 _UNIT = 2.0**24
+# A vector is refused if this much or more of its squared length was projected away (step 5).
 _CLOSE = 2.0**20
+# Attempts at a vector before the next round begins (step 5).
 _ATTEMPTS = 64
+# Rounds before the hash gives up. Chosen for safety: the first nearly always succeeds.
 _ROUNDS = 64
+# Z of step 5, by m - 2.
 # fmt: off
 _LARGEST = (
     150, 150, 154, 187, 216, 242, 267, 289, 310, 330, 349, 367, 385, 401, 417, 433, 448, 463, 477,
@@ -105,7 +115,7 @@ class ClusterHash:
 
     @cached_property
     def vectors(self) -> npt.NDArray[np.int32]:
-        """The q of all items, a row a vector, in units of 2^-24."""
+        """The q of all items, one row per vector, in units of 2^-24."""
         for round_ in range(_ROUNDS):
             rows = self._round(round_)
             if rows is not None:
@@ -116,7 +126,7 @@ class ClusterHash:
 
     @property
     def largest(self) -> float:
-        """What no component of a unit vector exceeds."""
+        """A bound on the components of the unit vectors."""
         m = (4 * self.k * self.items - 1).bit_length()
         return min(1.0, _LARGEST[m - 2] / 100 / math.sqrt(self.items))
 
@@ -137,14 +147,14 @@ class ClusterHash:
         return int(self.values(np.array([0, len(items)]), items, codes)[0])
 
     def of_margins(self, margins: Ints) -> Ints:
-        """The hash values of rows of `margins`."""
+        """The hash values of the rows of `margins`."""
         found: Ints = (margins >= 0) @ (1 << np.arange(self.k, dtype=np.int64))
         return found
 
     def margins(
         self, starts: Ints, items: npt.NDArray[np.integer], codes: npt.NDArray[np.integer]
     ) -> Ints:
-        """A row a person, a column a bit: n (sum q c) - S (sum q), exactly.
+        """One row per person, one column per bit: n (sum q c) - S (sum q), exactly.
 
         |sum q c| and 255 |sum q| are at most 255 2^24 sqrt n, so up to 2^20 items int64 holds it.
         """
@@ -209,12 +219,12 @@ def from_grid(scale: Scale, codes: npt.NDArray[np.generic]) -> _Floats:
 
 
 def _in_order(terms: _Floats) -> float:
-    """The sum from the first term to the last, one after the other; numpy's own sum is not."""
+    """The sum from the first term to the last in order; numpy's own sum adds in pairs."""
     return float(np.add.accumulate(terms)[-1])
 
 
 def _sums(terms: Ints, starts: Ints) -> Ints:
-    """Sums over each person's part."""
+    """Sums over each person's ratings."""
     running = np.concatenate(([0], np.cumsum(terms)))
     found: Ints = running[starts[1:]] - running[starts[:-1]]
     return found

@@ -1,12 +1,12 @@
 """Every error that discreet raises on purpose.
 
     DiscreetError
-    ├── InputError            a file, a frame or an argument is not what it should be
+    ├── InputError            a file, a frame or an argument cannot be used
     │   ├── MissingPart       an optional part of the installation is absent
-    │   └── Refusal           a service does not do what it was asked
-    ├── BudgetExceeded        a charge would pass the ledger's limit; nothing was charged
+    │   └── Refusal           a service refused a request
+    ├── BudgetExceeded        a charge would exceed the ledger's limit; nothing was charged
     ├── LedgerError           a ledger cannot be read or written; nothing was drawn
-    ├── NotCharged            a mechanism was to draw what no receipt covers; nothing was drawn
+    ├── NotCharged            no receipt covers what a mechanism was to draw; nothing was drawn
     └── DownloadError         a public data set could not be fetched or did not verify
 
 Each message is one line for the person who reads it: what was wrong, where, what would be right.
@@ -16,6 +16,32 @@ No message, and no `repr` in the package, contains a private rating.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hint:
+    """An argument that would help, as data: Python and the command line spell it differently.
+
+    A message contains `str(hint)`, like `scale=(1, 5)`, and its error carries the hint, so that
+    the command line can show `--scale 1..5` instead.
+    """
+
+    argument: str
+    value: object
+
+    def __str__(self) -> str:
+        return f"{self.argument}={_literal(self.value)}"
+
+
+def _literal(value: object) -> str:
+    """The value as Python code, with text in double quotes."""
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in value.items()) + "}"
+    return repr(value)
 
 
 class DiscreetError(Exception):
@@ -29,12 +55,19 @@ class InputError(DiscreetError):
         reason: What was wrong, and what would be right.
         path: The file it was found in, if it came from one.
         line: The 1-based line in that file, if it has lines.
+        hints: The arguments that the reason mentions; those that it does not are ignored.
     """
 
     def __init__(
-        self, reason: str, *, path: str | os.PathLike[str] | None = None, line: int | None = None
+        self,
+        reason: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        line: int | None = None,
+        hints: Iterable[Hint] = (),
     ) -> None:
         self.reason = reason
+        self.hints = tuple(hints)
         self.path = None if path is None else os.fspath(path)
         self.line = line
         where = "" if self.path is None else f"{self.path}: "
@@ -42,19 +75,26 @@ class InputError(DiscreetError):
             where = f"{self.path or 'input'}, line {line:,}: "
         super().__init__(f"{where}{reason}")
 
+    def spelled(self, spell: Callable[[Hint], str]) -> str:
+        """The message with every hint spelled in another way than Python's."""
+        message = str(self)
+        for hint in self.hints:
+            message = message.replace(str(hint), spell(hint))
+        return message
+
 
 class MissingPart(InputError):
     """An optional dependency is needed here and not installed."""
 
 
 class Refusal(InputError):
-    """A service's answer that is no success.
+    """A service refused a request.
 
     Args:
         server: Who answered.
         status: The answer's status.
-        reason: The server's own words, or none.
-        wait: After how many seconds to ask again, if the server said so.
+        reason: The server's own words, if any.
+        wait: Seconds after which to try again, if the server says so.
         advice: What would help.
     """
 
@@ -62,13 +102,13 @@ class Refusal(InputError):
         self, server: str, status: int, reason: str = "", wait: int | None = None, advice: str = ""
     ) -> None:
         self.server, self.status, self.said, self.wait = server, status, reason, wait
-        told = f"{server} refused ({status})" + (f": {reason}" if reason else "")
+        message = f"{server} refused ({status})" + (f": {reason}" if reason else "")
         if wait is not None:
-            told += f"; try again in {wait:,} second" + ("" if wait == 1 else "s")
-        super().__init__(told + (f"; {advice}" if advice else ""))
+            message += f"; try again in {wait:,} second" + ("" if wait == 1 else "s")
+        super().__init__(message + (f"; {advice}" if advice else ""))
 
     def advised(self, advice: str) -> Refusal:
-        """The same with what would help."""
+        """The same refusal with advice."""
         return Refusal(self.server, self.status, self.said, self.wait, advice)
 
 

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discreet.domain.errors import InputError
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends well.
+    """A temporary path beside `path` that replaces it when the block succeeds.
 
     The block writes the temporary path. On success the content is flushed to disk and renamed over
     `path` in one step; on any exception, an interrupt included, `path` is as it was. A file that
@@ -24,10 +24,10 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
 
     Args:
         path: The file.
-        private: Nobody but the owner may read it, at any moment, whatever was there before.
+        private: Only the owner may read it, at any moment, whatever was there before.
 
     Raises:
-        InputError: The folder is missing, not writable or full, or `path` is no ordinary file.
+        InputError: The folder is missing, not writable or full, or `path` is not an ordinary file.
     """
     given = Path(path)
     try:
@@ -54,7 +54,7 @@ def whole_file(path: str | os.PathLike[str], *, private: bool = False) -> Iterat
 
 
 def _destination(given: Path) -> Path:
-    """The file that links lead to, checked to be one that a rename may replace."""
+    """The file that links lead to, checked that it can be replaced by renaming."""
     try:
         target = given.resolve()
     except RuntimeError:  # links in a circle, up to Python 3.12; later they are left as they are
@@ -77,7 +77,7 @@ def _permissions(target: Path) -> int:
 
 
 def flush(path: Path) -> None:
-    """Have what was written to a file, or into a folder, on the disk."""
+    """Make sure that what was written to a file or folder is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -86,7 +86,7 @@ def flush(path: Path) -> None:
 
 
 def _is_about_something_else(error: OSError, name: str) -> bool:
-    """Whether the block failed at another file, a connection or a closed terminal."""
+    """Whether the block failed because of another file, a connection or a closed terminal."""
     return error.filename not in (None, name) or isinstance(error, ConnectionError | TimeoutError)
 
 

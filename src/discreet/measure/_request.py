@@ -148,7 +148,7 @@ def mentioning_charge(is_charged: bool) -> Iterator[None]:
         if not is_charged:
             raise
         reason = f"{error.reason}; {CHARGED}"
-        raise InputError(reason, path=error.path, line=error.line) from error
+        raise InputError(reason, path=error.path, line=error.line, hints=error.hints) from error
     except LedgerError as error:
         raise LedgerError(f"{error}; {CHARGED}") from error
 

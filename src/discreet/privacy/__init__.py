@@ -6,14 +6,14 @@ from discreet.privacy._events import (
     GaussianEvent,
     GeometricEvent,
     PureEvent,
+    Unit,
     event_from_dict,
 )
 from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
 from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
 from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
-from discreet.privacy._receipt import Leave, Purse, Receipt, Tickets, unbooked
-from discreet.privacy._units import Unit
+from discreet.privacy._receipt import Permit, Purse, Receipt, Tickets, unbooked
 
 __all__ = [
     "NOT_RECORDED",
@@ -26,10 +26,10 @@ __all__ = [
     "GeometricEvent",
     "Guarantee",
     "LaplaceNoise",
-    "Leave",
     "Noise",
     "NoiseKind",
     "NotCharged",
+    "Permit",
     "Provenance",
     "PureEvent",
     "Purse",

@@ -1,20 +1,29 @@
 """What was spent, as data.
 
-An event says which mechanism drew noise of which size against which sensitivity. Accountants
-compose events, ledgers store them, releases carry them; none of them knows the code that sampled.
+An event says which mechanism drew noise of which size against which sensitivity. The accountant
+composes events, ledgers store them, releases carry them; none of these knows the code that sampled.
 """
 
 from __future__ import annotations
 
 import abc
 import dataclasses
+import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from discreet.domain import InputError
-from discreet.privacy._units import Unit
+
+
+class Unit(enum.StrEnum):
+    """Two data sets are neighbours if one unit is in one of them and not in the other."""
+
+    RATING = "rating"
+    """One (user, item, rating) record, after duplicates were folded."""
+    USER = "user"
+    """One user with all their records."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +75,7 @@ class Event(abc.ABC):
         return dataclasses.replace(self.scaled(factor), unit=unit, ratings_per_user=None)
 
     def seen_by_change(self) -> Event:
-        """The same spend as somebody sees it who changes the value of one rating."""
+        """The same spend for someone who changes the value of one rating."""
         return self if self.covers_change else self.scaled(2)
 
     def to_dict(self) -> dict[str, Any]:

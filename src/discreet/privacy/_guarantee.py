@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.domain import InputError
-from discreet.privacy._events import Event, event_from_dict
+from discreet.privacy._events import Event, Unit, event_from_dict
 from discreet.privacy._provenance import Provenance
-from discreet.privacy._units import Unit
 from discreet.privacy.accounting import compose
 
+# An epsilon above this gets a warning: e^10 is a factor of 22,000. Chosen by hand.
 _WEAK = 10.0
+# Relative: how far below a value its printed form may be; ten times 0.1 prints as 1. Chosen.
 _TOLERANCE = 1e-9
 
 SEEDED = "its noise came from a seed, and whoever knows the seed can take it away"
@@ -27,9 +28,9 @@ class Guarantee:
     Attributes:
         unit: Whom it protects.
         events: Everything that was spent on it.
-        delta: The chance that the promise leaves aside; 0 for pure differential privacy.
+        delta: The probability with which the bound may fail; 0 for pure differential privacy.
         assumes: What must be true for the promise to hold, each a clause after "that".
-        not_private: Why there is no promise at all, each a clause; empty for a real release.
+        not_private: Why there is no guarantee, each a clause; empty for a private release.
         provenance: What it was made from and which ledger paid; None where nothing is known of
             that: in files made by discreet 0.1.0, and for what protocols publish.
     """
@@ -48,7 +49,7 @@ class Guarantee:
             raise InputError(f"delta must be at least 0 and below 1, not {self.delta:g}")
         if not self.events and not self.not_private:
             raise InputError(
-                "a guarantee rests on what was spent; without noise it is no guarantee"
+                "a guarantee rests on what was spent: give its events, or say why it is not private"
             )
         if self.is_private and (self.per(self.unit) is None or math.isinf(self.changed_rating)):
             raise InputError(f"nothing bounds what this costs per {self.unit}")
@@ -75,10 +76,16 @@ class Guarantee:
 
     @property
     def changed_rating(self) -> float:
-        """The epsilon at the same delta for somebody who changes the value of one rating."""
+        """The epsilon at the same delta for someone who changes the value of one rating."""
         if not self.is_private:
             return math.inf
         return compose(e.seen_by_change() for e in self.events).epsilon(self.delta)
+
+    @property
+    def _replaced_user(self) -> float:
+        """The epsilon for all of a person's ratings replaced: removed, and as many others added."""
+        seen = [event.seen_by(Unit.USER) for event in self.events]
+        return compose(e.scaled(2) for e in seen if e is not None).epsilon(self.delta)
 
     def sentences(self) -> list[str]:
         """The promise in plain words, and then where it comes from."""
@@ -97,10 +104,11 @@ class Guarantee:
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
-        times = f"{_factor(self.epsilon)} times " if self.epsilon > 0 else ""
+        change = "does not change"
+        if self.epsilon > 0:
+            change = f"changes by at most a factor of {_factor(self.epsilon)}"
         return (
-            f"Anything that this release can lead to is at most {times}as likely "
-            f"as it would be without {whom}{_give_or_take(self.delta)}, and the other way round."
+            f"With or without {whom}, the probability of any outcome {change}{_odds(self.delta)}."
         )
 
     def _on_changes(self) -> str:
@@ -110,9 +118,8 @@ class Guarantee:
         if all(event.unit is Unit.USER for event in self.events):
             what = "A changed rating, or another history of the same person,"
         return (
-            f"{what} counts as taken out and put back changed: for it the factor is "
-            f"{_factor(self.changed_rating)} (epsilon {_number(self.changed_rating)})."
-            f"{self._on_bound()}"
+            f"{what} counts as removed and added again: factor {_factor(self.changed_rating)} "
+            f"(epsilon {_number(self.changed_rating)}).{self._on_bound()}"
         )
 
     def _on_bound(self) -> str:
@@ -123,7 +130,7 @@ class Guarantee:
             return ""
         return (
             f" At most {kept:,} ratings of each user were kept, and a rating here is one of those: "
-            "where a user has as many or more, one rating more or less can put another in or out, "
+            "for a user with as many or more, adding or removing a rating can displace another, "
             "which costs as much as a changed rating."
         )
 
@@ -132,18 +139,18 @@ class Guarantee:
             epsilon = self.per(Unit.USER)
             if epsilon is None:
                 why = "because nothing limits how much one person rates"
-                return f"For a person's whole history it has no bound, {why}."
+                return f"For a person's whole history there is no bound, {why}."
             if all(event.covers_change for event in self.events):
                 return f"For a person's whole history the epsilon is {_number(epsilon)}."
             return (
-                f"For all of a person's ratings, there or not, the epsilon is {_number(epsilon)}; "
-                "others in their place cost that for those taken out and again for those put in."
+                "For all of a person's ratings, added or removed, the epsilon is "
+                f"{_number(epsilon)}; replaced by others, it is {_number(self._replaced_user)}."
             )
         epsilon = self.per(Unit.RATING)
         assert epsilon is not None
         why = ""
         if any(event.unit is Unit.USER for event in self.events):
-            why = ", because its person counts as taken out and put back"
+            why = ", because its person counts as removed and added again"
         return f"For one rating added or removed the epsilon is {_number(epsilon)}{why}."
 
     def __str__(self) -> str:
@@ -206,7 +213,7 @@ def _number(value: float) -> str:
 
 
 def _rounded_up(value: float, digits: int) -> str:
-    """So many significant digits, never less than the value by more than 1e-9 of it.
+    """The value with this many significant digits, below it by at most 1e-9 of it.
 
     The tolerance lets ten times 0.1 print as 1, and not as 1.001.
     """
@@ -217,9 +224,9 @@ def _rounded_up(value: float, digits: int) -> str:
     return f"{above:,.0f}" if 1000 <= above < 1e9 else f"{above:.{digits}g}"
 
 
-def _give_or_take(delta: float) -> str:
+def _odds(delta: float) -> str:
     if delta == 0:
         return ""
     if delta <= 1e-15:
-        return ", give or take a chance of at most 1 in 10^15"
-    return f", give or take a chance of 1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,}"
+        return " (except with probability at most 1 in 10^15)"
+    return f" (except with probability 1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,})"

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.domain import InputError
 from discreet.domain.lazy import LazyModule
-from discreet.privacy._events import Event, GaussianEvent, PureEvent
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, GaussianEvent, PureEvent, Unit
 from discreet.privacy.accounting import (
     calibrate_gaussian,
     calibrate_geometric,
@@ -96,7 +95,7 @@ class NoiseKind(abc.ABC):
 
     @abc.abstractmethod
     def as_mu(self, amount: float) -> float:
-        """The mu whose Gaussian noise is about as large, for rules of thumb told in mu."""
+        """The mu whose Gaussian noise is about as large, for rules of thumb stated in mu."""
 
     @abc.abstractmethod
     def part(self, amount: float, share: float) -> float:

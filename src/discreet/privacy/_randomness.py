@@ -27,7 +27,7 @@ class Randomness(abc.ABC):
     """A source of independent fair bits."""
 
     is_private: bool
-    """Whether nobody can know the bits. Releases made otherwise say that they are not private."""
+    """Whether the bits are unpredictable. Releases made otherwise say that they are not private."""
 
     @abc.abstractmethod
     def fill(self, buffer: memoryview) -> None:

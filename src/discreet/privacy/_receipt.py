@@ -1,4 +1,4 @@
-"""Leave to draw: what a ledger hands out after it has booked a charge, and never before.
+"""Permission to draw: what a ledger issues after it has recorded a charge, and never before.
 
 Receipts are issued by `Ledger.charge`, or by `unbooked` where no ledger is kept. No public call
 makes, copies or fakes one: mechanisms draw only on objects that were issued here.
@@ -58,12 +58,12 @@ class _Issued:
 
     @property
     def is_private(self) -> bool:
-        """Whether the noise comes from the operating system; seeded noise protects nobody."""
+        """Whether the noise comes from the operating system; seeded noise is not private."""
         return self._randomness.is_private
 
     def _check_owner(self) -> None:
         """A forked process has a copy of everything: it must not draw what its parent paid for."""
-        check_leave(self)
+        check_permit(self)
         if self._process != os.getpid():
             raise NotCharged("this receipt was issued to another process, which alone may draw")
 
@@ -216,19 +216,19 @@ class Tickets(_Issued):
         return self._randomness
 
 
-Leave = Receipt | Purse | Tickets
+Permit = Receipt | Purse | Tickets
 """What a mechanism needs to see before it draws."""
 
 
 def unbooked(events: Iterable[Event], randomness: Randomness | None = None) -> Receipt:
-    """A receipt for events that no ledger records: somebody else has to keep count of them.
+    """A receipt for events that no ledger records: the caller has to keep count of them.
 
     For local reports, whose noise is drawn and accounted for at home, for experiments, and where
     a curator has decided to do without a ledger. The receipt says so: its `charge` is None.
 
     Args:
-        events: What shall be drawn.
-        randomness: Where the noise shall come from; the operating system if absent.
+        events: What is to be drawn.
+        randomness: The source of the noise; the operating system if absent.
     """
     return issue(events, randomness, None)
 
@@ -244,24 +244,24 @@ def issue(
     return receipt
 
 
-def check_leave(leave: object) -> None:
+def check_permit(permit: object) -> None:
     """Refuse what was not issued here: an object that only looks like a receipt.
 
     Raises:
         NotCharged: It is something else.
     """
-    if type(leave) not in (Receipt, Purse, Tickets) or leave not in _issued:
+    if type(permit) not in (Receipt, Purse, Tickets) or permit not in _issued:
         raise NotCharged(
             "noise is drawn only on a receipt that Ledger.charge or discreet.privacy.unbooked "
             "issued, and this is something else"
         )
 
 
-def redeem(leave: Leave, event: Event) -> Randomness:
+def redeem(permit: Permit, event: Event) -> Randomness:
     """The randomness for a charged event, as every mechanism asks for it.
 
     Raises:
-        NotCharged: The leave was not issued, or does not cover the event.
+        NotCharged: The permit was not issued, or does not cover the event.
     """
-    check_leave(leave)
-    return leave.redeem(event)
+    check_permit(permit)
+    return permit.redeem(event)

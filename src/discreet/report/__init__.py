@@ -1,12 +1,12 @@
-"""A page about a release that a privacy officer can file: what it promises, and what it does not.
+"""A page about a release that a privacy officer can file: what it guarantees, and what it does not.
 
 Made from public things alone: the release, the ledger's totals, an audit's findings.
 """
 
-from discreet.report._audit import AuditFile, AuditFinding, read_audit, read_audits, sha256_of
+from discreet.report._audits import AuditFile, AuditFinding, read_audit, read_audits, sha256_of
 from discreet.report._html import is_report
 from discreet.report._odds import best_guess, number_down, number_up, odds_factor
-from discreet.report._page import make_report
+from discreet.report._page import make_report, noise_ratio
 
 __all__ = [
     "AuditFile",
@@ -14,6 +14,7 @@ __all__ = [
     "best_guess",
     "is_report",
     "make_report",
+    "noise_ratio",
     "number_down",
     "number_up",
     "odds_factor",

@@ -1,4 +1,4 @@
-"""HTML in which every text is escaped; there is no way to put one in as it is."""
+"""HTML in which every text is escaped; there is no way to insert one unescaped."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, NewType
 
 Html = NewType("Html", str)
-"""What is HTML already."""
+"""Text that is HTML, with everything in it escaped."""
 
 _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; margin: 0 auto;
@@ -39,13 +39,14 @@ th { font-weight: 600; } tbody th { font-weight: 500; } thead th { vertical-alig
   h2, thead { break-after: avoid; } tr, li, p, .verdict { break-inside: avoid; } }
 """
 
+# Cells of at most this many characters are never broken; longer words may be, anywhere.
 _SHORT, _LONG = 12, 30
 MARK = "<!doctype html>\n<!-- a report by discreet -->\n"
 """How a page begins."""
 
 
 def text(value: object) -> Html:
-    """A text as it is shown."""
+    """A text, escaped."""
     return Html(html.escape(str(value), quote=True))
 
 
@@ -55,15 +56,15 @@ def paragraph(said: str, kind: str = "") -> Html:
 
 
 def bullets(said: Iterable[str]) -> Html:
-    """A list; nothing for none."""
+    """A list; nothing if there are no points."""
     points = "".join(f"<li>{text(one)}</li>\n" for one in said)
     return Html(f"<ul>\n{points}</ul>\n" if points else "")
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """A table; without heads the first column is the rows' names.
+    """A table; without headings the first column names the rows.
 
-    On a narrow screen each row stands by itself, its cells under one another behind their heads.
+    On a narrow screen the cells of a row stand below each other, each with its heading.
     """
     head = "".join(f'<th scope="col">{text(one)}</th>' for one in heads)
     top = f"<thead><tr>{head}</tr></thead>\n" if head else ""
@@ -82,7 +83,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
 
 
 def to_fill_in(names: Iterable[str]) -> Html:
-    """A line for each, on which somebody writes by hand."""
+    """A line for each name, to be filled in by hand."""
     lines = "".join(f'<tr><th scope="row">{text(name)}</th><td></td></tr>\n' for name in names)
     return Html(f'<table class="blank">\n<tbody>\n{lines}</tbody></table>\n')
 
@@ -92,7 +93,7 @@ def _head(name: str) -> str:
 
 
 def _width(cell: object) -> str:
-    """Numbers are never broken, and what has no place to break is broken anywhere."""
+    """The class of a cell: short ones are never broken, long words may be broken anywhere."""
     words = str(cell).split(" ")
     if len(str(cell)) <= _SHORT:
         return "short"
@@ -100,13 +101,13 @@ def _width(cell: object) -> str:
 
 
 def box(said: Sequence[str], kind: Literal["", "weak", "no"] = "") -> Html:
-    """What is to be seen first: green, amber if it is weak, red for no."""
+    """A box: green, amber if weak, red for no."""
     kinds = f"verdict {kind}".rstrip()
     return Html(f"<div{_kind(kinds)}>\n{''.join(paragraph(one) for one in said)}</div>\n")
 
 
 def section(title: str, *parts: Html) -> Html:
-    """A heading and what is under it."""
+    """A heading and its content."""
     return Html(f"<section>\n<h2>{text(title)}</h2>\n{''.join(parts)}</section>\n")
 
 
@@ -127,6 +128,6 @@ def _kind(kind: str) -> str:
 
 
 def is_report(path: Path) -> bool:
-    """Whether a file begins as a page of this room does."""
+    """Whether a file begins like a report."""
     with path.open("rb") as file:
         return file.read(len(MARK)) == MARK.encode()

@@ -1,18 +1,20 @@
-"""What an epsilon lets somebody find out, as odds and as guesses."""
+"""What an epsilon lets an attacker find out, as odds and as guesses; rounding to the safe side."""
 
 from __future__ import annotations
 
 import math
 
+# The probability, in deltas, with which a bound on odds may fail. Chosen by hand: 10 makes the
+# factor only 1/0.9 larger than e^epsilon.
 _RARER = 10.0
-"""The chance that is left aside, in deltas, where a bound on odds is told."""
+# A bound that may fail with a larger probability is not stated. Chosen by hand.
 _OFTEN = 0.01
-"""A larger chance is nothing to be left aside."""
+# Relative slack in rounding: what exceeds a digit only by errors of arithmetic keeps it.
 _TOLERANCE = 1e-9
 
 
 def best_guess(epsilon: float, delta: float) -> float:
-    """How often, at most, somebody is right who has to guess between two equally likely worlds.
+    """How often, at most, a guess between two equally likely neighbouring data sets is right.
 
     For neighbours A and B and any set S on which A is guessed, P_A(S) <= e^eps P_B(S) + delta and
     P_B(not S) <= e^eps P_A(not S) + delta. Adding them, with s = P_A(S) + P_B(not S), gives
@@ -23,13 +25,13 @@ def best_guess(epsilon: float, delta: float) -> float:
 
 
 def odds_factor(epsilon: float, delta: float) -> tuple[float, float]:
-    """By how much odds grow at most, and the chance that is left aside.
+    """The factor by which odds grow at most, and the probability with which they may grow more.
 
     Let S be the outcomes that make A more than K times as likely against B as before. Then
     P_A(S) >= K P_B(S), and with P_A(S) <= e^eps P_B(S) + delta the chance of S is at most
-    delta/(1 - e^eps/K), in either world. For delta 0 and K = e^eps there is no such outcome; else
-    K = e^eps/0.9 leaves a chance of at most 10 delta. Where that is not small there is no bound to
-    tell: the factor is infinite then.
+    delta/(1 - e^eps/K), for A and for B. For delta 0 and K = e^eps there is no such outcome; else
+    K = e^eps/0.9 has a probability of failure of at most 10 delta. Where that is not small, no
+    bound is stated: the factor is infinite.
     """
     if _RARER * delta > _OFTEN:
         return math.inf, 0.0
@@ -38,7 +40,7 @@ def odds_factor(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def after(prior: float, factor: float) -> float:
-    """What a belief becomes at most when its odds grow by a factor."""
+    """The largest belief after its odds have grown by a factor."""
     if math.isinf(factor):
         return 1.0
     odds = prior / (1 - prior) * factor
@@ -54,7 +56,7 @@ def percent_up(share: float) -> str:
 
 
 def number_up(value: float, digits: int = 4) -> str:
-    """So many significant digits, never less than the value but for rounding in the last bits."""
+    """Rounded up to significant digits: for costs and claims."""
     if math.isinf(value):
         return "without bound"
     if value <= 0:
@@ -65,7 +67,7 @@ def number_up(value: float, digits: int = 4) -> str:
 
 
 def number_down(value: float, digits: int = 4) -> str:
-    """So many significant digits, never more than the value: for lower bounds."""
+    """Rounded down to significant digits: for lower bounds and noise."""
     if math.isinf(value):
         return "above every number"
     if value <= 0:
@@ -76,5 +78,5 @@ def number_down(value: float, digits: int = 4) -> str:
 
 
 def one_in(chance: float) -> str:
-    """A chance as 1 in so many, rounded to the safe side."""
+    """A probability as 1 in a number, rounded to the safe side."""
     return f"1 in {math.floor(1 / chance * (1 + _TOLERANCE)):,}"

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pytest
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.measure._source import Inside, count_users, total, totals, triangles
+from discreet.measure._source import total, totals
+from discreet.measure._statistic import HeadEntries
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
@@ -41,6 +42,10 @@ from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
 
 STARS = Scale(1, 5)
+
+
+def count_users(ratings: Ratings) -> int:
+    return int(np.count_nonzero(np.diff(ratings.starts)))
 
 
 @dataclass(frozen=True)
@@ -211,7 +216,7 @@ def test_a_head_of_two_bands_is_summed_at_once() -> None:
 
 def test_items_outside_the_bands_are_left_out() -> None:
     items = np.array([0, 3, 5, -1, 2, 4], np.int32)
-    one = Inside(np.array([0, 3, 6]), items, np.arange(6, dtype=np.int16), np.ones(2), 6)
+    one = HeadEntries(np.array([0, 3, 6]), items, np.arange(6, dtype=np.int16), np.ones(2), 6)
     found = one.within(range(1, 3), range(4, 6))
     assert found.size == 4
     assert found.items.tolist() == [-1, -1, 3, -1, 1, 2]
@@ -311,7 +316,7 @@ def test_sums_over_others_than_were_read_are_refused() -> None:
     lost = parts.parts.pop()
     head = np.arange(20, dtype=np.int32)
     pairs = CosinePairs(Unit.USER, Noise.GAUSSIAN, head, STARS)
-    for measured in (lambda: total(parts, count_users), lambda: triangles(parts, pairs)):
+    for measured in (lambda: total(parts, count_users), lambda: parts.triangles(pairs)):
         with pytest.raises(InputError, match="the table changed while it was measured"):
             measured()
     parts.parts.append(lost)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import mpmath
 import numpy as np
@@ -12,13 +13,54 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.privacy import SystemRandomness, Unit, unbooked
-from discreet.privacy.mechanisms import KSubset
-from discreet.privacy.mechanisms.k_subset import _exact, _kernels
+from discreet.privacy.mechanisms import GumbelTopK, KSubset
+from discreet.privacy.mechanisms import k_subset as home
+from privacy.mechanisms._selections import SelectionBattery, log_law, outcomes, sample
+from privacy.mechanisms.battery import BLIND, Sample
 from privacy.noise._fed import Fed
+from statistical._laws import alarms, counts_fit, judge
 
 ONES = 2**64 - 1
 FAR = 2**52
 RANDOM = SystemRandomness()
+
+
+class TestKSubset(SelectionBattery):
+    kind = KSubset
+    drawn = ((3, 1.0, "one"), (3, 9.0, "all"), (1, 2.0, "all"))
+
+
+def test_the_exact_choice_has_the_same_law() -> None:
+    mechanism, scores = KSubset(2, 4.0, 2, "all"), np.array([3, 1, 4, 1, 5, 9])
+    rows = RANDOM.words(6 * 2000).reshape(-1, 6)
+    chosen = [
+        home.choose_exactly(scores, row, mechanism.epsilon, mechanism.divisor, 5, 2, RANDOM)
+        for row in rows
+    ]
+    found = sample(mechanism, scores.tolist(), np.array(chosen))
+    judge(counts_fit(found.counts, found.law), "exact choices")
+
+
+def test_sets_are_not_those_of_peeling() -> None:
+    count, scores = 100_000, np.array([[3, 1, 4, 1, 5, 9]])
+    sets, lists = KSubset(3, 4.0, 1, "all"), GumbelTopK(3, 4.0, 1, "all")
+    assert sets.divisor == lists.divisor
+    event = sets.event(Unit.USER, "top", count)
+    chosen = sets.release(np.tile(scores, (count, 1)), event, unbooked([event]))
+    peeled: Counter[tuple[int, ...]] = Counter()
+    listed = outcomes(GumbelTopK, 6, 3).tolist()
+    for outcome, part in zip(listed, np.exp(log_law(lists, scores)[0]), strict=True):
+        peeled[tuple(sorted(outcome))] += part
+    # All but the sets that either law expects too seldom for a chi-square test, in one bin.
+    law = np.exp(log_law(sets, scores)[0])
+    wrong = np.array([peeled[tuple(outcome)] for outcome in outcomes(KSubset, 6, 3).tolist()])
+    found = Counter(map(tuple, chosen.tolist()))
+    counts = np.array([found[tuple(outcome)] for outcome in outcomes(KSubset, 6, 3).tolist()])
+    common = np.minimum(law, wrong) * count > 100
+    bins = [np.append(x[common], x[~common].sum()) for x in (counts, law, wrong)]
+    assert common.sum() > 5
+    assert Sample("sets", *bins).blindness < BLIND
+    assert alarms(counts_fit(bins[0], bins[2]))
 
 
 def _share(scores: list[int], rate: mpmath.mpf, item: int, wanted: int) -> mpmath.mpf:
@@ -53,7 +95,7 @@ def _kernel(
     scores: npt.NDArray[np.int64], words: npt.NDArray[np.uint64], rate: float, k: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     chosen = np.full((len(scores), k), -1, np.int64)
-    return chosen, _kernels.choose(scores, words, rate, chosen)
+    return chosen, home.choose_rows(scores, words, rate, chosen)
 
 
 ROWS = st.integers(1, 6).flatmap(
@@ -82,10 +124,10 @@ def test_kernel_and_exact_are_what_brute_force_says(
         assert chosen[0].tolist() == truth
     case = rows[0][0], rows[1][0], epsilon, 3, len(scores) - 1, k
     if truth is not None:
-        assert _exact.choose(*case, SystemRandomness()) == truth
+        assert home.choose_exactly(*case, SystemRandomness()) == truth
     else:
         with pytest.raises(AssertionError, match="more random bits"):
-            _exact.choose(*case, Fed())
+            home.choose_exactly(*case, Fed())
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 1.0, 100.0])
@@ -97,7 +139,7 @@ def test_kernel_and_exact_agree_on_many_random_rows(k: int, epsilon: float) -> N
     settled = np.flatnonzero(stuck[:, 0] < 0)
     assert len(settled) > 35  # a row is in doubt with probability 1e-6
     for row in settled[::4]:
-        exact = _exact.choose(scores[row], words[row], epsilon, 6, 39, k, Fed())
+        exact = home.choose_exactly(scores[row], words[row], epsilon, 6, 39, k, Fed())
         assert chosen[row].tolist() == exact
 
 
@@ -110,8 +152,8 @@ def test_head_counts_are_far_better_than_the_doubt_they_are_given(
 ) -> None:
     scores = (RANDOM.words(items) % np.uint64(spread)).astype(np.int64)
     exponents = (scores - np.sort(scores)[-k]) * (epsilon / 7)
-    heads, chance = _kernels.head_counts(exponents, k)
-    centre = mpmath.mpf(float(_kernels.tilt(exponents, k)))
+    heads, chance = home.head_counts(exponents, k)
+    centre = mpmath.mpf(float(home.tilt(exponents, k)))
     rate, base = mpmath.mpf(epsilon) / 7, int(np.sort(scores)[-k])
     assert heads[items, k] > 1e-3  # the tilt makes k heads likely
     worst = mpmath.mpf(0)
@@ -128,7 +170,7 @@ def test_head_counts_are_far_better_than_the_doubt_they_are_given(
 
 
 def _relative(floats: npt.NDArray[np.float64], exact: list[mpmath.mpf]) -> mpmath.mpf:
-    trusted = [t for t in range(len(exact)) if floats[t] > _kernels.TRUSTED]
+    trusted = [t for t in range(len(exact)) if floats[t] > home.TRUSTED]
     errors = (abs(mpmath.mpf(float(floats[t])) / exact[t] - 1) for t in trusted)
     return max(errors, default=mpmath.mpf(0))
 
@@ -185,6 +227,6 @@ def test_a_huge_epsilon_takes_the_largest(epsilon: float) -> None:
 def test_the_tilt_centres_the_number_of_heads(k: int, spread: float) -> None:
     values = np.linspace(-spread, spread, 500)
     values -= values[-k]  # the k-th largest is 0
-    centre = _kernels.tilt(values, k)
+    centre = home.tilt(values, k)
     heads = 1 / (1 + np.exp(np.clip(centre - values, -700, 700)))
     assert abs(heads.sum() - k) < 0.26

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.privacy import SystemRandomness
 from discreet.privacy.noise import GaussianLaw, GeometricLaw, Law, draw_noise
-from discreet.privacy.noise._exact import exact_accept, exact_cell
+from discreet.privacy.noise._sampler import exact_accept, exact_cell
 from privacy.noise._fed import Fed
 from privacy.noise._reference import edge, reject, width_of
 

@@ -12,9 +12,8 @@ import pytest
 from discreet.domain import InputError
 from discreet.privacy import SystemRandomness
 from discreet.privacy.noise import MAX_SCALE, GaussianLaw, GeometricLaw, Law, draw_noise
-from discreet.privacy.noise import _kernels as kernels
-from discreet.privacy.noise._exact import exact_cell
-from discreet.privacy.noise._sampler import _MARGIN_LOG2, _table
+from discreet.privacy.noise import _sampler as sampler
+from discreet.privacy.noise._sampler import _MARGIN_LOG2, _table, exact_cell
 from privacy.noise._reference import edge, reject, width_of
 
 SCALES = [1e-3, 0.05, 0.3, 1.0, 7.5, 200.0, 511.0, 512.0, 513.0, 1e4, 2**20 + 0.5, 2.0**50]
@@ -35,11 +34,11 @@ def _run(law: Law, words: npt.NDArray[np.uint64], margin: int) -> tuple[list[int
     table, n = _table(law), len(words)
     out, which, cells = (np.empty(n, np.int64) for _ in range(3))
     state = np.empty(n, np.int8)
-    unsure = kernels.draw(
+    unsure = sampler._draw(
         table.kind, table.shift, table.step, table.thresholds, table.guide, np.uint64(margin),
         words, np.zeros(n, np.uint64), np.full(n, 2**32 - 1, np.uint32), out, which, cells, state,
     )  # fmt: skip
-    assert (state[:unsure] == kernels.UNSURE_CELL).all()
+    assert (state[:unsure] == sampler.UNSURE_CELL).all()
     sure = np.ones(n, bool)
     sure[which[:unsure]] = False
     return (np.abs(out) >> law.shift).tolist(), sure.tolist()
@@ -121,13 +120,13 @@ def test_rejections_are_good_to_one_unit_of_the_coin(law: Law) -> None:
             units = [math.ceil(exact) + d for d in range(-6, 7)]
             coins = [coin for coin in units if 0 <= coin < 2**32]
             n = len(coins)
-            verdicts = kernels.place_again(
+            verdicts = sampler._place_again(
                 table.kind, table.shift, table.step, top, np.full(n, cell),
                 np.full(n, place, np.uint64), np.array(coins, np.uint32),
             )[1]  # fmt: skip
             for coin, verdict in zip(coins, verdicts.tolist(), strict=True):
-                right = kernels.DONE if coin >= exact else kernels.REJECTED
-                assert verdict in (right, kernels.UNSURE_PLACE)
+                right = sampler.DONE if coin >= exact else sampler.REJECTED
+                assert verdict in (right, sampler.UNSURE_PLACE)
                 assert verdict == right or exact - 5 < coin < exact + 4
 
 
@@ -136,19 +135,19 @@ def test_no_cell_of_a_table_rejects_more_than_the_quick_check_takes_for_granted(
     last = len(law.edges()) - 1
     most = mpmath.mpf(1) - mpmath.ldexp(1, -64)
     worst = max(reject(law, cell, most) for cell in (0, last // 2, last))
-    assert worst * 2**32 < int(kernels._QUICK)
+    assert worst * 2**32 < int(sampler._QUICK)
 
 
 @pytest.mark.parametrize("law", [law for law in COARSE if isinstance(law, GeometricLaw)], ids=str)
 def test_the_geometric_zero_is_accepted_by_half(law: Law) -> None:
     table, coins = _table(law), np.array([0, 2**31 - 1, 2**31, 2**32 - 1], np.uint32)
     zeros = np.zeros(4, np.int64)
-    magnitudes, verdicts = kernels.place_again(
+    magnitudes, verdicts = sampler._place_again(
         table.kind, table.shift, table.step, len(table.thresholds), zeros,
         np.full(4, 2 ** (64 - law.shift) - 1, np.uint64), coins,
     )  # fmt: skip
     assert not magnitudes.any()
-    assert verdicts.tolist() == [kernels.REJECTED] * 2 + [kernels.DONE] * 2
+    assert verdicts.tolist() == [sampler.REJECTED] * 2 + [sampler.DONE] * 2
 
 
 @pytest.mark.parametrize("law", COARSE, ids=str)
@@ -156,7 +155,7 @@ def test_places_become_integers_as_they_should(law: Law) -> None:
     table, width = _table(law), width_of(law)
     places, cells = RANDOM.words(200), np.arange(200, dtype=np.int64)
     coins = np.full(200, 2**32 - 1, np.uint32)
-    got = kernels.place_again(table.kind, table.shift, table.step, 10**6, cells, places, coins)[0]
+    got = sampler._place_again(table.kind, table.shift, table.step, 10**6, cells, places, coins)[0]
     for cell, place, magnitude in zip(cells.tolist(), places.tolist(), got.tolist(), strict=True):
         where = cell * width + mpmath.ldexp(place, -64) * width
         rounded = where + 0.5 if isinstance(law, GaussianLaw) else where

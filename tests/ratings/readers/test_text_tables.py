@@ -135,7 +135,7 @@ def test_columns_counted_without_a_header(write, seen, refusal):
     assert "what separates its fields" in str(refusal(write("r.txt", text), columns=told))
     assert seen(write("r.txt", text), columns=told, separator=",") == _EXPECTED
     wide = text.replace("\n", ",x\n")
-    assert 'columns={"fields": ...}' in str(refusal(write("w.csv", wide), columns=told))
+    assert 'columns={"fields": 5}' in str(refusal(write("w.csv", wide), columns=told))
     assert seen(write("w.csv", wide), columns=told | {"fields": 4}) == _EXPECTED
 
 
@@ -282,7 +282,7 @@ def test_a_scale_of_another_form_is_refused(write, refusal, scale):
 
 def test_scale_and_catalogue_are_asked_for(write, refusal):
     path = write("r.csv", table(","))
-    assert "say it, like scale=(1, 5)" in str(refusal(path, scale=None))
+    assert "give it, like scale=(1, 5)" in str(refusal(path, scale=None))
     message = str(refusal(path, catalog=None))
     assert 'catalog="items.csv"' in message
     assert 'catalog="from-data" reads it off the private ratings' in message

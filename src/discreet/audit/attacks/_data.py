@@ -1,4 +1,4 @@
-"""The ratings that attacks are tried on: made up, or at hand, and never more than takes seconds."""
+"""The ratings that attacks are tried on: made up or given, and cut to a size that takes seconds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from discreet.ratings import Ratings, make_ratings
 
 SHAPE = "ml-100k"
 """The shape of the made-up ratings that are attacked if none are given."""
+# Larger data is cut to this size, so that every attack takes seconds and dense tables fit.
 MOST_PEOPLE, MOST_ITEMS = 1000, 4000
+# Smaller data is refused: uploads need 80 items and as many again for fakes, intervals need people.
 _FEWEST_PEOPLE, _FEWEST_ITEMS = 100, 120
+# People with enough ratings, at least, for an attack to mean anything.
+_FEWEST_VICTIMS = 20
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -21,10 +25,10 @@ Marks = npt.NDArray[np.bool_]
 
 
 def prepare(ratings: Ratings | None, seed: int) -> Ratings:
-    """What to attack: ratings that were given, or made up, cut to a size that takes seconds.
+    """What to attack: the given ratings, or made-up ones, cut to a size that takes seconds.
 
-    Of many people 1,000 are drawn at random, and the items that they have rated, or the 4,000 of
-    them that they have rated most, are the catalogue then.
+    Of many people 1,000 are drawn at random. The catalogue is then what they have rated, or the
+    4,000 items that they have rated most.
 
     Raises:
         InputError: There are too few, or nothing can be guessed about their values.
@@ -116,7 +120,7 @@ def levels(ratings: Ratings) -> int:
 
 
 def some_of_each(ratings: Ratings, users: Ints, count: int, rng: np.random.Generator) -> Ints:
-    """For each of these people so many places of their ratings, without repeats: a row each."""
+    """Places of `count` ratings of each of these people, without repeats: a row each."""
     sizes = np.diff(ratings.starts)[users]
     assert sizes.min() >= count
     keys = rng.random((len(users), int(sizes.max())))
@@ -128,9 +132,9 @@ def people_with(ratings: Ratings, least: int, most: int, rng: np.random.Generato
     """At most `most` people, drawn at random, who have rated at least `least` items.
 
     Raises:
-        InputError: There are fewer than 20.
+        InputError: There are too few.
     """
     fit = np.flatnonzero(np.diff(ratings.starts) >= least)
-    if len(fit) < 20:
+    if len(fit) < _FEWEST_VICTIMS:
         raise InputError(f"too few can be attacked: {len(fit)} people have {least} ratings or more")
     return np.sort(rng.choice(fit, min(most, len(fit)), replace=False))

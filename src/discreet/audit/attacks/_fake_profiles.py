@@ -1,8 +1,8 @@
-"""Fictitious profiles that resemble somebody: the attack of McSherry and Mironov's introduction.
+"""Fictitious profiles that resemble a victim: the attack of McSherry and Mironov's introduction.
 
 Where people are recommended what the people most like them rated highly, an attacker makes several
-profiles of the few ratings that are known of a victim. Each of them has the others and the victim
-for nearest neighbours, and is recommended what the victim rated.
+profiles of the few ratings that are known of a victim. The nearest neighbours of each are the other
+profiles and the victim, so it is recommended what the victim rated.
 """
 
 from __future__ import annotations
@@ -11,6 +11,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from discreet.audit.attacks._attack import (
+    Attack,
+    Outcome,
+    band_of,
+    judge,
+    most_without_record,
+)
 from discreet.audit.attacks._data import (
     Floats,
     Ints,
@@ -21,38 +28,42 @@ from discreet.audit.attacks._data import (
     some_of_each,
     table,
 )
-from discreet.audit.attacks._result import (
-    AttackResult,
-    Outcome,
-    band_of,
-    judge,
-    most_without_record,
-)
 from discreet.methods import fit
 from discreet.predict import People
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings
 
+# Victims (a fit each, so few), ratings known of each, neighbours that a recommendation comes from,
+# items that are recommended. Eight known ratings, as in the linkage attack; the others by hand.
 _VICTIMS, _KNOWN, _NEIGHBOURS, _TOP = 30, 8, 10, 10
-_DELTA = 1e-6
-_EPSILONS = (1.0, 0.1)
+# Budgets of the attacked releases, with the usual delta of a fit.
+_EPSILONS, _DELTA = (1.0, 0.1), 1e-6
 
 
-def fake_profiles(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Ten neighbours, nine of them fakes: ask what a fake is recommended."""
     rng = np.random.default_rng([seed, 4])
     scene = _Scene(ratings, people_with(ratings, 3 * _KNOWN, _VICTIMS, rng), seed, rng)
-    return AttackResult(
-        "fake-profiles",
+    return scene.outcomes()
+
+
+ATTACK = Attack(
+    name="fake-profiles",
+    about="what somebody rated, from what copies of them are recommended",
+    source="McSherry and Mironov 2009, section 1",
+    knows=(
         f"{_KNOWN} ratings of the victim; {_NEIGHBOURS} profiles of their own, which copy them, "
-        "and what one of these is recommended",
-        "learn what else the victim has rated",
-        f"which part of {_TOP} recommended items the victim has rated",
-        tuple(scene.outcomes()),
+        "and what one of these is recommended"
+    ),
+    tries_to="learn what else the victim has rated",
+    counts=f"the share of {_TOP} recommended items that the victim has rated",
+    remark=(
         "Epsilon is of a user: the victim. Guessing names the items that most others have rated. "
         "A bound starts from that guess, or from what fakes are recommended where the victim is "
-        "not in the data, whichever is right more often.",
-    )
+        "not in the data, whichever is right more often."
+    ),
+    outcomes=_outcomes,
+)
 
 
 class _Scene:
@@ -83,7 +94,7 @@ class _Scene:
         return judge(name, won, self._guessed, is_protected=True, bound=lambda _: most)
 
     def _share(self, scores: Floats) -> Floats:
-        """Which part of the best items that are not known the victim has rated."""
+        """The share of the best unknown items that the victim has rated."""
         open_ = scores.astype(np.float64, copy=True)
         np.put_along_axis(open_, self._known, -np.inf, axis=1)
         best = np.argpartition(-open_, _TOP, axis=1)[:, :_TOP]

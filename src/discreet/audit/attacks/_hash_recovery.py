@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from discreet.audit.attacks._attack import Attack, Outcome, judge
 from discreet.audit.attacks._data import Floats, Ints, Marks, table
-from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.audit.attacks._uploads import (
     collection_of,
     report_table,
@@ -18,12 +18,16 @@ from discreet.audit.attacks._uploads import (
 )
 from discreet.ratings import Ratings
 
+# Bits of the hash: 16 clusters of a thousand people. Clusters of fewer people than `_LEAST` are
+# left out: no server would publish anything about them.
 _BITS, _LEAST = 4, 5
+# Of a rating in a local report.
 _EPSILON = 0.5
+# Hash functions that are tried, so that there are 16 * 16 clusters to read.
 _BEACONS = 16
 
 
-def hash_recovery(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Hash each cluster's mean: of true ratings, of uploads, of local reports, of nothing."""
     scene = _Scene(ratings, seed)
     targets = [scene.outcome("true ratings", table(ratings), is_protected=False)]
@@ -35,17 +39,26 @@ def hash_recovery(ratings: Ratings, seed: int) -> AttackResult:
     name = f"local reports, epsilon {_EPSILON:g} a rating"
     targets.append(scene.outcome(name, reports, is_protected=True))
     targets.append(scene.by_sizes())
-    return AttackResult(
-        "hash-recovery",
+    return targets
+
+
+ATTACK = Attack(
+    name="hash-recovery",
+    about="the hash value of a closed cluster, from its members' mean",
+    source="against Chow, Pathak and Wang",
+    knows=(
         "who is in one cluster, and the ratings that everybody sent beside their tags; how large "
-        "the buckets of other people are",
-        "tell the hash value of each cluster",
-        f"it was right; clusters of {_LEAST} people or more, {_BITS} bits, {_BEACONS} beacons",
-        tuple(targets),
+        "the buckets of other people are"
+    ),
+    tries_to="find the hash value of each cluster",
+    counts=f"it was right; clusters of {_LEAST} people or more, {_BITS} bits, {_BEACONS} beacons",
+    remark=(
         "Fakes do not hide a hash value: tags without ratings do, but for what the sizes of "
-        "clusters tell who knows the buckets of other people. Guessing names the "
-        "value that most have.",
-    )
+        "clusters reveal to anyone who knows the buckets of other people. Guessing names the "
+        "value that most have."
+    ),
+    outcomes=_outcomes,
+)
 
 
 class _Scene:

@@ -1,8 +1,8 @@
 """Whose record is this? Linking to a public profile, after Narayanan and Shmatikov (2008).
 
-The attacker knows a few of somebody's ratings, roughly, and when they were made, roughly; a quarter
-of what it knows is wrong. Each record is scored by how much likelier it is of that person than of
-anybody, so rare items count more.
+The attacker knows roughly a few ratings of a person, and roughly when they were made; a quarter of
+what it knows is wrong. Each record is scored by its likelihood as that person's against its
+likelihood as anybody's, so rare items count more.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.attacks._attack import Attack, Outcome, judge
 from discreet.audit.attacks._data import (
     Floats,
     Ints,
@@ -20,19 +21,22 @@ from discreet.audit.attacks._data import (
     some_of_each,
     table,
 )
-from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.audit.attacks._uploads import report_table, upload_tables
 from discreet.ratings import Ratings
 
+# Victims, ratings known of each and how many of those are wrong; dates are known to two weeks.
+# Eight ratings of which two may be wrong, and 14 days, are Narayanan and Shmatikov's.
 _VICTIMS, _KNOWN, _WRONG = 200, 8, 2
 _DAY, _DAYS = 86_400.0, 14.0
+# Of a rating in a local report.
 _EPSILONS = (4.0, 1.0, 0.5)
-_CHANCE = 1e-4
+# Added to probabilities whose logarithm is taken.
+_FLOOR = 1e-4
+# How often a known rating is exact; otherwise it is off by one step. Chosen by hand.
 _EXACT = 2 / 3
-"""How often a rating that is known is known to the step."""
 
 
-def linkage(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Eight ratings, two of them wrong, against raw records, uploads with fakes and reports."""
     rng = np.random.default_rng([seed, 5])
     people = people_with(ratings, 2 * _KNOWN, _VICTIMS, rng)
@@ -53,17 +57,27 @@ def linkage(ratings: Ratings, seed: int) -> AttackResult:
         name = f"local reports, epsilon {epsilon:g} a rating"
         scores = scene.by_reports(epsilon, seed)
         outcomes.append(scene.outcome(name, scores, is_protected=True, most=most))
-    return AttackResult(
-        "linkage",
+    return outcomes
+
+
+ATTACK = Attack(
+    name="linkage",
+    about="whose record it is, from a few ratings of a public profile",
+    source="Narayanan and Shmatikov 2008",
+    knows=(
         f"{_KNOWN} items that somebody has rated, with ratings off by at most a step and dates off "
-        f"by at most {_DAYS:.0f} days; {_WRONG} of the items are wrong altogether",
-        "find that person's record among all that were collected",
-        "the record that fits best is the person's",
-        tuple(outcomes),
+        f"by at most {_DAYS:.0f} days; {_WRONG} of the items are wrong altogether"
+    ),
+    tries_to="find that person's record among all that were collected",
+    counts="the record that fits best is the person's",
+    remark=(
         "Fakes give deniability of a rating, and do not keep an upload from being found. The bound "
-        f"for reports, e^({_KNOWN} epsilon) divided by the number of people, is for who knows "
-        "nothing else of anybody. A release of a trusted curator has no records to link.",
-    )
+        f"for reports, e^({_KNOWN} epsilon) divided by the number of people, assumes that the "
+        "attacker knows nothing else about anybody. A release of a trusted curator has no records "
+        "to link."
+    ),
+    outcomes=_outcomes,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,7 +130,7 @@ class _Scene:
         """
         size = len(laws) - 1
         theirs = (self._beliefs(size) @ laws)[self._profiles.codes]
-        counts = np.zeros((seen.shape[1], size + 1)) + _CHANCE
+        counts = np.zeros((seen.shape[1], size + 1)) + _FLOOR
         np.add.at(counts, (np.tile(np.arange(seen.shape[1]), len(seen)), seen.ravel()), 1.0)
         nobody = counts / counts.sum(axis=1, keepdims=True)
         gains = np.log(theirs / nobody[self._profiles.items])
@@ -133,7 +147,7 @@ class _Scene:
         near = np.abs(times[:, self._profiles.items] - known) <= _DAYS * _DAY
         rated = self.codes[:, self._profiles.items] >= 0
         ranks = np.searchsorted(np.sort(all_times), (known - _DAYS * _DAY, known + _DAYS * _DAY))
-        usual = np.maximum((ranks[1] - ranks[0]) / len(all_times), _CHANCE)
+        usual = np.maximum((ranks[1] - ranks[0]) / len(all_times), _FLOOR)
         right = 1 - _WRONG / _KNOWN
         odds = np.where(near, right / usual + 1 - right, 1 - right)
         return np.asarray((np.log(odds) * rated).sum(axis=2).T)
@@ -144,7 +158,7 @@ class _Scene:
 
     def _beliefs(self, size: int) -> Floats:
         """The chances of each symbol, for each rating that is thought to be known."""
-        chances: npt.NDArray[np.float64] = np.full((size, size + 1), _CHANCE)
+        chances: npt.NDArray[np.float64] = np.full((size, size + 1), _FLOOR)
         far = np.abs(np.subtract.outer(np.arange(size), np.arange(size)))
         right = 1 - _WRONG / _KNOWN
         chances[:, 1:] += right * (_EXACT * (far == 0) + (1 - _EXACT) / 2 * (far == 1))

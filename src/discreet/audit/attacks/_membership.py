@@ -1,9 +1,9 @@
 """Is this person in the data? From everything that a fit publishes on its way.
 
-Every statistic is a sum over people, so whoever knows somebody's ratings knows what that person
-would add. Two attackers: the ideal one knows everybody else too, and compares likelihoods; the
-other knows a sample of other people, subtracts what so many of them would add, and asks whether
-what remains points where the person's part does.
+Every statistic is a sum over people, so an attacker who knows a person's ratings knows what that
+person would add. There are two attackers. The ideal one knows everybody else too, and compares
+likelihoods. The other knows a sample of other people, subtracts what as many people as are in the
+data would add, and asks whether the rest points where the person's part does.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit._likelihood import Part, likelihood_ratio, touched
+from discreet.audit.attacks._attack import Attack, Outcome, judge, most_with_prior
 from discreet.audit.attacks._data import Floats, Ints, pick_users
-from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior
 from discreet.methods import Transcript, record_fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings
 
+# Suspects in the data, and as many others.
 _VICTIMS = 75
-_DELTA = 1e-6
-_EPSILONS = (10.0, 1.0, 0.1)
+# Budgets of the attacked fits, with the usual delta.
+_EPSILONS, _DELTA = (10.0, 1.0, 0.1), 1e-6
+# An epsilon so large that every statistic is measured nearly in full; the attack sees them exact.
 _NO_NOISE = 1000.0
-"""A budget so large that every statistic is measured nearly in full; the attack sees them exact."""
 
 
-def membership(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Half of the suspects are in the data."""
     rng = np.random.default_rng([seed, 3])
     order = rng.permutation(ratings.user_count)
@@ -37,16 +38,23 @@ def membership(ratings: Ratings, seed: int) -> AttackResult:
     suspects = np.concatenate((inside[:count], others[:count]))
     is_in = np.arange(2 * count) < count
     scene = _Scene(ratings, inside, sample, suspects, is_in, seed)
-    return AttackResult(
-        "membership",
+    return scene.outcomes()
+
+
+ATTACK = Attack(
+    name="membership",
+    about="whether somebody is in the data, from a fit's statistics",
+    source="Homer et al. 2008",
+    knows=(
         "all ratings of a suspect, and every statistic that a fit of method slope-one, per user, "
         "has released; the ideal attacker also everybody else's ratings, the other one those of a "
-        "sample of people who are not in the data",
-        "tell whether the suspect is in the data, where every other one is",
-        "the answer was right",
-        tuple(scene.outcomes()),
-        "Epsilon is of a user. Tossing a coin is right half of the time.",
-    )
+        "sample of people who are not in the data"
+    ),
+    tries_to="decide whether the suspect is in the data, as every other one is",
+    counts="the answer was right",
+    remark="Epsilon is of a user. Tossing a coin is right half of the time.",
+    outcomes=_outcomes,
+)
 
 
 class _Scene:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from discreet.audit._chances import level_chances
+from discreet.audit._adversary import level_chances
+from discreet.audit.attacks._attack import Attack, Outcome, judge
 from discreet.audit.attacks._data import Floats, Ints, pick_users, popularity
-from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.audit.attacks._uploads import upload_tables
 from discreet.ratings import Ratings
 
+# People whose uploads are attacked.
 _PEOPLE = 300
+# Fakes for 100 ratings, and how the client draws them.
 _TARGETS = {
     "no fakes": (0, "around-mean"),
     "100 fakes for 100 ratings, anywhere": (100, "around-mean"),
@@ -24,7 +26,7 @@ _TARGETS = {
 }
 
 
-def popular_items(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Name as many items of each upload as are true."""
     rng = np.random.default_rng([seed, 61])
     chosen = rng.permutation(ratings.user_count)[:_PEOPLE]
@@ -35,16 +37,25 @@ def popular_items(ratings: Ratings, seed: int) -> AttackResult:
             people, percent, f"popular items {seed}", fakes=fakes, popularity=known
         )
         outcomes.append(_outcome(name, ratings, codes, true, fakes))
-    return AttackResult(
-        "popular-items",
+    return outcomes
+
+
+ATTACK = Attack(
+    name="popular-items",
+    about="which items of an open upload are true, by popularity and value",
+    source="against Chow, Pathak and Wang",
+    knows=(
         "an upload to open clusters, how many of its items are true, how often others rate every "
-        "item and with which values, and how fakes are drawn",
-        "tell the true items from the made-up ones",
-        "which part of the items that were named is true",
-        tuple(outcomes),
+        "item and with which values, and how fakes are drawn"
+    ),
+    tries_to="distinguish the true items from the made-up ones",
+    counts="the share of the named items that is true",
+    remark=(
         "Guessing draws items of the upload by lot. Deniability has no epsilon, so there is no "
-        "bound.",
-    )
+        "bound."
+    ),
+    outcomes=_outcomes,
+)
 
 
 def _outcome(

@@ -3,8 +3,8 @@
 Let x be somebody's ratings less the middle of the scale, and c how many they are. Published are
 C = sum of x x^T / c and W = sum of e e^T / c, e marking what is rated: one person moves each by at
 most a bounded amount, so noise for an epsilon can be added. Without it, an item that only one
-person has rated gives that person away: its row of W marks everything they have rated, its row of C
-has their ratings, all of them times one of them.
+person has rated gives that person away: its row of W marks everything they have rated, and its row
+of C has their ratings, each times that one.
 """
 
 from __future__ import annotations
@@ -13,37 +13,50 @@ import math
 
 import numpy as np
 
-from discreet.audit._chances import level_chances
+from discreet.audit._adversary import level_chances
+from discreet.audit.attacks._attack import Attack, Outcome, judge
 from discreet.audit.attacks._data import Floats, Ints, Marks, popularity, table
-from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.domain import InputError
 from discreet.privacy import SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
 
-_EPSILONS = (100.0, 10.0, 1.0)
-_DELTA = 1e-6
+# Budgets of the matrices with noise, with the usual delta.
+_EPSILONS, _DELTA = (100.0, 10.0, 1.0), 1e-6
+# Grid units in 1.
 _GRID = float(1 << 20)
+# Keeps divisions and roots away from 0.
 _TINY = 1e-12
+# People who are alone with an item, at least, for the attack to mean anything.
+_FEWEST = 5
 
 
-def reconstruction(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Read the records of everybody who is the only one to have rated something."""
     scene = _Scene(ratings)
     outcomes = [scene.outcome("no noise", None, seed)]
     outcomes += [scene.outcome(f"epsilon {each:g}", each, seed) for each in _EPSILONS]
-    return AttackResult(
-        "reconstruction",
+    return outcomes
+
+
+ATTACK = Attack(
+    name="reconstruction",
+    about="whole records, from a dense covariance",
+    source="after Dinur and Nissim 2003",
+    knows=(
         "the covariance of all items and how many have rated both of two, each person counted by "
-        "1/c; which items have a single rater",
-        "write down everything that the rater of such an item has rated, and how",
-        "which part of the records that were written down is right, item and rating",
-        tuple(outcomes),
+        "1/c; which items have a single rater"
+    ),
+    tries_to="write down everything that the rater of such an item has rated, and how",
+    counts="the share of the written records that is right, item and rating",
+    remark=(
         "Epsilon is of a user. Guessing writes down the most popular items with their usual "
         "ratings, as many as the person has. No method here releases such a matrix: what is shown "
-        "to protect is its noise.",
-    )
+        "to protect is its noise."
+    ),
+    outcomes=_outcomes,
+)
 
 
 class _Scene:
@@ -62,7 +75,7 @@ class _Scene:
         # A person who is alone with several items is attacked by the first.
         self._owners, first = np.unique(owners, return_index=True)
         self._items = alone[first]
-        if len(alone) < 5:
+        if len(alone) < _FEWEST:
             raise InputError("too few can be attacked: hardly an item has a single rater")
         self._codes = codes[self._owners]
         self._sizes = (self._codes >= 0).sum(axis=1)
@@ -99,7 +112,7 @@ class _Scene:
         return noisy / _GRID, mechanism.sigma / _GRID
 
     def _named(self, rows: Floats, noise: float) -> Marks:
-        """As many items as each victim has, told by their number: the likeliest.
+        """The likeliest items, as many as each victim has rated: the attacker knows the number.
 
         Of a single rater W has 1/c where anything is rated and 0 elsewhere; the more noise there
         is, the more popularity counts.

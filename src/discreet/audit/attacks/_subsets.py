@@ -1,8 +1,8 @@
-"""Which part of a small upload has the hash that was sent beside it?
+"""Which half of a small upload has the hash that was sent beside it?
 
-The hash is of the true ratings. Whoever tries all halves of an upload keeps those with the hash:
-one in 2^bits, the true one among them. Of many items there are too many halves; but each bit is the
-sign of a sum over the true ratings, which the made-up ones are not in.
+The hash is of the true ratings. An attacker who tries all halves of an upload keeps those with the
+hash: one in 2^bits, the true one among them. A large upload has too many halves; but each bit is
+the sign of a sum over the true ratings, and the made-up ones are not in it.
 """
 
 from __future__ import annotations
@@ -13,48 +13,59 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.attacks._attack import Attack, Outcome, judge, most_without_record
 from discreet.audit.attacks._data import Floats, Ints, people_with, pick_users
-from discreet.audit.attacks._result import AttackResult, judge, most_without_record
 from discreet.audit.attacks._uploads import collection_of, true_hashes, uploads
 from discreet.privacy import SeededRandomness, unbooked
 from discreet.privacy.mechanisms import RandomizedResponse
 from discreet.protocols.clusters_common.messages import LEAST
 from discreet.ratings import Ratings
 
+# Victims, and bits of a hash.
 _VICTIMS, _BITS = 100, 8
+# True items of an upload that is so small that all of its halves can be tried: 12,870.
 _SMALL = 8
+# Hashes of the same ratings, where there are several.
 _BEACONS = 32
+# Of all bits of a hash together.
 _EPSILON = 1.0
-"""Of all bits of a hash together."""
 
 
-def subsets(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Eight true items in 16, forty in 80, and the latter under other terms."""
     small, floor = _Target(ratings, _SMALL, 1, seed), _Target(ratings, LEAST // 2, 1, seed)
     many = _Target(ratings, LEAST // 2, _BEACONS, seed)
     bound = partial(most_without_record, epsilon=_EPSILON)
-    targets = (
+    return [
         judge(f"{2 * _SMALL} items", small.by_halves(), small.guess, is_protected=False),
         judge(f"{LEAST} items, {_BEACONS} hashes", many.by_signs(), many.guess, is_protected=False),
         judge(f"{LEAST} items", floor.by_signs(), floor.guess, is_protected=False),
         judge(f"{LEAST} items, hash under epsilon {_EPSILON:g}", floor.by_signs(_EPSILON),
               floor.guess, is_protected=True, bound=bound),
-    )  # fmt: skip
-    return AttackResult(
-        "subsets",
+    ]  # fmt: skip
+
+
+ATTACK = Attack(
+    name="subsets",
+    about="which items of an open upload are true, by the hash sent beside it",
+    source="against Chow, Pathak and Wang",
+    knows=(
         f"an upload of which half the items are true, and the {_BITS} bits of the true ratings' "
-        "hash",
-        "tell the true items from the made-up ones",
-        "which part of the items that were named is true",
-        targets,
+        "hash"
+    ),
+    tries_to="distinguish the true items from the made-up ones",
+    counts="the share of the named items that is true",
+    remark=(
         f"With {LEAST} items, which clients insist on, nobody can try all subsets; yet a hash is a "
         "little more likely of true items than of fakes, and many hashes add up. Randomized "
-        "response on its bits bounds that. Guessing draws items by lot.",
-    )
+        "response on its bits bounds that. Guessing draws items by lot."
+    ),
+    outcomes=_outcomes,
+)
 
 
 class _Target:
-    """People with so many ratings each, their uploads with as many fakes, and their hashes."""
+    """People with equally many ratings, their uploads with as many fakes, and their hashes."""
 
     def __init__(self, ratings: Ratings, true: int, beacons: int, seed: int) -> None:
         self._rng = np.random.default_rng([seed, 6, true, beacons])
@@ -112,7 +123,7 @@ class _Target:
         return mechanism.release(bits, event, unbooked([event], source))
 
     def _share(self, scores: Floats) -> Floats:
-        """Which part of the best half of each upload is true."""
+        """The share of the best half of each upload that is true."""
         best = np.argsort(-scores, axis=1, kind="stable")[:, : self._true]
         rated = np.zeros((self._people.user_count, len(self._people.catalog)), np.bool_)
         rated[self._people.user_of_rating(), self._people.items] = True
@@ -121,7 +132,7 @@ class _Target:
 
 
 def _first_of_each(people: Ratings, count: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Marks so many ratings of each person, drawn at random."""
+    """Marks `count` ratings of each person, drawn at random."""
     order = np.lexsort((rng.random(len(people)), people.user_of_rating()))
     within = np.arange(len(people)) - np.repeat(people.starts[:-1], np.diff(people.starts))
     marks = np.zeros(len(people), np.bool_)

@@ -1,12 +1,12 @@
-"""Four uploads of the attacker's own in a bucket of five, taken off what is published."""
+"""Four uploads of the attacker in a bucket of five, subtracted from what is published."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.attacks._attack import Attack, Outcome, judge
 from discreet.audit.attacks._data import Floats, popularity, table
-from discreet.audit.attacks._result import AttackResult, Outcome, judge
 from discreet.audit.attacks._uploads import collection_of, true_hashes, uploads
 from discreet.domain import InputError
 from discreet.protocols.clusters_common.messages import Codes, Items, SentRatings
@@ -15,26 +15,38 @@ from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.ratings import Ratings
 from discreet.release import Release
 
+# Of the hash: 4,096 buckets, so that many of a thousand people are alone in theirs.
 _BITS = 12
+# People who are alone in a bucket, at least, for the attack to mean anything.
+_FEWEST = 20
 
 
-def sybils(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Everybody who is alone in a bucket is a victim at once."""
     scene = _Scene(ratings, seed)
-    return AttackResult(
-        "sybils",
+    return [
+        scene.outcome("4 uploads of 5, no fakes", 4, 0, is_protected=False),
+        scene.outcome("4 uploads of 5, 100 fakes for 100 ratings", 4, 100, is_protected=True),
+        scene.outcome("3 uploads of 4, no fakes", 3, 0, is_protected=True),
+    ]
+
+
+ATTACK = Attack(
+    name="sybils",
+    about="an upload, by filling its bucket to the least that is published",
+    source="against Chow, Pathak and Wang",
+    knows=(
         "the release of open clusters, and four uploads in it that the attacker has sent to the "
-        "bucket of somebody who is alone there",
-        "learn what that person has rated",
-        "which part of the items that were named the person has rated",
-        (
-            scene.outcome("4 uploads of 5, no fakes", 4, 0, is_protected=False),
-            scene.outcome("4 uploads of 5, 100 fakes for 100 ratings", 4, 100, is_protected=True),
-            scene.outcome("3 uploads of 4, no fakes", 3, 0, is_protected=True),
-        ),
+        "bucket of somebody who is alone there"
+    ),
+    tries_to="learn what that person has rated",
+    counts="the share of the named items that the person has rated",
+    remark=(
         "What is learnt is the upload as it was sent; with as many fakes as ratings half of it is "
-        "true. A bucket of four is not published. Guessing names the items that most people rated.",
-    )
+        "true. A bucket of four is not published. Guessing names the items that most people rated."
+    ),
+    outcomes=_outcomes,
+)
 
 
 class _Scene:
@@ -44,7 +56,7 @@ class _Scene:
         self._hashes = true_hashes(ratings, terms)
         alone = np.bincount(self._hashes, minlength=1 << _BITS)[self._hashes] == 1
         self._victims = np.flatnonzero(alone)
-        if len(self._victims) < 20:
+        if len(self._victims) < _FEWEST:
             raise InputError(f"too few can be attacked: {len(self._victims)} are alone in a bucket")
         self._rated = table(ratings)[self._victims] >= 0
         ranking = np.argsort(-popularity(ratings), kind="stable")
@@ -68,7 +80,7 @@ class _Scene:
             Upload(digest, value, SentRatings("obfuscated", *each))
             for value, each in zip(self._hashes.tolist(), sent, strict=True)
         ]
-        # One item of all, rated in the middle: easily taken off.
+        # One item of all, rated in the middle: easily subtracted.
         mine = SentRatings("obfuscated", np.arange(size, dtype=np.int32)[:1], _middle(collection))
         buckets = self._hashes[self._victims].tolist()
         return everybody + [Upload(digest, bucket, mine) for bucket in buckets for _ in range(own)]

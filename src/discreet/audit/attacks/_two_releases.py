@@ -1,8 +1,8 @@
 """What changed between two releases, after Calandrino et al. (2011).
 
-Somebody of whom some items are known rates one more. Of all items that became more alike to many of
-the known ones at once, that is the likeliest. The statistic is how many rated both of two items,
-each counted by how much its owner counts, as Slope One's release has it.
+A person of whom some items are known rates one more. Of all items that became more similar to many
+of the known ones at once, that is the likeliest. The statistic is how many rated both of two items,
+weighted by the person, as in Slope One's release.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from discreet.audit.attacks._attack import Attack, Outcome, judge, most_with_prior, twice
 from discreet.audit.attacks._data import Floats, Ints, people_with, popularity, some_of_each
-from discreet.audit.attacks._result import AttackResult, Outcome, judge, most_with_prior, twice
 from discreet.measure.pairs import DifferencePairs
 from discreet.privacy import Noise, Randomness, SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
@@ -21,12 +21,13 @@ from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
 from discreet.release import unpack
 
+# Victims, and items known of each.
 _TARGETS, _KNOWN = 200, 10
-_DELTA = 1e-6
-_EPSILONS = (10.0, 1.0)
+# Budgets of a release with noise, with the usual delta.
+_EPSILONS, _DELTA = (10.0, 1.0), 1e-6
 
 
-def two_releases(ratings: Ratings, seed: int) -> AttackResult:
+def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Watch pair weights before and after many people rated one more item each."""
     rng = np.random.default_rng([seed, 2])
     people = people_with(ratings, 2 * _KNOWN, _TARGETS, rng)
@@ -36,16 +37,25 @@ def two_releases(ratings: Ratings, seed: int) -> AttackResult:
     scene = _Scene(ratings, ratings.where(~is_new), ratings.items[places])
     outcomes = [scene.outcome("without noise", None, seed)]
     outcomes += [scene.outcome(f"with noise, epsilon {each:g}", each, seed) for each in _EPSILONS]
-    return AttackResult(
-        "two-releases",
+    return outcomes
+
+
+ATTACK = Attack(
+    name="two-releases",
+    about="a new rating from what changed between two releases",
+    source="Calandrino et al. 2011",
+    knows=(
         f"{_KNOWN} items that somebody has rated, and two releases of how many rated both of two "
-        "items; in between that person rated one more item, and so did others",
-        "find out which",
-        "the item was named at the first guess",
-        tuple(outcomes),
+        "items; in between that person rated one more item, and so did others"
+    ),
+    tries_to="find out which",
+    counts="the item was named at the first guess",
+    remark=(
         "Epsilon is of one rating and one release. The guess without them is the item that most "
-        "people have rated.",
-    )
+        "people have rated."
+    ),
+    outcomes=_outcomes,
+)
 
 
 class _Scene:

@@ -19,9 +19,9 @@ from discreet.protocols.open_clusters.messages import Collection
 from discreet.ratings import Ratings
 
 
-def collection_of(ratings: Ratings, **told: Any) -> Collection:
-    """Terms for these ratings; without a floor of items unless one is told."""
-    return Collection(ratings.catalog, ratings.scale, **({"least": 0} | told))
+def collection_of(ratings: Ratings, **terms: Any) -> Collection:
+    """Terms for these ratings; without a floor of items unless one is given."""
+    return Collection(ratings.catalog, ratings.scale, **({"least": 0} | terms))
 
 
 def true_hashes(ratings: Ratings, collection: Collection) -> Ints:
@@ -66,7 +66,7 @@ def report_table(
 
 
 def upload_tables(
-    ratings: Ratings, fake_percent: int, seed: str, **told: Any
+    ratings: Ratings, fake_percent: int, seed: str, **terms: Any
 ) -> tuple[Ints, npt.NDArray[np.bool_]]:
     """The codes of everybody's upload, -1 where nothing looks rated, and which are true.
 
@@ -74,10 +74,10 @@ def upload_tables(
         ratings: Everybody's.
         fake_percent: For a hundred true ratings.
         seed: Of the fakes.
-        told: Further terms; `popularity` for popular fakes.
+        terms: Further terms; `popularity` for popular fakes.
     """
-    known = {"popularity": told.pop("popularity", None)}
-    collection = collection_of(ratings, fake_percent=fake_percent, **told)
+    known = {"popularity": terms.pop("popularity", None)}
+    collection = collection_of(ratings, fake_percent=fake_percent, **terms)
     sent = uploads(ratings, collection, seed, Terms.of(collection, **known))
     codes = np.full((ratings.user_count, len(ratings.catalog)), -1, np.int64)
     owner = np.repeat(np.arange(len(sent)), [len(items) for items, _ in sent])

@@ -1,41 +1,175 @@
-"""Canaries: made-up users, each put in or left out by a coin, that a single release is judged by.
+"""One run: made-up users, each put in or left out by a coin, by which a single fit is judged.
 
-A canary rates one item, which nobody or hardly anybody else has rated, with the highest rating.
-One canary more is one rating more and one user more, whichever is protected.
+A canary rates one item, which nobody or hardly anybody else has rated, with the highest rating. One
+canary more is one rating more and one user more, whichever is protected. See PROOF.md for what the
+number of coins that are guessed correctly proves.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import bdtrc
 
 from discreet.audit._likelihood import log_ratio, scale_of
 from discreet.audit._neighbours import STARS, ratings_of
-from discreet.audit.lower_bound._claims import DELTA, Claim
-from discreet.audit.lower_bound._engine import Finding, Subject, check
-from discreet.audit.lower_bound._one_run import audit_guesses
-from discreet.audit.lower_bound._pipelines import claim_of, crowd, spent, thinner
+from discreet.audit._registry import Entry, register
+from discreet.audit.lower_bound._engine import (
+    DELTA,
+    Auditable,
+    Claim,
+    Finding,
+    Floats,
+    check,
+)
+from discreet.audit.lower_bound._fits import claim_of, crowd, spent
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
 from discreet.methods import MethodName, Transcript, record_fit
 from discreet.privacy import Noise, Randomness, Unit
+from discreet.privacy.accounting import gaussian_delta
 from discreet.ratings import Ratings
 from discreet.release import Release
 
-_Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
-_Marks = npt.NDArray[np.bool_]
+ONE_RUN: dict[str, Entry[Auditable]] = {}
 
+Marks = npt.NDArray[np.bool_]
+
+# What a key's file says it is.
 _KIND, _VERSION = "discreet canaries", 1
+# With fewer canaries nothing can be refuted.
 _FEWEST = 20
+# Shares of the canaries that are guessed: the surest ones, some, all. Chosen by hand; each has its
+# share of the error.
+PARTS = (0.1, 0.3, 1.0)
+# Points of a Gaussian curve that are tried: the best of a finite number is still a bound.
+_POINTS = 60
+# Halvings of the interval that holds the refuted size: enough for every bit of a double.
+_HALVINGS = 60
+# The largest size that is looked for, and the grid from which the search starts where delta makes
+# the chance fall before it rises: a step of 0.1.
+_LARGEST, _SIZES = 50.0, 501
+# Canaries, epsilon and delta of the fits that are audited here.
+_CANARIES, _EPSILON, _DELTA = 400, 1.0, 1e-8
+
+
+@dataclass(frozen=True)
+class Guessed:
+    """Coins that were guessed.
+
+    Attributes:
+        coins: How many there are.
+        guesses: How many of them were guessed, fixed beforehand.
+        right: How many of those correctly.
+    """
+
+    coins: int
+    guesses: int
+    right: int
+
+
+def chance(guessed: Guessed, epsilon: float, delta: float) -> float:
+    """An upper bound on the probability of this many correct guesses under (epsilon, delta).
+
+    P(Bin(r, q) >= v) + m (1 - q) delta with q = e^eps/(1 + e^eps), m coins, r guesses, v right.
+    """
+    q = 1 / (1 + math.exp(-epsilon))
+    tail = 1.0
+    if guessed.right > 0:
+        tail = float(bdtrc(guessed.right - 1, guessed.guesses, q))
+    return min(1.0, tail + guessed.coins * (1 - q) * delta)
+
+
+def chance_under(claim: Claim, size: float, guessed: Guessed) -> float:
+    """The same under a claim of this size.
+
+    Every point of a Gaussian curve bounds the same probability, so the smallest bound holds.
+    """
+    if claim.mu is None:
+        return chance(guessed, size, claim.delta)
+    # Beyond mu^2/2 + 8 mu the curve's delta is below 1e-15.
+    points = np.linspace(0.0, size * size / 2 + 8 * size, _POINTS)
+    return min(chance(guessed, float(e), gaussian_delta(size, float(e))) for e in points)
+
+
+def refuted_size(claim: Claim, guessed: Guessed, miss: float) -> float:
+    """The largest size under which this many correct guesses have probability `miss` at most.
+
+    A larger epsilon makes correct guesses likelier and the price of delta smaller: with a delta the
+    bound may fall before it rises, so a grid of sizes is tried first. What refutes one size refutes
+    all smaller ones, which claim more.
+    """
+    starts = np.linspace(0.0, _LARGEST, _SIZES) if claim.mu is None and claim.delta else np.zeros(1)
+    fit = [float(each) for each in starts if chance_under(claim, float(each), guessed) <= miss]
+    if not fit:
+        return 0.0
+    low, high = fit[-1], _LARGEST
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if chance_under(claim, middle, guessed) <= miss:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """What was guessed from one run: for each of `PARTS` how many coins, and how many correctly."""
+
+    subject: str
+    claim: Claim
+    parts: tuple[Guessed, ...]
+
+    def finding(self, confidence: float) -> Finding:
+        """The best of the parts, each at its share of the error."""
+        miss, best, counted = (1 - confidence) / len(PARTS), 0.0, self.parts[0]
+        for guessed in self.parts:
+            found = refuted_size(self.claim, guessed, miss)
+            if found > best or not counted.right:
+                best, counted = max(found, best), guessed
+        perfect = [replace(each, right=each.guesses) for each in self.parts]
+        most = max(refuted_size(self.claim, each, miss) for each in perfect)
+        seen = (
+            f"{counted.right:,} of {counted.guesses:,} guesses about {counted.coins:,} canaries "
+            "were right"
+        )
+        told = (self.subject, self.claim, best, confidence, counted.guesses)
+        return Finding(*told, "one run", seen, most)
+
+
+def guess_coins(name: str, claim: Claim, scores: Floats, included: Marks) -> Guesses:
+    """Guess that the canaries with the highest scores are in, and as many with the lowest out.
+
+    Args:
+        name: Of what is audited.
+        claim: For one canary more or less.
+        scores: One for each canary, high if it seems to be in; may depend on the output, and on
+            everything else but the coins.
+        included: The coins: each was fair and independent of everything before the run.
+
+    Raises:
+        InputError: There are too few canaries, or not one score for each.
+    """
+    coins = len(included)
+    if coins < _FEWEST or len(scores) != coins:
+        raise InputError(
+            f"one run needs {_FEWEST} canaries or more, and a score for each, not {coins}"
+        )
+    order, parts = np.argsort(scores, kind="stable"), []
+    for part in PARTS:
+        half = min(max(1, round(part * coins / 2)), coins // 2)
+        low, high = order[:half], order[coins - half :]
+        right = int(np.count_nonzero(~included[low]) + np.count_nonzero(included[high]))
+        parts.append(Guessed(coins, 2 * half, right))
+    return Guesses(name, claim, tuple(parts))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,7 +182,7 @@ class Canaries:
     """
 
     items: tuple[str, ...]
-    included: _Marks
+    included: Marks
 
     def __len__(self) -> int:
         return len(self.items)
@@ -72,7 +206,7 @@ class Canaries:
         """Read a key.
 
         Raises:
-            InputError: It cannot be read, or is none.
+            InputError: It cannot be read, or is not a key.
         """
         try:
             content: Any = json.loads(Path(path).read_text("utf-8"))
@@ -86,7 +220,7 @@ class Canaries:
             reason = error.strerror or error
             raise InputError(f"cannot be read: {reason}", path=Path(path)) from error
         except (KeyError, RecursionError, TypeError, ValueError) as error:
-            raise InputError("is no key of canaries", path=Path(path)) from error
+            raise InputError("is not a key of canaries", path=Path(path)) from error
         return cls(tuple(items), np.array(coins, np.bool_))
 
 
@@ -101,7 +235,7 @@ def insert_canaries(
         randomness: Of the coins.
 
     Raises:
-        InputError: There are fewer items than canaries, or fewer canaries than can tell anything.
+        InputError: There are fewer items than canaries, or too few canaries to prove anything.
     """
     if not _FEWEST <= count <= len(ratings.catalog):
         raise InputError(
@@ -133,7 +267,7 @@ def _joined(ratings: Ratings, items: npt.NDArray[np.int32]) -> Ratings:
 
 
 def _with_more(users: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.generic]:
-    """Names that nobody has yet after those of the users."""
+    """The users' names, and after them names that nobody has yet."""
     if users.dtype.kind in "iu":
         free = np.setdiff1d(np.arange(len(users) + count), users)[:count]
         return np.concatenate([users, free.astype(users.dtype)])
@@ -142,7 +276,7 @@ def _with_more(users: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.gen
     return np.concatenate([users, np.array(free_names, np.str_)])
 
 
-def score_release(release: Release, canaries: Canaries) -> _Floats:
+def score_release(release: Release, canaries: Canaries) -> Floats:
     """From the released numbers alone: an item that a canary rated has a larger count and effect.
 
     Raises:
@@ -158,7 +292,7 @@ def score_release(release: Release, canaries: Canaries) -> _Floats:
     return np.asarray(sum(_standard(np.asarray(part, np.float64)) for part in parts))
 
 
-def _standard(values: _Floats) -> _Floats:
+def _standard(values: Floats) -> Floats:
     return np.asarray((values - values.mean()) / max(float(values.std()), 1e-300))
 
 
@@ -167,7 +301,7 @@ def audit_release(release: Release, canaries: Canaries, *, confidence: float = 0
 
     Raises:
         InputError: The release promises nothing, was not fitted by a curator, is not of these
-            canaries' catalogue, or the confidence cannot be used.
+            canaries' catalogue, or the confidence is impossible.
     """
     check(None, confidence)
     guarantee = release.guarantee
@@ -180,11 +314,11 @@ def audit_release(release: Release, canaries: Canaries, *, confidence: float = 0
         raise InputError("this release promises nothing, so there is no claim to audit")
     claim = Claim.of(guarantee.events, guarantee.delta or DELTA)
     scores = score_release(release, canaries)
-    return audit_guesses("release", claim, scores, canaries.included, confidence)
+    return guess_coins("release", claim, scores, canaries.included).finding(confidence)
 
 
-def score_transcript(transcript: Transcript, base: Ratings, canaries: list[Ratings]) -> _Floats:
-    """From all that a fit released, by somebody who knows everything but the coins.
+def score_transcript(transcript: Transcript, base: Ratings, canaries: list[Ratings]) -> Floats:
+    """From all that a fit released, for an attacker who knows everything but the coins.
 
     Each canary's likelihood ratio, with every other canary half in.
 
@@ -208,25 +342,12 @@ def score_transcript(transcript: Transcript, base: Ratings, canaries: list[Ratin
     return scores
 
 
-def one_run_subjects() -> Iterator[tuple[str, Callable[[], Subject]]]:
-    """Names and what makes the subjects."""
-    for unit in Unit:
-        for noise in Noise:
-            name = f"one-run/{unit}/{noise}"
-            yield name, partial(OneRunSubject, name, about_one_run(), unit, noise)
-
-
-def about_one_run(factor: float = 1.0) -> str:
-    """What is done, and by how much noise is too small if a bug is planted."""
-    return f"a fit up to item effects, once, with canaries in it{thinner(factor)}"
-
-
 @dataclass(frozen=True, eq=False)
-class OneRunSubject(Subject):
+class OneRunSubject:
     """One fit with canaries in it; the number of runs is that of the canaries.
 
     Args:
-        name: By which it is asked for.
+        name: The name under which it is audited.
         about: What is done.
         unit: Whom the fit protects.
         noise: Which.
@@ -239,25 +360,31 @@ class OneRunSubject(Subject):
     unit: Unit
     noise: Noise
     factor: float = 1.0
-    runs: int = 400
-
-    epsilon, delta = 1.0, 1e-8
+    runs: int = _CANARIES
 
     @property
     def claim(self) -> Claim:
-        return claim_of(self.noise, self.epsilon, self.delta)
+        """What the fit promises."""
+        return claim_of(self.noise, _EPSILON, _DELTA)
 
-    def audit(self, runs: int, confidence: float, randomness: Randomness) -> Finding:
+    def observe(self, runs: int, randomness: Randomness) -> Guesses:
+        """Plant the canaries, fit, guess."""
         people = crowd(STARS)
         items = 1 + max(max(person) for person in people)
         base = ratings_of(people, items + runs)
         data, key = insert_canaries(base, runs, randomness)
-        told: dict[str, Any] = {"delta": self.delta} if self.noise is Noise.GAUSSIAN else {}
+        settings: dict[str, Any] = {"delta": _DELTA} if self.noise is Noise.GAUSSIAN else {}
         transcript = record_fit(
             data, method="covariance", rank=0, protect=self.unit, noise=self.noise,
             epsilon=spent(self.claim, self.factor), randomness=randomness, ledger="unbooked",
-            **told,
+            **settings,
         )  # fmt: skip
         canaries = [ratings_of([{int(item): STARS.hi}], items + runs) for item in key.items]
         scores = score_transcript(transcript, base, canaries)
-        return audit_guesses(self.name, self.claim, scores, key.included, confidence)
+        return guess_coins(self.name, self.claim, scores, key.included)
+
+
+register(
+    ONE_RUN, "one-run/{unit}/{noise}", "a fit up to item effects, once, with canaries in it",
+    unit=Unit, noise=Noise,
+)(OneRunSubject)  # fmt: skip

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from discreet.audit._neighbours import STARS, catalog_of
+from discreet.audit._registry import Entry, register
 from discreet.audit._tags import our_tags
-from discreet.audit.lower_bound._claims import Claim
-from discreet.audit.lower_bound._engine import PairSubject, Subject
+from discreet.audit.lower_bound._engine import Auditable, Claim, Floats, Ints, Subject
 from discreet.audit.lower_bound._mechanisms import laplace_ratio
 from discreet.domain import OwnRatings
 from discreet.privacy import Randomness
@@ -25,106 +22,87 @@ from discreet.protocols.local_reports.messages import Collection, Mechanism, Rep
 from discreet.protocols.open_clusters.client import OpenClient
 from discreet.protocols.open_clusters.messages import Collection as OpenCollection
 
-_Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
+PROTOCOLS: dict[str, Entry[Auditable]] = {}
 
+# Of one answer in a local report.
 _EPSILON = 1.0
-_NOTHING = -(10**6)
-_SMALL = 8
+# Stands for "no answer": far below every answer that noise can give.
+NOTHING = -(10**6)
+# Items of a catalogue whose reports are audited as a whole.
+_FEW_ITEMS = 8
+# A report on many items is many runs, because its answers are drawn independently; whole reports
+# and whole messages are slower.
+_REPORT_RUNS, _WHOLE_RUNS = 20_000, 2000
+# Runs of hash bits, of whole hashes and of tags; the client writes a file for each message.
+_BITS_RUNS, _HASH_RUNS, _TAG_RUNS = 3200, 1000, 4000
+# Bits of an audited hash, and epsilon of a bit in thousandths: bit by bit, and as a whole.
+_BITS, _BIT_EPSILON = 16, 1000
+_FEW_BITS, _FEW_BITS_EPSILON = 4, 500
 
 
-def protocols() -> Iterator[tuple[str, Callable[[], Subject]]]:
-    """Names and what makes the subjects."""
-    for mechanism in Mechanism:
-        start = f"local-reports/{mechanism}"
-        for change, other in (("presence", "no rating"), ("value", "a 1")):
-            told = (f"{start}/{change}", f"the answer about one item; a 5 or {other}", mechanism)
-            yield told[0], partial(ReportSubject, *told, change=change)
-        for kind, (make, about) in _KINDS.items():
-            yield f"{start}/{kind}", partial(make, f"{start}/{kind}", about, mechanism)
-    yield "open-clusters/hash-bits", HashBitsSubject
-    yield "open-clusters/hash", HashSubject
-    yield "closed-clusters/tags", TagSubject
+# Local reports: answers of a client about items that are all rated alike.
 
 
-def own_of(count: int, value: float) -> OwnRatings:
+def _collection(mechanism: Mechanism, items: int, epoch: int = 1) -> Collection:
+    return Collection(catalog_of(items), STARS, mechanism, _EPSILON, epoch)
+
+
+def _own(count: int, value: float) -> OwnRatings:
     """The same rating for each of the first items."""
     return OwnRatings(np.arange(count, dtype=np.int32), np.full(count, value))
 
 
-def answers(report: Report, size: int) -> _Ints:
-    """The integer beside each item, or a number far below all where there is none."""
-    found = np.full(size, _NOTHING, np.int64)
+def answers(report: Report, size: int) -> Ints:
+    """The integer beside each item, or `NOTHING` where there is none."""
+    found = np.full(size, NOTHING, np.int64)
     found[report.items] = report.values
     return found
 
 
-@dataclass(frozen=True)
-class _LocalSubject(PairSubject):
-    """Answers of a client about items that are all rated alike.
-
-    A report on many items is many runs: its answers are drawn independently.
-
-    Args:
-        name: By which it is asked for.
-        about: Which neighbours.
-        mechanism: Of the collection.
-        runs: Items of the catalogue, unless whole reports are audited.
-    """
-
-    name: str
-    about: str
-    mechanism: Mechanism
-    runs: int = 20_000
-
-    @property
-    def claim(self) -> Claim:
-        return Claim.of([self.collection(1).event])
-
-    def collection(self, items: int, epoch: int = 1) -> Collection:
-        """Of so many items."""
-        return Collection(catalog_of(items), STARS, self.mechanism, _EPSILON, epoch)
-
-
-@dataclass(frozen=True)
-class ReportSubject(_LocalSubject):
-    """One item's answer in a report: a 5, or what `change` says."""
-
-    change: str = field(kw_only=True)
-
-    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        collection = self.collection(runs)
-        rated = runs if world == 0 or self.change == "value" else 0
-        own = own_of(rated, 5.0 if world == 0 else 1.0)
-        said = answers(draw_report(collection, own, randomness), runs)
-        return _scores(collection, said, self.change)
-
-
-def _scores(collection: Collection, said: _Ints, change: str) -> _Floats:
-    """How much more likely each answer is of a 5."""
+def _ratios(collection: Collection, said: Ints, change: str) -> Floats:
+    """The log likelihood ratio of each answer, of a 5 against what `change` says."""
     if collection.mechanism is Mechanism.MODIFIED_LAPLACE:
-        return laplace_ratio(collection.laplace, said, said != _NOTHING, change)
-    other = _NOTHING if change == "presence" else 1
+        return laplace_ratio(collection.laplace, said, said != NOTHING, change)
+    other = NOTHING if change == "presence" else 1
     return np.asarray((said == collection.levels).astype(np.float64) - (said == other))
 
 
-@dataclass(frozen=True)
-class WholeReportSubject(_LocalSubject):
-    """A whole report of a small catalogue: all answers together, and how many there are."""
+@register(
+    PROTOCOLS, "local-reports/{mechanism}/{change}", "the answer about one item; a 5 or no rating",
+    mechanism=Mechanism, change=["presence"],
+)  # fmt: skip
+@register(
+    PROTOCOLS, "local-reports/{mechanism}/{change}", "the answer about one item; a 5 or a 1",
+    mechanism=Mechanism, change=["value"],
+)  # fmt: skip
+def _one_answer(name: str, about: str, mechanism: Mechanism, change: str) -> Subject:
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        collection = _collection(mechanism, runs)
+        rated = runs if world == 0 or change == "value" else 0
+        own = _own(rated, 5.0 if world == 0 else 1.0)
+        return _ratios(collection, answers(draw_report(collection, own, randomness), runs), change)
 
-    runs: int = 2000
+    claim = Claim.of([_collection(mechanism, 1).event])
+    return Subject(name, about, claim, draw, _REPORT_RUNS)
 
-    @property
-    def claim(self) -> Claim:
-        return Claim.of([self.collection(_SMALL).event])
 
-    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        collection, own = self.collection(_SMALL), own_of(3 if world == 0 else 2, 5.0)
-        rows = [answers(draw_report(collection, own, randomness), _SMALL) for _ in range(runs)]
-        said = np.array(rows)
-        shown = said != _NOTHING
+@register(
+    PROTOCOLS, "local-reports/{mechanism}/whole", "a whole report; one rating more",
+    mechanism=Mechanism,
+)  # fmt: skip
+def _whole_report(name: str, about: str, mechanism: Mechanism) -> Subject:
+    """All answers of a small catalogue together, and how many there are."""
+    collection = _collection(mechanism, _FEW_ITEMS)
+
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        own = _own(3 if world == 0 else 2, 5.0)
+        drawn = (draw_report(collection, own, randomness) for _ in range(runs))
+        said = np.array([answers(each, _FEW_ITEMS) for each in drawn])
+        shown = said != NOTHING
         cut = np.where(shown, np.clip(said, collection.least, collection.reach), 0)
         return np.hstack([shown, cut, shown.sum(axis=1, keepdims=True)]).astype(np.float64)
+
+    return Subject(name, about, Claim.of([collection.event]), draw, _WHOLE_RUNS)
 
 
 Reporting = Callable[[Collection, Path, list[OwnRatings], Randomness], list[Report]]
@@ -139,174 +117,158 @@ def _report_all(
     return [LocalClient(collection, state, randomness=randomness).report(own) for own in history]
 
 
-@dataclass(frozen=True)
-class ChangedRatingSubject(_LocalSubject):
-    """Two reports in one epoch, between which a rating changes or stays; `reporting` the client."""
+CHANGED = "two answers about one item in an epoch; between them its rating changes or stays"
 
-    reporting: Reporting = field(default=_report_all)
 
-    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        collection = self.collection(runs)
-        history = [own_of(runs, 1.0), own_of(runs, 5.0 if world == 0 else 1.0)]
+@register(PROTOCOLS, "local-reports/{mechanism}/changed", CHANGED, mechanism=Mechanism)
+def changed_rating(
+    name: str, about: str, mechanism: Mechanism, reporting: Reporting = _report_all
+) -> Subject:
+    """Two reports in one epoch, from a client that `reporting` stands for."""
+
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        collection = _collection(mechanism, runs)
+        history = [_own(runs, 1.0), _own(runs, 5.0 if world == 0 else 1.0)]
         with tempfile.TemporaryDirectory() as folder:
-            told = self.reporting(collection, Path(folder), history, randomness)
-        first, second = (answers(report, runs) for report in told)
-        return np.asarray(_scores(collection, second, "value") + 100.0 * (first != second))
+            sent = reporting(collection, Path(folder), history, randomness)
+        first, second = (answers(report, runs) for report in sent)
+        # An answer that changed outweighs everything that an answer itself can say.
+        return np.asarray(_ratios(collection, second, "value") + 100.0 * (first != second))
+
+    claim = Claim.of([_collection(mechanism, 1).event])
+    return Subject(name, about, claim, draw, _REPORT_RUNS)
 
 
-@dataclass(frozen=True)
-class EpochsSubject(_LocalSubject):
-    """Two epochs: new answers, and twice the epsilon."""
+@register(
+    PROTOCOLS, "local-reports/{mechanism}/epochs",
+    "the answers about one item in two epochs; a 5 or a 1", mechanism=Mechanism,
+)  # fmt: skip
+def _epochs(name: str, about: str, mechanism: Mechanism) -> Subject:
+    """New answers, and twice the epsilon."""
 
-    @property
-    def claim(self) -> Claim:
-        return Claim.of([self.collection(1, epoch).event for epoch in (1, 2)])
-
-    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        own, scores = own_of(runs, 5.0 if world == 0 else 1.0), np.zeros(runs)
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        own, scores = _own(runs, 5.0 if world == 0 else 1.0), np.zeros(runs)
         with tempfile.TemporaryDirectory() as folder:
             for epoch in (1, 2):
-                collection = self.collection(runs, epoch)
-                (told,) = _report_all(collection, Path(folder), [own], randomness)
-                scores += _scores(collection, answers(told, runs), "value")
+                collection = _collection(mechanism, runs, epoch)
+                (sent,) = _report_all(collection, Path(folder), [own], randomness)
+                scores += _ratios(collection, answers(sent, runs), "value")
         return scores
 
+    claim = Claim.of([_collection(mechanism, 1, epoch).event for epoch in (1, 2)])
+    return Subject(name, about, claim, draw, _REPORT_RUNS)
 
+
+# Open clusters: hash values under randomized response.
+
+# Ratings that hash bits are made of; nothing is special about them.
 _HASHED = np.where(np.arange(40) * 7 % 11 < 5, 5.0, 1.0)
-"""Ratings that hash bits are made of; nothing is special about them."""
+
+Sending = Callable[[OpenCollection, Floats, int, Randomness], Ints]
+"""Hash bits that a number of clients send who all have the same ratings, a row a client."""
 
 
-@dataclass(frozen=True)
-class _HashSubject(PairSubject):
-    """Hash values of open clusters under randomized response, from the real client."""
-
-    runs: int
-
-    bits: ClassVar[int]
-    thousandths: ClassVar[int]
-
-    @cached_property
-    def collection(self) -> OpenCollection:
-        """Of eighty items."""
-        return OpenCollection(
-            catalog_of(80), STARS, bits=self.bits, bit_epsilon_thousandths=self.thousandths
-        )
-
-    @property
-    def _epsilon(self) -> float:
-        """Of a whole message."""
-        event = self.collection.hash_event
-        assert event is not None
-        return event.epsilon
-
-    def hash_of(self, values: _Floats) -> int:
-        """Without noise."""
-        items = np.arange(len(values), dtype=np.int32)
-        return self.collection.cluster_hash.value(items, (values - 1).astype(np.uint8))
-
-    def said(self, values: _Floats, count: int, randomness: Randomness) -> _Ints:
-        """What so many clients send who all have these ratings, bit by bit."""
-        own = OwnRatings(np.arange(len(values), dtype=np.int32), values)
-        with tempfile.TemporaryDirectory() as folder:
-            states = (Path(folder) / str(number) for number in range(count))
-            sent = [self._report(state, own, randomness) for state in states]
-        return np.asarray(np.array(sent)[:, None] >> np.arange(self.bits) & 1)
-
-    def _report(self, state: Path, own: OwnRatings, randomness: Randomness) -> int:
-        client = OpenClient(self.collection, state, hash_only=True, randomness=randomness)
-        return client.report(own).hash
+def open_collection(bits: int, bit_epsilon_thousandths: int) -> OpenCollection:
+    """Terms for eighty items."""
+    epsilon = bit_epsilon_thousandths
+    return OpenCollection(catalog_of(80), STARS, bits=bits, bit_epsilon_thousandths=epsilon)
 
 
-@dataclass(frozen=True)
-class HashBitsSubject(_HashSubject):
-    """One bit of a hash; each of a message's bits is a run (PROOF.md).
+def _message_epsilon(collection: OpenCollection) -> float:
+    event = collection.hash_event
+    assert event is not None
+    return event.epsilon
+
+
+def true_hash(collection: OpenCollection, values: Floats) -> int:
+    """Without noise."""
+    items = np.arange(len(values), dtype=np.int32)
+    return collection.cluster_hash.value(items, (values - 1).astype(np.uint8))
+
+
+def _send_hashes(
+    collection: OpenCollection, values: Floats, count: int, randomness: Randomness
+) -> Ints:
+    """By the real client."""
+    own = OwnRatings(np.arange(len(values), dtype=np.int32), values)
+    sent = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(count):
+            state = Path(folder) / str(number)
+            client = OpenClient(collection, state, hash_only=True, randomness=randomness)
+            sent.append(client.report(own).hash)
+    return np.asarray(np.array(sent)[:, None] >> np.arange(collection.bits) & 1)
+
+
+@register(PROTOCOLS, "open-clusters/hash-bits", "one reported hash bit; any other person")
+def _hash_bits(name: str, about: str) -> Subject:
+    """Each of a message's bits is a run (PROOF.md).
 
     The two people rate the same items, one turned round: every bit differs.
     """
+    collection = open_collection(_BITS, _BIT_EPSILON)
 
-    runs: int = 3200
-
-    name, about = "open-clusters/hash-bits", "one reported hash bit; any other person"
-    bits, thousandths = 16, 1000
-
-    @property
-    def claim(self) -> Claim:
-        return Claim(self._epsilon / self.bits)
-
-    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        said = self.said(6 - _HASHED if world else _HASHED, -(-runs // self.bits), randomness)
-        true = self.hash_of(_HASHED) >> np.arange(self.bits) & 1
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        own = 6 - _HASHED if world else _HASHED
+        said = _send_hashes(collection, own, -(-runs // _BITS), randomness)
+        true = true_hash(collection, _HASHED) >> np.arange(_BITS) & 1
         return np.asarray((said == true).ravel()[:runs], np.float64)
 
+    return Subject(name, about, Claim(_message_epsilon(collection) / _BITS), draw, _BITS_RUNS)
 
-@dataclass(frozen=True)
-class HashSubject(_HashSubject):
-    """A whole message: every bit, and of any two whether they are alike.
+
+@register(
+    PROTOCOLS, "open-clusters/hash", "a whole reported hash; another person with half of its bits"
+)
+def whole_hash(name: str, about: str, sending: Sending = _send_hashes) -> Subject:
+    """Every bit of a message, and of any two whether they are alike.
 
     Half of the bits differ between the two people. If all did, a client that turns all bits round
     by one coin would give neither away.
     """
+    collection = open_collection(_FEW_BITS, _FEW_BITS_EPSILON)
+    people = half_alike(collection)
 
-    runs: int = 1000
-
-    name, about = "open-clusters/hash", "a whole reported hash; somebody with half of its bits"
-    bits, thousandths = 4, 500
-
-    @property
-    def claim(self) -> Claim:
-        return Claim(self._epsilon)
-
-    @cached_property
-    def people(self) -> tuple[_Floats, _Floats]:
-        """Ratings whose hashes have half of their bits in common."""
-        tried = (np.where(np.arange(40) < turned, 6 - _HASHED, _HASHED) for turned in range(40))
-        true = self.hash_of(_HASHED)
-        half = self.bits // 2
-        return _HASHED, next(
-            each for each in tried if (self.hash_of(each) ^ true).bit_count() == half
-        )
-
-    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
-        said = self.said(self.people[world], runs, randomness)
-        one, other = np.triu_indices(self.bits, 1)
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        said = sending(collection, people[world], runs, randomness)
+        one, other = np.triu_indices(_FEW_BITS, 1)
         return np.hstack([said, said[:, one] == said[:, other]]).astype(np.float64)
 
+    return Subject(name, about, Claim(_message_epsilon(collection)), draw, _HASH_RUNS)
 
-@dataclass(frozen=True)
-class TagSubject(PairSubject):
-    """A pair's two tags: that hash values differ is told, by how much is not."""
 
-    runs: int = 4000
+def half_alike(collection: OpenCollection) -> tuple[Floats, Floats]:
+    """Ratings of two people whose hashes have half of their bits in common."""
+    tried = (np.where(np.arange(40) < turned, 6 - _HASHED, _HASHED) for turned in range(40))
+    true, half = true_hash(collection, _HASHED), collection.bits // 2
+    return _HASHED, next(
+        each for each in tried if (true_hash(collection, each) ^ true).bit_count() == half
+    )
 
-    name, about = "closed-clusters/tags", "two people's tags; hash values 1 apart or 100"
-    claim = Claim(0.0)
 
-    def draw(self, world: int, runs: int, randomness: Randomness) -> _Floats:
+# Closed clusters: tags about pairs of people.
+
+
+@register(PROTOCOLS, "closed-clusters/tags", "two people's tags; hash values 1 apart or 100")
+def _tags(name: str, about: str) -> Subject:
+    """That hash values differ is public; by how much is not."""
+
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
         values = (5, 6 if world == 0 else 105)
         tags = np.empty((runs, 32), np.uint8)
         for run in range(runs):
-            keys = [X25519PrivateKey.from_private_bytes(_bytes(randomness)) for _ in values]
-            said = our_tags(values, keys)
+            secrets = [randomness.words(4).tobytes() for _ in values]
+            said = our_tags(values, [X25519PrivateKey.from_private_bytes(s) for s in secrets])
             tags[run] = np.concatenate([said[0, 1], said[1, 0]])
-        return relations(tags)
+        return _relations(tags)
+
+    return Subject(name, about, Claim(0.0), draw, _TAG_RUNS)
 
 
-def _bytes(randomness: Randomness) -> bytes:
-    return randomness.words(4).tobytes()
-
-
-def relations(tags: npt.NDArray[np.uint8]) -> _Floats:
+def _relations(tags: npt.NDArray[np.uint8]) -> Floats:
     """Numbers in which a relation between two tags of 16 bytes would show."""
     one, other = tags[:, :16], tags[:, 16:]
     bits = np.unpackbits(one ^ other, axis=1)
     apart = (one.astype(np.int64) - other) % 256
     counts = np.column_stack([bits.sum(axis=1), (one == other).sum(axis=1)])
     return np.hstack([one, other, apart, bits, counts]).astype(np.float64)
-
-
-CHANGED = "two answers about one item in an epoch; between them its rating changes or stays"
-_KINDS: dict[str, tuple[type[_LocalSubject], str]] = {
-    "whole": (WholeReportSubject, "a whole report; one rating more"),
-    "changed": (ChangedRatingSubject, CHANGED),
-    "epochs": (EpochsSubject, "the answers about one item in two epochs; a 5 or a 1"),
-}

@@ -1,44 +1,74 @@
-"""Statistics of items one by one, each at the corner where one rating or one user moves it most."""
+"""Every statistic, at a corner where one rating or one user moves it as far as we know."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.audit._neighbours import STARS, Neighbours, Person
-from discreet.audit.counterexamples import theorem_4
-from discreet.audit.lower_bound._noisy import StatisticSubject
+from discreet.audit._registry import Entry, register
+from discreet.audit.lower_bound._engine import RUNS, Auditable, Ints
+from discreet.audit.lower_bound._noisy import Measure, StatisticSubject
 from discreet.domain import PRESENCE, Scale
 from discreet.measure import ItemCounts
 from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
+from discreet.measure.covariance import (
+    Covariance,
+    PresenceCovariance,
+    RatingCovariance,
+    UserCovariance,
+)
 from discreet.measure.item_sums import RatingSums, ResidualSums
 from discreet.measure.level import Level
+from discreet.measure.outputs import OutputFunction, OutputMethod
+from discreet.measure.pairs import CosinePairs, DifferencePairs
 from discreet.measure.probe_error import ProbeError
+from discreet.measure.refinement import (
+    PresenceRefinement,
+    RatingRefinement,
+    RecordRefinement,
+    UserRefinement,
+)
 from discreet.measure.user_votes import UserVotes
 from discreet.privacy import Noise, Unit
+from discreet.ratings import Ratings
 
-_Floats = npt.NDArray[np.float64]
-Builder = Callable[[], StatisticSubject]
+STATISTICS: dict[str, Entry[Auditable]] = {}
+_add = partial(register, STATISTICS, can_search=True)
 
+# A residual, in grid units, that is clamped whatever the person's level is: beyond any level that
+# a whole catalogue of residuals can give.
 FAR = 1 << 42
-"""In grid units: a residual that is cut off whatever the person's level is."""
+# Items rated before the new rating where the number hardly matters: enough for a triangle of pairs.
+_OLD = 12
+# Old ratings that one more rating pushes furthest in L1, all of them together. Found by trying.
+_PUSHED = {"diagonal": 2, "triangle": 40}
+# Old ratings that move in a refinement: the more, the nearer they come to the bound. Found by
+# trying: from there on more gain less than a percent.
+_MOVERS = {"rows": 200, "moments": 1000, "weight": 7}
+# Of refinements: c0 and the clipping of tastes, the values of a fit.
+_DAMPING, _REACH = 20.0, 1.4
+# Runs where very many numbers move.
+_FEWER_RUNS = 10_000
+# Ratings with which a user has a whole share of a refinement's moments (`measure/refinement`).
+_WHOLE_SHARE = 484
 
 
 def levels_that_leave(x: npt.ArrayLike, items: int) -> ItemLevels:
     """Released levels under which a rating of 3 of item j leaves x_j grid units."""
-    told = np.asarray(x, np.float64)
+    left = np.asarray(x, np.float64)
     effects = np.zeros(items)
-    effects[: len(told)] = -told / GRID
+    effects[: len(left)] = -left / GRID
     return ItemLevels(3.0, effects)
 
 
 def on_the_edge(centring: HuberCentring, old: int) -> int:
-    """Where so many equal residuals are all cut to B, and all fall if one more pulls them up.
+    """Where `old` equal residuals are all clamped to B, and all fall if one more pulls them up.
 
     With every y = B the level b is c B/beta, and x = b + B.
     """
@@ -50,92 +80,9 @@ def threes(count: int) -> Person:
     return dict.fromkeys(range(count), 3.0)
 
 
-def item_statistics() -> Iterator[tuple[str, Builder]]:
-    """Names and what makes the subjects."""
-    for noise in Noise:
-        for unit in Unit:
-            yield f"item-counts/{unit}/{noise}", partial(_item_counts, unit, noise)
-            yield f"level/{unit}/{noise}", partial(_level, unit, noise)
-            yield f"probe-error/{unit}/{noise}", partial(_probe_error, unit, noise)
-            yield f"agreement/{unit}/{noise}", partial(_agreement, unit, noise)
-            yield f"agreement/presence/{unit}/{noise}", partial(_presence_agreement, unit, noise)
-        yield f"item-sums/rating/{noise}", partial(_rating_sums, noise)
-        yield f"centred-sums/rating/{noise}", partial(_centred_sums, noise)
-        yield f"user-votes/user/{noise}", partial(_user_votes, noise)
-        yield f"user-scales/user/{noise}", partial(_user_scales, noise)
-    name = "centred-sums/paper/rating/gaussian"
-    yield name, partial(centred_by_paper, name, proved=True)
-
-
-def _item_counts(unit: Unit, noise: Noise) -> StatisticSubject:
-    statistic = ItemCounts(unit, noise)
-    neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
-    if unit is Unit.USER:
-        votes = threes(4 if noise is Noise.GAUSSIAN else 1)
-        neighbours = Neighbours.by_user(4, votes)
-    name, about = f"item-counts/{unit}/{noise}", "how often each item was rated"
-    return StatisticSubject(
-        name, about, statistic.measure, neighbours, noise, statistic.sensitivity
-    )
-
-
-def _rating_sums(noise: Noise) -> StatisticSubject:
-    statistic = RatingSums(STARS)
-    neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
-    name, about = f"item-sums/rating/{noise}", "sums of ratings; a 5 more"
-    return StatisticSubject(
-        name, about, statistic.measure, neighbours, noise, statistic.sensitivity
-    )
-
-
-def _centred_sums(noise: Noise) -> StatisticSubject:
-    """L2 is worst with as many old ratings as fictitious ones, L1 with few of those."""
-    old = 20
-    centring = HuberCentring(0.5, old if noise is Noise.GAUSSIAN else 1)
-    levels = levels_that_leave([on_the_edge(centring, old)] * old + [FAR], old + 1)
-    statistic = ResidualSums(centring, levels, noise, old + 1)
-    neighbours = Neighbours.by_rating(old + 1, threes(old), (old, 3.0))
-    about = "sums of centred ratings; a rating that pushes all others of its person"
-    name, told = f"centred-sums/rating/{noise}", (neighbours, noise, statistic.sensitivity)
-    return StatisticSubject(name, about, statistic.measure, *told)
-
-
-def centred_by_paper(name: str, *, proved: bool) -> StatisticSubject:
-    """Many 1s on items that average 5, then a 5 on an item that averages 1: see `Centred`."""
-    example, noise = theorem_4(68, 2.0), Noise.GAUSSIAN
-    items = len(example.levels.effects)
-    statistic = ResidualSums(example.centring, example.levels, noise, items)
-    bound = statistic.sensitivity if proved else math.sqrt(example.claimed) * GRID
-    about = f"sums centred as in the paper, with {'our' if proved else 'its'} bound"
-    return StatisticSubject(name, about, statistic.measure, example.neighbours, noise, bound)
-
-
-def _level(unit: Unit, noise: Noise) -> StatisticSubject:
-    statistic = Level(unit, STARS, ItemLevels(1.0, np.zeros(3)))
-    if unit is Unit.USER:
-        neighbours = Neighbours.by_user(3, {0: 5.0, 1: 5.0})
-    else:
-        neighbours = Neighbours.by_rating(3, {0: 1.0}, (1, 5.0))
-    name, about = f"level/{unit}/{noise}", "how far ratings lie above levels; a 5 at level 1"
-    return StatisticSubject(
-        name, about, statistic.measure, neighbours, noise, statistic.sensitivity
-    )
-
-
-def _probe_error(unit: Unit, noise: Noise) -> StatisticSubject:
-    """Everything is predicted as a 1."""
-    statistic = ProbeError(STARS)
-    neighbours = Neighbours.by_rating(3, {}, (1, 5.0))
-    if unit is Unit.USER:
-        neighbours = Neighbours.by_user(3, {0: 5.0, 1: 5.0})
-    return StatisticSubject(
-        f"probe-error/{unit}/{noise}",
-        "squared errors of predictions; one that is as wrong as can be",
-        lambda ratings: statistic.measure(ratings, np.ones(len(ratings))),
-        neighbours,
-        noise,
-        statistic.sensitivity,
-    )
+def head_of(items: int) -> npt.NDArray[np.int32]:
+    """All items, as a head."""
+    return np.arange(items, dtype=np.int32)
 
 
 def user_votes(noise: Noise, items: int, prior: float | None = None) -> UserVotes:
@@ -143,42 +90,345 @@ def user_votes(noise: Noise, items: int, prior: float | None = None) -> UserVote
     return UserVotes(ItemLevels(3.0, np.zeros(items)), np.ones(items), prior, noise)
 
 
-def _user_votes(noise: Noise) -> StatisticSubject:
+def _attribute(measure: Callable[[Ratings], object], part: str) -> Measure:
+    """One part of what a statistic measures."""
+
+    def measured(ratings: Ratings) -> npt.ArrayLike:
+        found: npt.ArrayLike = getattr(measure(ratings), part)
+        return found
+
+    return measured
+
+
+# Statistics of items one by one.
+
+
+@_add("item-counts/{unit}/{noise}", "how often each item was rated", unit=Unit, noise=Noise)
+def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    statistic = ItemCounts(unit, noise)
+    neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
+    if unit is Unit.USER:
+        neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 1))
+    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *told)
+
+
+@_add("item-sums/rating/{noise}", "sums of ratings; a 5 more", noise=Noise)
+def _rating_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
+    statistic = RatingSums(STARS)
+    neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
+    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *told)
+
+
+@_add(
+    "centred-sums/rating/{noise}",
+    "sums of centred ratings; a rating that pushes all others of its person",
+    noise=Noise,
+)
+def _centred_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
+    """L2 is worst with as many old ratings as fictitious ones, L1 with few of those."""
+    old = 20
+    centring = HuberCentring(0.5, old if noise is Noise.GAUSSIAN else 1)
+    levels = levels_that_leave([on_the_edge(centring, old)] * old + [FAR], old + 1)
+    statistic = ResidualSums(centring, levels, noise, old + 1)
+    neighbours = Neighbours.by_rating(old + 1, threes(old), (old, 3.0))
+    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *told)
+
+
+@_add(
+    "level/{unit}/{noise}", "how far ratings lie above levels; a 5 at level 1",
+    unit=Unit, noise=Noise,
+)  # fmt: skip
+def _level(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    statistic = Level(unit, STARS, ItemLevels(1.0, np.zeros(3)))
+    neighbours = Neighbours.by_rating(3, {0: 1.0}, (1, 5.0))
+    if unit is Unit.USER:
+        neighbours = Neighbours.by_user(3, {0: 5.0, 1: 5.0})
+    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *told)
+
+
+@_add(
+    "probe-error/{unit}/{noise}", "squared errors of predictions; one as wrong as can be",
+    unit=Unit, noise=Noise,
+)  # fmt: skip
+def _probe_error(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    """Everything is predicted as a 1."""
+    statistic = ProbeError(STARS)
+    neighbours = Neighbours.by_rating(3, {}, (1, 5.0))
+    if unit is Unit.USER:
+        neighbours = Neighbours.by_user(3, {0: 5.0, 1: 5.0})
+
+    def measure(ratings: Ratings) -> npt.ArrayLike:
+        return statistic.measure(ratings, np.ones(len(ratings)))
+
+    return StatisticSubject.of(name, about, measure, neighbours, noise, statistic.sensitivity)
+
+
+@_add("user-votes/user/{noise}", "users' residuals scaled to length 1", noise=Noise)
+def _user_votes(name: str, about: str, noise: Noise) -> StatisticSubject:
     statistic = user_votes(noise, 4)
     own = {0: 5.0, 1: 1.0, 2: 5.0} if noise is Noise.GAUSSIAN else {0: 5.0}
-    name, about = f"user-votes/user/{noise}", "users' residuals scaled to length 1"
-    return StatisticSubject(
-        name, about, lambda ratings: statistic.measure(ratings)[0],
-        Neighbours.by_user(4, own), noise, statistic.sensitivity,
-    )  # fmt: skip
+    told = (Neighbours.by_user(4, own), noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[0], *told)
 
 
-def _user_scales(noise: Noise) -> StatisticSubject:
-    """Somebody whose residuals are nothing has the largest scale there is."""
+@_add("user-scales/user/{noise}", "the scales of users' residuals", noise=Noise)
+def _user_scales(name: str, about: str, noise: Noise) -> StatisticSubject:
+    """Somebody whose residuals are all 0 has the largest scale there is."""
     statistic = user_votes(noise, 4)
-    name, about = f"user-scales/user/{noise}", "the scales of users' residuals"
-    return StatisticSubject(
-        name, about, lambda ratings: statistic.measure(ratings)[1],
-        Neighbours.by_user(4, threes(4)), noise, statistic.scale_sensitivity,
-    )  # fmt: skip
+    told = (Neighbours.by_user(4, threes(4)), noise, statistic.scale_sensitivity)
+    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[1], *told)
 
 
-def _agreement(unit: Unit, noise: Noise) -> StatisticSubject:
+_AGREEMENT = "whether ratings agree along features; one that turns it round"
+
+
+@_add("agreement/{unit}/{noise}", _AGREEMENT, unit=Unit, noise=Noise)
+def _agreement(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Two ratings that disagree, and a third in a direction that outweighs them."""
     centring, levels = HuberCentring(0.5, 40), levels_that_leave([FAR, -FAR, FAR], 3)
     directions = np.array([[10.0], [9.0], [1000.0]])
     statistic = RatingAgreement(unit, directions, centring=centring, levels=levels)
-    return _of_agreement(f"agreement/{unit}/{noise}", statistic, noise, STARS)
+    return _of_agreement(name, about, statistic, noise, STARS)
 
 
-def _presence_agreement(unit: Unit, noise: Noise) -> StatisticSubject:
+@_add("agreement/presence/{unit}/{noise}", _AGREEMENT, unit=Unit, noise=Noise)
+def _presence_agreement(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     statistic = PresenceAgreement(unit, np.array([[10.0], [-9.0], [1000.0]]))
-    return _of_agreement(f"agreement/presence/{unit}/{noise}", statistic, noise, PRESENCE)
+    return _of_agreement(name, about, statistic, noise, PRESENCE)
 
 
-def _of_agreement(name: str, statistic: Agreement, noise: Noise, scale: Scale) -> StatisticSubject:
+def _of_agreement(
+    name: str, about: str, statistic: Agreement, noise: Noise, scale: Scale
+) -> StatisticSubject:
     value = scale.hi if scale.presence else scale.mid
     neighbours = Neighbours.of(statistic.unit, 3, {0: value, 1: value}, (2, value), scale)
-    about = "whether ratings agree along features; one that turns it round"
-    told = (neighbours, noise, statistic.sensitivity)
-    return StatisticSubject(name, about, statistic.measure, *told)
+    told = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *told)
+
+
+# Statistics of pairs of items.
+
+
+def part_of(packed: Ints, size: int, part: str) -> Ints:
+    """The strict triangle or the diagonal of a packed upper triangle."""
+    rows, columns = np.triu_indices(size)
+    return np.asarray(packed[(rows == columns) == (part == "diagonal")])
+
+
+_PARTS = ("triangle", "diagonal")
+
+
+@_add(
+    "covariance-{part}/{kind}/{noise}", "the {part} of how tastes go together",
+    part=_PARTS, kind=("rating", "presence/rating", "user"), noise=Noise, weights=[False],
+)  # fmt: skip
+@_add(
+    "weights-{part}/{kind}/{noise}", "the {part} of who rated both",
+    part=_PARTS, kind=("rating", "user"), noise=Noise, weights=[True],
+)  # fmt: skip
+def _covariance(
+    name: str, about: str, part: str, kind: str, noise: Noise, weights: bool
+) -> StatisticSubject:
+    """All old ratings at the clamp, and one more; the diagonal moves most by somebody's first.
+
+    In L1 what the new rating pushes the old ones by counts for more, so they are on the edge.
+    """
+    pushes = kind == "rating" and noise is Noise.LAPLACE and not weights
+    most = _PUSHED[part] if pushes else _OLD
+    old = 0 if part == "diagonal" and kind != "user" and not pushes else most
+    items = most + 1
+    statistic, scale = _covariance_of(kind, noise, items)
+    value = 1.0 if scale.presence else 5.0 if kind == "user" else 3.0
+    if kind == "user":
+        several = 1 if part == "diagonal" else items
+        neighbours = Neighbours.by_user(items, dict.fromkeys(range(several), value), scale)
+    else:
+        rated = dict.fromkeys(range(old), value)
+        neighbours = Neighbours.by_rating(items, rated, (old, value), scale)
+
+    def measure(ratings: Ratings) -> Ints:
+        cov, wgt = statistic.measure(ratings)
+        return part_of(wgt if weights else cov, items, part)
+
+    bounds = statistic.vote_sensitivities if weights else statistic.sensitivities
+    runs = _FEWER_RUNS if items > 2 * _OLD else RUNS
+    bound = bounds[part == "diagonal"]
+    return StatisticSubject.of(name, about, measure, neighbours, noise, bound, runs)
+
+
+def _covariance_of(kind: str, noise: Noise, items: int) -> tuple[Covariance, Scale]:
+    head = head_of(items)
+    if kind == "presence/rating":
+        return PresenceCovariance(noise, head), PRESENCE
+    if kind == "user":
+        return UserCovariance(noise, head, user_votes(noise, items)), STARS
+    if noise is Noise.LAPLACE:
+        centring = HuberCentring(0.5, 1)
+        x = [on_the_edge(centring, items - 1)] * (items - 1) + [FAR]
+        return RatingCovariance(noise, head, centring, levels_that_leave(x, items)), STARS
+    levels = levels_that_leave([FAR] * items, items)
+    return RatingCovariance(noise, head, HuberCentring(0.5, 20), levels), STARS
+
+
+@_add(
+    "slope-one-{part}/{unit}/{noise}", "Slope One's {part} over pairs",
+    part=("differences", "weights"), unit=Unit, noise=Noise,
+)  # fmt: skip
+def _slope_one(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    """Old ratings at one end of the scale, one more at the other."""
+    old = 8 if noise is Noise.GAUSSIAN or part == "weights" else 1
+    statistic = DifferencePairs(unit, noise, head_of(9), STARS)
+    neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 1.0), (old, 5.0))
+    return _of_pairs(name, about, statistic, part == "weights", neighbours)
+
+
+@_add(
+    "cosine-{part}/{unit}/{noise}", "the cosine's {part}",
+    part=("products", "squares"), unit=Unit, noise=Noise,
+)  # fmt: skip
+def _cosine(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    old = 8 if unit is Unit.RATING or noise is Noise.GAUSSIAN else 1
+    if part == "squares":
+        old = 2 if unit is Unit.RATING and noise is Noise.LAPLACE else 0
+    statistic = CosinePairs(unit, noise, head_of(9), STARS)
+    neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 5.0), (old, 5.0))
+    return _of_pairs(name, about, statistic, part == "squares", neighbours)
+
+
+def _of_pairs(
+    name: str,
+    about: str,
+    statistic: DifferencePairs | CosinePairs,
+    is_second: bool,
+    neighbours: Neighbours,
+) -> StatisticSubject:
+    """The first or the second part of a statistic of pairs."""
+    bound = statistic.parts[is_second].sensitivity
+    noise = statistic.noise
+
+    def measure(ratings: Ratings) -> Ints:
+        return np.asarray(statistic.measure(ratings)[is_second])
+
+    return StatisticSubject.of(name, about, measure, neighbours, noise, bound)
+
+
+# Refinements of tastes.
+
+
+@_add("refinement-{part}/rating/gaussian", "the {part} of a refinement of tastes", part=_MOVERS)
+def _refinement(name: str, about: str, part: str) -> StatisticSubject:
+    """Old ratings that one more pushes all the same way, held at the edge of the clipping.
+
+    The more there are, the nearer they come to moving by as much as the new one. For the weight
+    few fall from one end of the clamp to the other.
+    """
+    centring, movers = HuberCentring(0.4, 40), _MOVERS[part]
+    held = _held(movers) - (part == "rows")
+    items = movers + held + 1
+    directions = np.append(np.full(items - 1, -1.0), 1.0)[:, None]
+    level = held * centring.reach // centring.fictitious
+    fall = centring.reach // (movers + centring.fictitious) + 1
+    x = np.full(items, FAR)
+    x[:movers:2], x[1:movers:2] = level + centring.reach, level - centring.reach + fall
+    if part == "weight":
+        centring, items = HuberCentring(0.4, 1), movers + 1
+        directions, x = np.zeros((items, 1)), np.full(items, FAR)
+        x[:-1] = centring.reach - on_the_edge(centring, movers)
+    levels = levels_that_leave(x, items)
+    statistic = RatingRefinement(directions, _REACH, _DAMPING, centring=centring, levels=levels)
+    neighbours = Neighbours.by_rating(items, threes(items - 1), (items - 1, 3.0))
+    return _of_refinement(name, about, part, statistic, neighbours)
+
+
+def _held(movers: int) -> int:
+    """The most ratings in one direction, beside some that cancel, whose tastes are not clipped.
+
+    They are held/lambda long, and lambda^2 = movers + held + c0.
+    """
+    square = _REACH * _REACH
+    return math.floor((square + math.sqrt(square**2 + 4 * square * (movers + _DAMPING))) / 2)
+
+
+@_add(
+    "refinement-{part}/presence/rating/gaussian", "the {part} of a refinement of tastes",
+    part=_MOVERS,
+)  # fmt: skip
+def _presence_refinement(name: str, about: str, part: str) -> StatisticSubject:
+    """Records that nearly cancel, held at the edge of the clipping, and one against them."""
+    old = 0 if part == "weight" else _MOVERS[part]
+    along = np.ones(old + 1)
+    held = math.floor(_REACH * math.sqrt(old + _DAMPING)) // 2 * 2
+    along[(old + held) // 2 :] = -1.0
+    statistic = PresenceRefinement(along[:, None], _REACH, _DAMPING)
+    records = dict.fromkeys(range(old), 1.0)
+    neighbours = Neighbours.by_rating(old + 1, records, (old, 1.0), PRESENCE)
+    return _of_refinement(name, about, part, statistic, neighbours)
+
+
+def _of_refinement(
+    name: str, about: str, part: str, statistic: RecordRefinement, neighbours: Neighbours
+) -> StatisticSubject:
+    bounds = {
+        "rows": statistic.sensitivity,
+        "moments": statistic.moment_sensitivity,
+        "weight": statistic.weight_sensitivity,
+    }
+    told = (_attribute(statistic.measure, part), neighbours, Noise.GAUSSIAN, bounds[part])
+    return StatisticSubject.of(name, about, *told)
+
+
+@_add(
+    "refinement-{part}/user/{noise}", "the {part} of a refinement by users",
+    part=("rows", "moments", "weight", "scales"), noise=Noise,
+)  # fmt: skip
+def _user_refinement(name: str, about: str, part: str, noise: Noise) -> StatisticSubject:
+    items = _WHOLE_SHARE if part in ("moments", "weight") else 6
+    factors = np.column_stack([np.full(items, 0.4), np.ones(items)])
+    statistic = UserRefinement(user_votes(noise, items), factors, np.ones(items), 0.55)
+    own = threes(items) if part == "scales" else dict.fromkeys(range(items), 5.0)
+    bounds = {"rows": statistic.sensitivity, "scales": statistic.scale_sensitivity}
+    bound = bounds.get(part, statistic.moment_sensitivity)
+    told = (_attribute(statistic.measure, part), Neighbours.by_user(items, own), noise, bound)
+    return StatisticSubject.of(name, about, *told)
+
+
+# Single answers.
+
+
+@_add(
+    "answers-{method}/{whose}/rating/laplace", "one answer to a person; a record of {whose}",
+    method=OutputMethod, whose=("others", "own"),
+)  # fmt: skip
+def _answers(name: str, about: str, method: OutputMethod, whose: str) -> StatisticSubject:
+    """One answer to one person, moved by another person's record or by their own."""
+    scale = PRESENCE if method is OutputMethod.COSINE else STARS
+    function = OutputFunction(method, scale, 10, 20)
+    neighbours = answer_neighbours(scale, whose)
+    asked = 0 if whose == "others" else len(neighbours.others)
+    bound = function.by_others if whose == "others" else function.by_own_record
+
+    def measure(ratings: Ratings) -> Ints:
+        return function.measure(ratings, np.array([asked]), np.array([0]))
+
+    return StatisticSubject.of(name, about, measure, neighbours, Noise.LAPLACE, bound)
+
+
+def answer_neighbours(scale: Scale, whose: str) -> Neighbours:
+    """Twenty own items; others who rated them at one end and the asked one at the other."""
+    items = range(1, 21)
+    low, high = (1.0, 1.0) if scale.presence else (1.0, 5.0)
+    own, raters = dict.fromkeys(items, 3.0 if high > low else 1.0), 10
+    against = {0: low, **dict.fromkeys(items, high)}
+    if whose == "others":
+        crowd = () if scale.presence else (against,) * raters
+        rest = dict.fromkeys(items, low)
+        return Neighbours(22, Unit.RATING, rest, {0: high}, (own, *crowd), scale)
+    if scale.presence:
+        pair = ({0: 1.0, 21: 1.0},) * raters
+        return Neighbours(22, Unit.RATING, dict.fromkeys(range(1, 20), 1.0), {21: 1.0}, pair, scale)
+    crowd = ({0: high, 21: low}, against) * raters
+    return Neighbours(22, Unit.RATING, dict.fromkeys(items, low), {21: high}, crowd, scale)

@@ -4,6 +4,7 @@
 same file with one person's rows added, reads both and compares everybody else's records.
 """
 
+from discreet.audit._registry import Entry
 from discreet.audit.stability._planted import PLANTED_READERS
 from discreet.audit.stability._readers import READERS
 from discreet.audit.stability._search import (
@@ -20,6 +21,7 @@ __all__ = [
     "PLANTED_FILES",
     "PLANTED_READERS",
     "READERS",
+    "Entry",
     "Reader",
     "ReaderFinding",
     "Reading",

@@ -13,14 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
+from discreet.audit._registry import Entry
 from discreet.audit.stability._readers import TextReader
-from discreet.audit.stability._rows import ITEMS, Key, Row
-from discreet.audit.stability._search import BadRows, Reader, Reading, Refused
+from discreet.audit.stability._search import ITEMS, BadRows, Key, Reader, Reading, Refused, Row
 from discreet.domain import InputError
 
 _Lines = list[list[str]]
 """Fields, line by line, the header left out."""
+# User, item, rating, time.
 _FIELDS = 4
 
 
@@ -29,14 +31,12 @@ class PlantedReader:
     """A CSV file, with a header or without, read wrongly.
 
     Args:
-        about: What is wrong.
         fields_of: Splits the text into lines and fields.
         settle: What it makes of them all before it looks at each.
         header: Whether there is one.
         least: How many records a file must have to be accepted.
     """
 
-    about: str
     fields_of: Callable[[str], _Lines]
     settle: Callable[[_Lines], _Lines]
     header: bool = True
@@ -71,7 +71,7 @@ class PlantedReader:
 
     @property
     def _text(self) -> TextReader:
-        return TextReader("", "r.csv", header=self.header, quoting="none", folder=None)  # type: ignore[arg-type]
+        return TextReader("r.csv", header=self.header, quoting="none", folder=None)  # type: ignore[arg-type]
 
 
 def by_commas(text: str) -> _Lines:
@@ -90,7 +90,7 @@ def _by_quotes(text: str) -> _Lines:
 
 
 def stripped(lines: _Lines) -> _Lines:
-    """Blanks taken off every cell, whatever other cells are: nothing is wrong with that."""
+    """Blanks removed from every cell, whatever other cells are: nothing is wrong with that."""
     return [[cell.strip(" \t\ufeff") for cell in fields] for fields in lines]
 
 
@@ -120,29 +120,27 @@ def _half_in_order(lines: _Lines) -> _Lines:
     return stripped([fields for fields in lines if coins.random() < 1 / 2])
 
 
-PLANTED_READERS: Mapping[str, Callable[[], Reader]] = MappingProxyType({
-    "reader-bug/column-type": partial(
-        PlantedReader, "users are numbers if all of them are, else text", by_commas, _typed
+def _bug(about: str, *faults: Any, **more: Any) -> Entry[Reader]:
+    return Entry(about, partial(PlantedReader, *faults, **more))
+
+
+PLANTED_READERS: Mapping[str, Entry[Reader]] = MappingProxyType({
+    "reader-bug/column-type": _bug(
+        "users are numbers if all of them are, else text", by_commas, _typed
     ),
-    "reader-bug/odd-cell": partial(
-        PlantedReader, "blanks are taken off all users if one is odd", by_commas, _stripped_if_odd
+    "reader-bug/odd-cell": _bug(
+        "blanks are removed from all users if one is odd", by_commas, _stripped_if_odd
     ),
-    "reader-bug/first-row-fields": partial(
-        PlantedReader, "lines must have as many fields as the first", by_commas,
-        _as_many_as_first, header=False,
+    "reader-bug/first-row-fields": _bug(
+        "lines must have as many fields as the first", by_commas, _as_many_as_first, header=False
     ),
-    "reader-bug/first-row-separator": partial(
-        PlantedReader, "the separator is guessed from the first row", _by_first_row, stripped,
-        header=False,
+    "reader-bug/first-row-separator": _bug(
+        "the separator is guessed from the first row", _by_first_row, stripped, header=False
     ),
-    "reader-bug/quotes": partial(
-        PlantedReader, "quotes that are open swallow line breaks", _by_quotes, stripped
+    "reader-bug/quotes": _bug("quotes that are open swallow line breaks", _by_quotes, stripped),
+    "reader-bug/split-in-order": _bug(
+        "half of the rows, drawn one after the other", by_commas, _half_in_order
     ),
-    "reader-bug/split-in-order": partial(
-        PlantedReader, "half of the rows, drawn one after the other", by_commas, _half_in_order
-    ),
-    "reader-bug/nobody": partial(
-        PlantedReader, "a file without ratings is refused", by_commas, stripped, least=1
-    ),
+    "reader-bug/nobody": _bug("a file without ratings is refused", by_commas, stripped, least=1),
 })  # fmt: skip
-"""What makes each of them."""
+"""Every planted reader bug, by name."""

@@ -1,37 +1,87 @@
-"""The real readers: `read_ratings` on files and tables of every layout."""
+"""The real readers: `read_ratings` on files and tables of every layout, written for the search."""
 
 from __future__ import annotations
 
+import datetime
 import gzip
+import math
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from discreet.audit.stability._folder import Folder
-from discreet.audit.stability._records import CATALOG, SCALE, records_of
-from discreet.audit.stability._rows import ITEMS, MOVIES, Key, Quoted, Row, identifier
-from discreet.audit.stability._search import BadRows, Reader, Reading, Refused
-from discreet.audit.stability._tables import table_readers
-from discreet.domain import InputError
+from discreet.audit._registry import Entry
+from discreet.audit.stability._search import (
+    ITEMS,
+    MOVIES,
+    BadRows,
+    Cell,
+    Key,
+    Quoted,
+    Reader,
+    Reading,
+    Refused,
+    Row,
+    identifier,
+)
+from discreet.domain import Catalog, InputError
+from discreet.ratings import Ratings
 from discreet.ratings.readers import read_ratings
 
 _HEADER: Row = ("user", "item", "rating", "time")
 _COUNTED = {"user": 0, "item": 1, "rating": 2, "time": 3}
+# In Jester's layout.
 _JOKES = 100
+# People who rated the same jokes alike: more than there are.
 _TWINS = 20
-"""People who rated the same jokes alike; more than there are."""
+
+CATALOG = Catalog(ITEMS)
+# Lowest and highest rating, and the step.
+SCALE = (1, 5, 1)
+
+
+def records_of(ratings: Ratings) -> Reading:
+    """Each record by user and item, as text."""
+    users = [str(user) for user in ratings.users.tolist()] if ratings.users is not None else []
+    names = [users[user] for user in ratings.user_of_rating().tolist()]
+    items = [ratings.catalog.ids[item] for item in ratings.items.tolist()]
+    times = [None] * len(ratings) if ratings.times is None else ratings.times.tolist()
+    values = zip(ratings.codes.tolist(), times, strict=True)
+    return Reading(dict(zip(zip(names, items, strict=True), values, strict=True)), ratings.skipped)
+
+
+class Folder:
+    """A folder whose files are written one over the other; it goes when nobody holds it."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="discreet-"))
+        weakref.finalize(self, shutil.rmtree, self.path, True)
+
+    def write(self, name: str, data: bytes) -> Path:
+        """Where the data are now."""
+        path = self.path / name
+        path.write_bytes(data)
+        return path
+
+
+# Text.
 
 
 @dataclass(frozen=True)
 class TextReader:
     """Rows as lines of separated fields."""
 
-    about: str
     file: str
     separator: str = ","
     quoting: str = "lines"
@@ -97,7 +147,6 @@ class TextReader:
 class NetflixReader:
     """Customers' lines under the lines of movies, which are public."""
 
-    about: str = "Netflix: customer,rating,date under movie: lines"
     folder: Folder = field(default_factory=Folder)
     items: Sequence[str] = MOVIES
 
@@ -131,7 +180,6 @@ class NetflixReader:
 class JesterReader:
     """A line a person without a name; people are told apart by what they rated."""
 
-    about: str = "Jester: 101 numbers a line"
     folder: Folder = field(default_factory=Folder)
     items: Sequence[str] = MOVIES
 
@@ -197,46 +245,244 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-_TEXTS: Mapping[str, Callable[[], Reader]] = {
-    "csv": partial(TextReader, "CSV with a header", "r.csv"),
-    "csv/semicolon": partial(TextReader, "semicolons, with a header", "r.csv", ";"),
-    "csv/tab": partial(TextReader, "tabs, with a header", "r.tsv", "\t"),
-    "csv/crlf": partial(TextReader, "CSV, lines end in CRLF", "r.csv", newline="\r\n"),
-    "csv/bom": partial(TextReader, "CSV, a byte order mark first", "r.csv", bom=True),
-    "csv/gzip": partial(TextReader, "CSV in gzip", "r.csv.gz"),
-    "csv/positions": partial(
-        TextReader, "CSV without a header", "r.csv", header=False, options={"columns": _COUNTED}
+# Tables with typed columns: polars, pandas, Arrow, Parquet.
+
+# Integers that a column can hold: from the first to before the second.
+_WHOLE = {"int64": (-(2**63), 2**63), "uint64": (0, 2**64)}
+# Up to here a double holds every integer.
+_LARGEST_FLOAT = 2**53
+_TEXT = ("text", "dictionary")
+_DTYPES = {"text": pl.String, "int64": pl.Int64, "uint64": pl.UInt64, "float": pl.Float64}
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Rows as a table with typed columns.
+
+    Args:
+        build: Makes the table, or a file, of columns by name.
+        kinds: The type of each column: `text`, `dictionary`, `int64`, `uint64`, `float`, `object`.
+    """
+
+    build: Callable[[dict[str, list[Cell]], Mapping[str, str]], Any]
+    kinds: Mapping[str, str]
+    items: Sequence[str] = ITEMS
+
+    def source(self, rows: Sequence[Row]) -> Any:
+        if any(len(row) != len(_HEADER) for row in rows):
+            raise Refused
+        columns = {
+            name: [_held(row[at], self.kinds[name], name) for row in rows]
+            for at, name in enumerate(_HEADER)
+        }
+        return self.build(columns, self.kinds)
+
+    def touches(self, row: Row) -> set[Key]:
+        user, item = (
+            _identifier(_held(row[at], self.kinds[name], name), self.kinds[name])
+            for at, name in enumerate(_HEADER[:2])
+        )
+        return {(user, item)} if user and item else set()
+
+    def read(self, source: Any, on_bad_rows: BadRows) -> Reading:
+        options: dict[str, Any] = {"scale": SCALE, "catalog": CATALOG, "on_bad_rows": on_bad_rows}
+        return records_of(read_ratings(source, **options))
+
+
+def _identifier(cell: Cell, kind: str) -> str | None:
+    if kind == "float" and cell is not None:
+        is_whole = abs(cell) <= _LARGEST_FLOAT and cell == math.floor(cell)
+        return str(int(cell)) if is_whole else None
+    return None if kind == "object" and isinstance(cell, bytes) else identifier(cell)
+
+
+def _held(cell: Cell, kind: str, name: str) -> Cell:
+    """The cell as a column of this kind holds it.
+
+    Raises:
+        Refused: It cannot.
+    """
+    if kind == "object":
+        return cell
+    if cell is None:
+        return None
+    if kind in _TEXT:
+        return _text(cell)
+    if isinstance(cell, str):
+        cell = _number(cell, name)
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        raise Refused
+    if kind == "float":
+        return _float(cell)
+    low, high = _WHOLE[kind]
+    if not isinstance(cell, int) or not low <= cell < high:
+        raise Refused
+    return cell
+
+
+def _text(cell: Cell) -> bytes:
+    try:
+        return cell if isinstance(cell, bytes) else cell.encode()
+    except (AttributeError, UnicodeEncodeError):
+        raise Refused from None
+
+
+def _float(cell: float) -> float:
+    try:
+        return float(cell)
+    except OverflowError:
+        raise Refused from None
+
+
+def _number(cell: str, name: str) -> float:
+    """The number that a column of numbers would have in the place of this text."""
+    try:
+        if name == "time" and cell[4:5] == "-":
+            midnight = datetime.datetime.fromisoformat(cell).replace(tzinfo=datetime.UTC)
+            return int(midnight.timestamp())
+        number = float(cell)
+    except ValueError:
+        raise Refused from None
+    if name in ("user", "item"):
+        if cell.lstrip("-").isdecimal() and cell == str(int(cell)):
+            return int(cell)
+        raise Refused
+    return int(number) if name == "time" and math.isfinite(number) else number
+
+
+def _decoded(cells: list[Cell]) -> list[Cell]:
+    try:
+        return [cell.decode() if isinstance(cell, bytes) else cell for cell in cells]
+    except UnicodeDecodeError:
+        raise Refused from None
+
+
+def polars_table(columns: dict[str, list[Cell]], kinds: Mapping[str, str]) -> pl.DataFrame:
+    """Text must be UTF-8 here."""
+    made = {}
+    for name, cells in columns.items():
+        kind = kinds[name]
+        series = pl.Series(name, _decoded(cells), _DTYPES.get(kind, pl.String))
+        made[name] = series.cast(pl.Categorical) if kind == "dictionary" else series
+    return pl.DataFrame(made)
+
+
+def arrow_table(columns: dict[str, list[Cell]], kinds: Mapping[str, str]) -> pa.Table:
+    """Text may be any bytes here: Arrow does not look."""
+    types = {"int64": pa.int64(), "uint64": pa.uint64(), "float": pa.float64()}
+    made = {}
+    for name, cells in columns.items():
+        if kinds[name] not in _TEXT:
+            made[name] = pa.array(cells, types[kinds[name]])
+            continue
+        texts = pa.array(cells, pa.binary())
+        if kinds[name] == "dictionary":
+            codes = texts.dictionary_encode()
+            words = codes.dictionary.view(pa.string())
+            made[name] = pa.DictionaryArray.from_arrays(codes.indices, words)
+        else:
+            made[name] = texts.view(pa.string())
+    return pa.table(made)
+
+
+def pandas_table(columns: dict[str, list[Cell]], kinds: Mapping[str, str]) -> Any:
+    """Columns of Python objects, of numpy's numbers, of text or of categories."""
+    import pandas as pd
+
+    made = {}
+    for name, cells in columns.items():
+        kind = kinds[name]
+        if kind == "object":
+            made[name] = pd.Series(cells, dtype=object)
+        elif kind in _TEXT:
+            column = pd.Series(_decoded(cells), dtype="str")
+            made[name] = column.astype("category") if kind == "dictionary" else column
+        elif kind == "float":
+            made[name] = pd.Series(cells, dtype="float64")
+        else:
+            made[name] = pd.Series(cells, dtype=kind.replace("int", "Int").replace("uI", "UI"))
+    return pd.DataFrame(made)
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """Writes Parquet, a few rows a group; one file over the other."""
+
+    folder: Folder = field(default_factory=Folder)
+
+    def __call__(self, columns: dict[str, list[Cell]], kinds: Mapping[str, str]) -> Path:
+        path = self.folder.path / "ratings.parquet"
+        pq.write_table(arrow_table(columns, kinds), path, row_group_size=64)
+        return path
+
+
+def _kinds(ids: str, rating: str = "text", time: str = "text") -> dict[str, str]:
+    return {"user": ids, "item": ids, "rating": rating, "time": time}
+
+
+_NUMBERS = ("float", "int64")
+_TABLES = {
+    "polars": (polars_table, ("text", "dictionary", "int64", "uint64", "float")),
+    "arrow": (arrow_table, ("text", "dictionary", "int64", "float")),
+    "pandas": (pandas_table, ("object", "text", "dictionary", "int64", "float")),
+    "parquet": (None, ("text", "dictionary", "int64", "float")),
+}
+
+
+def _table_readers() -> dict[str, Entry[Reader]]:
+    made: dict[str, Entry[Reader]] = {}
+    for library, (build, all_kinds) in _TABLES.items():
+        for kind in all_kinds:
+            if kind == "object":
+                kinds = dict.fromkeys(_HEADER, kind)
+            else:
+                kinds = _kinds(kind) if kind in _TEXT else _kinds(kind, *_NUMBERS)
+            about = f"{library}, identifiers of type {kind}"
+            made[f"{library}/{kind}"] = Entry(about, partial(_made, build, kinds))
+    return made
+
+
+def _made(build: Any, kinds: Mapping[str, str]) -> TableReader:
+    return TableReader(build or ParquetFile(), kinds)
+
+
+def _file(about: str, *layout: Any, **more: Any) -> Entry[Reader]:
+    return Entry(about, partial(TextReader, *layout, **more))
+
+
+_FILES: dict[str, Entry[Reader]] = {
+    "csv": _file("CSV with a header", "r.csv"),
+    "csv/semicolon": _file("semicolons, with a header", "r.csv", ";"),
+    "csv/tab": _file("tabs, with a header", "r.tsv", "\t"),
+    "csv/crlf": _file("CSV, lines end in CRLF", "r.csv", newline="\r\n"),
+    "csv/bom": _file("CSV, a byte order mark first", "r.csv", bom=True),
+    "csv/gzip": _file("CSV in gzip", "r.csv.gz"),
+    "csv/positions": _file(
+        "CSV without a header", "r.csv", header=False, options={"columns": _COUNTED}
     ),
-    "csv/multiline": partial(
-        TextReader, "CSV with line breaks in quotes", "r.csv", quoting="multiline",
+    "csv/multiline": _file(
+        "CSV with line breaks in quotes", "r.csv", quoting="multiline",
         options={"quoting": "multiline"},
     ),
-    "csv/no-quotes": partial(
-        TextReader, "CSV where quotes mean nothing", "r.csv", quoting="none",
-        options={"quoting": "none"},
+    "csv/no-quotes": _file(
+        "CSV where quotes mean nothing", "r.csv", quoting="none", options={"quoting": "none"}
     ),
-    "csv/presence": partial(
-        TextReader, "CSV of clicks", "r.csv", options={"scale": None, "implicit": True}
-    ),
-    "tsv/positions": partial(
-        TextReader, "tabs, no header, six fields", "r.tsv", "\t", header=False, more=2,
+    "csv/presence": _file("CSV of clicks", "r.csv", options={"scale": None, "implicit": True}),
+    "tsv/positions": _file(
+        "tabs, no header, six fields", "r.tsv", "\t", header=False, more=2,
         options={"columns": {**_COUNTED, "fields": 6}},
     ),
-    "txt/separator": partial(
-        TextReader, "text without a header, separated by |", "r.txt", "|", header=False, bom=True,
+    "txt/separator": _file(
+        "text without a header, separated by |", "r.txt", "|", header=False, bom=True,
         options={"columns": _COUNTED, "separator": "|"},
     ),
-    "movielens/dat": partial(
-        TextReader, "MovieLens: ratings.dat", "ratings.dat", "::", "none", header=False
-    ),
-    "movielens/data": partial(
-        TextReader, "MovieLens: u.data", "u.data", "\t", "none", header=False
-    ),
-    "netflix": NetflixReader,
-    "jester": JesterReader,
+    "movielens/dat": _file("MovieLens: ratings.dat", "ratings.dat", "::", "none", header=False),
+    "movielens/data": _file("MovieLens: u.data", "u.data", "\t", "none", header=False),
+    "netflix": Entry("Netflix: customer,rating,date under movie: lines", NetflixReader),
+    "jester": Entry("Jester: 101 numbers a line", JesterReader),
 }  # fmt: skip
 
-READERS: Mapping[str, Callable[[], Reader]] = MappingProxyType(
-    {f"reader/{name}": make for name, make in {**_TEXTS, **table_readers()}.items()}
+READERS: Mapping[str, Entry[Reader]] = MappingProxyType(
+    {f"reader/{name}": entry for name, entry in (_FILES | _table_readers()).items()}
 )
-"""What makes each of them."""
+"""Every reader, by name."""

@@ -22,6 +22,7 @@ MOST_TOTAL = 1 << 60
 step of `huber_level` leaves 64 bits (PROOF.md)."""
 _MOST_LEVEL = 1 << 60
 """The largest residual, in grid units; PROOF.md."""
+# The most fictitious ratings: times a level they stay within 64 bits (PROOF.md).
 _MOST_FICTITIOUS = 1 << 40
 _FARTHEST = 2.0**36
 """Levels further out, in the scale's unit, would not be 64-bit integers on the grid."""

@@ -17,6 +17,7 @@ from discreet.ratings import Ratings
 RESOLUTION = 1 << 30
 """Grid units in the scale's range (Slope One) or in a similarity of 1 (cosine), about."""
 
+# Parts into which a continuous scale is cut: finer than anybody rates.
 _CONTINUOUS_PARTS = 1 << 16
 _UP = 1 + 2.0**-40  # more than the bounds' own float arithmetic loses
 

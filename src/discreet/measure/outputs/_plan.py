@@ -29,7 +29,9 @@ from discreet.ratings import Ratings
 PAPER_BOUND = "the paper's bound does not hold: one record can move an answer further than it says"
 """Why answers by the paper's own formula promise nothing."""
 
+# Noise is made this much larger than needed: more than rounding can lose. For safety.
 _UP = 1 + 2.0**-33
+# The most answers of a plan: 2 GiB of integers.
 _LARGEST_TABLE = 1 << 28
 _LABEL = "single answers"
 _ASKED = "it is no secret who was answered, and for which items"

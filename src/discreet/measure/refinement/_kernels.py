@@ -7,13 +7,16 @@ import numpy as np
 
 from discreet.measure.user_votes import scale_of
 
+# Grid units in rows of length 1: fine enough for what a million people add up to in 64 bits.
 ROW_GRID = 1 << 30
+# Grid units in moments of length 1; they need less, since their noise is larger.
 MOMENT_GRID = 1 << 24
+# Somebody with the square of this many ratings has a whole share of the users' moments.
 MOST_ROOT = 22.0
-"""Somebody with the square of that many ratings has a whole share of the users' moments."""
+# Vectors are made this much shorter than 1: more than rounding can lengthen them (PROOF.md).
 _SAFE = 1 - 2.0**-30
+# Tastes that are not numbers, or longer than this, count as none.
 _LONGEST = 1e100
-"""Tastes that are no numbers, or longer than that, count as none."""
 
 
 @nb.njit(cache=True, nogil=True)

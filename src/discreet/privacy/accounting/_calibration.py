@@ -24,7 +24,7 @@ def calibrate_gaussian(
     """The smallest sigma for one statistic that gets `share` of the mu^2 of (epsilon, delta).
 
     Args:
-        sensitivity: L2, in the units that sigma shall have.
+        sensitivity: L2, in the units of sigma.
         epsilon: Of the whole release.
         delta: Of the whole release.
         share: The part of mu^2 for this statistic; parts of one release add up to 1.

@@ -2,8 +2,7 @@
 
 from discreet.privacy.ledger._entries import Entry
 from discreet.privacy.ledger._ledger import Ledger
-from discreet.privacy.ledger._limits import Limit, Room
+from discreet.privacy.ledger._limits import Limit, Plan, PlannedCost, Room
 from discreet.privacy.ledger._pairing import Pairing
-from discreet.privacy.ledger._plan import Plan, PlannedCost
 
 __all__ = ["Entry", "Ledger", "Limit", "Pairing", "Plan", "PlannedCost", "Room"]

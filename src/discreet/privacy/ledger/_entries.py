@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.privacy._events import Event, event_from_dict
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, Unit, event_from_dict
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger._limits import Limit
 
@@ -111,7 +110,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Title:
-    """What a ledger says of itself on its first page, for ever."""
+    """What a ledger says about itself on its first page; it never changes."""
 
     population: str
     created: str

@@ -10,18 +10,16 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.privacy._events import Event
+from discreet.privacy._events import Event, Unit
 from discreet.privacy._guarantee import Guarantee
 from discreet.privacy._provenance import MOST_LETTERS, ChargeRecord, is_line
 from discreet.privacy._randomness import Randomness
 from discreet.privacy._receipt import Receipt, issue
-from discreet.privacy._units import Unit
 from discreet.privacy.accounting import Totals
-from discreet.privacy.ledger import _entries, _publications, _store
+from discreet.privacy.ledger import _entries, _store
 from discreet.privacy.ledger._entries import Entry, Row, Spent, Title
-from discreet.privacy.ledger._limits import Limit, Room, costs_of, spend
+from discreet.privacy.ledger._limits import Limit, Plan, Room, costs_of, make_plan, spend
 from discreet.privacy.ledger._pairing import Pairing, pair
-from discreet.privacy.ledger._plan import Plan, make_plan
 
 _WAIT = 30.0
 """Seconds to wait for another process's transaction, which takes milliseconds. Chosen."""
@@ -59,11 +57,11 @@ class Ledger:
         Args:
             path: Where.
             population: Whose spends it counts, in words: "customers of the shop".
-            limits: One for `user`, one for `rating`, or both. They hold for ever.
+            limits: One for `user`, one for `rating`, or both. They never change.
             wait: How many seconds to wait while another process writes.
 
         Raises:
-            InputError: The population has no name, or the limits are none or two of one unit.
+            InputError: The population has no name, or there is no limit, or two for one unit.
             LedgerError: Something is at `path` already, or it cannot be written.
         """
         limits = tuple(limits)
@@ -98,7 +96,7 @@ class Ledger:
             title = _store.read_title(place, connection)
             for _ in _store.read_rows(place, connection, title):
                 pass
-            for _ in _publications.read(place, connection, title):
+            for _ in _store.read_publications(place, connection, title):
                 pass
         if population is not None and title.population != population:
             raise LedgerError(
@@ -136,15 +134,15 @@ class Ledger:
         randomness: Randomness | None = None,
         configuration: str | None = None,
     ) -> Receipt:
-        """Book events and hand out the leave to draw them. All of them are booked, or none.
+        """Record events and issue the receipt to draw them. All of them are recorded, or none.
 
         The events must follow from public facts alone (parameters, earlier releases): a noise
-        size or a bound on ratings per user that was read off the private data tells of it.
+        size or a bound on ratings per user that was read off the private data reveals something.
 
         Args:
-            events: What shall be drawn.
+            events: What is to be drawn.
             purpose: What for: one line for the history, without anything private.
-            randomness: Where the noise shall come from. A seeded source is charged alike.
+            randomness: The source of the noise. A seeded source costs the same.
             configuration: The digest of the public configuration that is paid for, for the record.
 
         Raises:
@@ -188,14 +186,14 @@ class Ledger:
             found = _store.read_digest(connection, charge.number)
             if charge.ledger != self.fingerprint or found != charge.digest:
                 raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
-            before = _publications.content_of(connection, charge.number)
+            before = _store.content_of(connection, charge.number)
             if before not in (None, content):
                 raise LedgerError(
                     f"{self.path}: charge {charge.number:,} has paid for another file already"
                 )
             if before is None:
                 new = (_entries.now(), (charge.number, charge.digest), content)
-                _publications.append(self.path, connection, self._title, *new)
+                _store.append_publication(self.path, connection, self._title, *new)
 
     def pair(self, guarantee: Guarantee, content: str) -> Pairing:
         """Whether a charge of this ledger paid for a file.
@@ -274,7 +272,7 @@ class Ledger:
 
 def _read(path: Path, connection: sqlite3.Connection, title: Title) -> list[Entry]:
     rows = list(_store.read_rows(path, connection, title))
-    published = {p.charge: p.content for p in _publications.read(path, connection, title)}
+    published = {p.charge: p.content for p in _store.read_publications(path, connection, title)}
     return [row.entry(published.get(row.number)) for row in rows]
 
 

@@ -1,15 +1,17 @@
-"""The rule by which a ledger adds up and admits: a privacy filter. PROOF.md proves it."""
+"""The rule by which a ledger adds up and admits, and what more charges would cost under it.
+
+The rule is a privacy filter; PROOF.md proves it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
-from discreet.privacy._events import Event, round_up
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, Unit, round_up
 from discreet.privacy.accounting import (
     LEAST_DELTA,
     Totals,
@@ -28,6 +30,11 @@ SLACK = 1e-9
 _ROUNDING = 1e-10
 # Far above any epsilon that says something; keeps sums of floats finite. Chosen by hand.
 _MOST_EPSILON = 1e6
+
+# Charges: how far a plan counts. Chosen by hand; ten thousand take a few seconds.
+MOST = 10_000
+
+_LONG = {("day", 365): "a year", ("week", 52): "a year", ("month", 12): "a year"}
 
 
 @dataclass(frozen=True)
@@ -187,3 +194,117 @@ def _epsilon_below(mu: float, delta: float) -> float:
 def _as_gaussian(cost: Totals) -> Totals:
     mu = mu_of_pure(cost.pure)
     return Totals(mu_squared=round_up(cost.mu_squared + round_up(mu * mu)))
+
+
+@dataclass(frozen=True)
+class PlannedCost:
+    """What a plan costs under one limit, in epsilons at the limit's delta.
+
+    Attributes:
+        limit: The limit.
+        spent: Before the plan.
+        once: One charge alone.
+        all: The plan alone.
+        after: The plan on top of what is spent.
+        fitting: How many charges fit, counted to `MOST`.
+    """
+
+    limit: Limit
+    spent: float
+    once: float
+    all: float
+    after: float
+    fitting: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `times` more charges cost under every limit of a ledger."""
+
+    times: int
+    costs: tuple[PlannedCost, ...]
+
+    @property
+    def fitting(self) -> int:
+        """How many charges fit, counted to `MOST`."""
+        return self._tightest.fitting
+
+    @property
+    def fits(self) -> bool:
+        """Whether all of them do."""
+        return self.fitting >= self.times
+
+    def words(self, every: str | None = None) -> str:
+        """One sentence for a person; `every` names the time between two charges: "month"."""
+        cost = self._tightest
+        limit = cost.limit
+        verdict = "and fits" if self.fits else f"and does not fit: {_only(self.fitting)}"
+        return (
+            f"A release like this {_how_often(self.times, every)} costs epsilon {cost.all:.4g} "
+            f"at delta {limit.delta:g} per {limit.unit}{_on_top(cost)}, {verdict} "
+            f"(the limit is {limit.epsilon:g})."
+        )
+
+    @property
+    def _tightest(self) -> PlannedCost:
+        return min(self.costs, key=lambda cost: cost.fitting)
+
+
+def make_plan(
+    limits: Sequence[Limit], spent: Mapping[Unit, Totals], events: Sequence[Event], times: int
+) -> Plan:
+    """Work out a plan.
+
+    Raises:
+        InputError: `times` is not from 1 to `MOST`, or there is no event.
+        BudgetExceeded: Nothing bounds a cost, or a limit's delta admits no such noise.
+    """
+    if not 1 <= times <= MOST:
+        raise InputError(f"a plan is for 1 to {MOST:,} charges, not {times:,}")
+    if not events:
+        raise InputError("there is nothing to plan: no event was given")
+    return Plan(times, tuple(_planned(limit, spent[limit.unit], events, times) for limit in limits))
+
+
+def _planned(limit: Limit, spent: Totals, events: Sequence[Event], times: int) -> PlannedCost:
+    costs = costs_of(events, limit.unit)
+    limit.check_bounded(costs)
+    return PlannedCost(
+        limit,
+        limit.spent_epsilon(spent),
+        limit.spent_epsilon(_repeated(limit, Totals(), costs, 1)),
+        limit.spent_epsilon(_repeated(limit, Totals(), costs, times)),
+        limit.spent_epsilon(_repeated(limit, spent, costs, times)),
+        _fitting(limit, spent, costs),
+    )
+
+
+def _repeated(limit: Limit, spent: Totals, costs: Sequence[Cost], times: int) -> Totals:
+    for _ in range(times):
+        spent = spend(spent, costs, limit.reserve)
+    return spent
+
+
+def _fitting(limit: Limit, spent: Totals, costs: Sequence[Cost]) -> int:
+    for done in range(MOST):
+        spent = spend(spent, costs, limit.reserve)
+        if not limit.admits(spent):
+            return done
+    return MOST
+
+
+def _how_often(times: int, every: str | None) -> str:
+    if every is None:
+        return "once" if times == 1 else f"{times:,} times"
+    long = _LONG.get((every, times), f"{times:,} {every}s" if times > 1 else f"one {every}")
+    return f"every {every} for {long}"
+
+
+def _on_top(cost: PlannedCost) -> str:
+    return f", {cost.after:.4g} with what is spent already" if cost.spent else ""
+
+
+def _only(fitting: int) -> str:
+    if fitting == 0:
+        return "not one does"
+    return "only one does" if fitting == 1 else f"only {fitting:,} do"

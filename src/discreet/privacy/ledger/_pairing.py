@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.privacy._events import Event
+from discreet.privacy._events import Event, Unit
 from discreet.privacy._guarantee import Guarantee
 from discreet.privacy._provenance import ChargeRecord, Provenance
-from discreet.privacy._units import Unit
 from discreet.privacy.accounting import compose
 from discreet.privacy.ledger._entries import Entry
 

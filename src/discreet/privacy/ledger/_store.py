@@ -15,7 +15,7 @@ from pathlib import Path
 
 from discreet.domain.errors import LedgerError
 from discreet.domain.files import flush
-from discreet.privacy.ledger._entries import Row, Title
+from discreet.privacy.ledger._entries import Publication, Row, Title
 
 FORMAT = 2
 """The newest layout that this code reads, and the one it writes."""
@@ -83,7 +83,7 @@ def create(path: Path, title: Title) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         temporary.touch(exist_ok=False)
-        with explained(path):
+        with _explained(path):
             _build(temporary, title)
         flush(temporary)
         _appear(temporary, path)
@@ -102,7 +102,7 @@ def reading(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
     Raises:
         LedgerError: The file is missing, foreign, too new, damaged, locked or not to be read.
     """
-    with explained(path), _connected(path, wait) as connection:
+    with _explained(path), _connected(path, wait) as connection:
         connection.execute("BEGIN")
         _check_kind(path, connection)
         yield connection
@@ -118,7 +118,7 @@ def writing(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
     Raises:
         LedgerError: As `reading`; or the file cannot be written.
     """
-    with explained(path), _connected(path, wait) as connection:
+    with _explained(path), _connected(path, wait) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _check_kind(path, connection)
@@ -132,7 +132,7 @@ def writing(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
 
 
 @contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
+def _explained(path: Path) -> Iterator[None]:
     """Turn what SQLite says into one line for a person."""
     try:
         yield
@@ -146,7 +146,7 @@ def read_title(path: Path, connection: sqlite3.Connection) -> Title:
     """The first page."""
     rows = connection.execute("SELECT population, created, limits FROM title").fetchall()
     if len(rows) != 1:
-        raise damaged(path)
+        raise _damaged(path)
     return Title(*rows[0])
 
 
@@ -157,30 +157,30 @@ def read_rows(path: Path, connection: sqlite3.Connection, title: Title) -> Itera
         LedgerError: A row, the title or the number of rows is not what was written.
     """
     previous, number = title.digest, 0
-    select = _ROWS[version_of(connection)]
+    select = _ROWS[_version_of(connection)]
     for *fields, digest in connection.execute(f"{select} ORDER BY number"):
         row = Row(previous, *fields)
         if (row.number, row.digest) != (number + 1, digest):
-            raise damaged(path)
+            raise _damaged(path)
         yield row
         previous, number = digest, row.number
     if (number, previous) != _head(connection):
-        raise damaged(path)
+        raise _damaged(path)
 
 
 def read_last(path: Path, connection: sqlite3.Connection, title: Title) -> Row | None:
     """The last charge, checked against the one before it and against the title; None if none."""
-    select = _ROWS[version_of(connection)]
+    select = _ROWS[_version_of(connection)]
     rows = connection.execute(f"{select} ORDER BY number DESC LIMIT 2").fetchall()
     count, head = _head(connection)
     if not rows:
         if (count, head) != (0, title.digest):
-            raise damaged(path)
+            raise _damaged(path)
         return None
     *fields, digest = rows[0]
     row = Row(rows[1][-1] if len(rows) > 1 else title.digest, *fields)
     if (row.number, row.digest, digest) != (count, digest, head):
-        raise damaged(path)
+        raise _damaged(path)
     return row
 
 
@@ -200,6 +200,72 @@ def read_digest(connection: sqlite3.Connection, number: int) -> str | None:
     return None if found is None else found[0]
 
 
+def read_publications(
+    path: Path, connection: sqlite3.Connection, title: Title
+) -> Iterator[Publication]:
+    """Every publication in order, each checked against the chain and against its charge.
+
+    Raises:
+        LedgerError: One of them, or their number, is not what was written.
+    """
+    if _version_of(connection) == FIRST:
+        return
+    previous, number = title.digest, 0
+    found = connection.execute(
+        "SELECT p.number, p.time, p.charge, p.charge_digest, p.content, p.digest, c.digest "
+        "FROM publications AS p LEFT JOIN charges AS c ON c.number = p.charge ORDER BY p.number"
+    )
+    for *fields, digest, charge_digest in found:
+        publication = Publication(previous, *fields)
+        stated = (publication.number, publication.digest, publication.charge_digest)
+        if stated != (number + 1, digest, charge_digest):
+            raise _damaged(path)
+        yield publication
+        previous, number = digest, publication.number
+    if (number, previous) != _last_publication(connection, title):
+        raise _damaged(path)
+
+
+def content_of(connection: sqlite3.Connection, charge: int) -> str | None:
+    """The digest of what a charge paid for; None if nothing is recorded."""
+    select = "SELECT content FROM publications WHERE charge = ?"
+    found = connection.execute(select, [charge]).fetchone()
+    return None if found is None else found[0]
+
+
+def append_publication(
+    path: Path,
+    connection: sqlite3.Connection,
+    title: Title,
+    time: str,
+    charge: tuple[int, str],
+    content: str,
+) -> None:
+    """Write one more publication, of the charge with this number and digest.
+
+    Raises:
+        LedgerError: The last publication is not what was written.
+    """
+    number, previous = _last_publication(connection, title)
+    select = "SELECT number, digest FROM publications ORDER BY number DESC LIMIT 1"
+    if (connection.execute(select).fetchone() or (0, title.digest)) != (number, previous):
+        raise _damaged(path)
+    new = Publication(previous, number + 1, time, *charge, content)
+    connection.execute(
+        "INSERT INTO publications VALUES (?, ?, ?, ?, ?, ?)",
+        [new.number, new.time, new.charge, new.charge_digest, new.content, new.digest],
+    )
+    connection.execute(
+        "UPDATE title SET publications = ?, last_publication = ?", [new.number, new.digest]
+    )
+
+
+def _last_publication(connection: sqlite3.Connection, title: Title) -> tuple[int, str]:
+    """The number and the digest of the last publication, as the title has them."""
+    count, last = connection.execute("SELECT publications, last_publication FROM title").fetchone()
+    return count, title.digest if last is None else last
+
+
 def check_pages(path: Path, connection: sqlite3.Connection) -> None:
     """Let SQLite look at every page.
 
@@ -207,10 +273,10 @@ def check_pages(path: Path, connection: sqlite3.Connection) -> None:
         LedgerError: The file is damaged.
     """
     if connection.execute("PRAGMA quick_check(1)").fetchall() != [("ok",)]:
-        raise damaged(path)
+        raise _damaged(path)
 
 
-def damaged(path: Path) -> LedgerError:
+def _damaged(path: Path) -> LedgerError:
     """The error for a file that is not as it was written."""
     return LedgerError(f"{path}: {_DAMAGED}")
 
@@ -220,14 +286,14 @@ def _head(connection: sqlite3.Connection) -> tuple[int, str]:
     return count, head
 
 
-def version_of(connection: sqlite3.Connection) -> int:
+def _version_of(connection: sqlite3.Connection) -> int:
     """The format of the file."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     return version
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    if version_of(connection) == FIRST:
+    if _version_of(connection) == FIRST:
         for step in _UPGRADE:
             connection.execute(step)
 
@@ -249,7 +315,7 @@ def _connected(path: Path, wait: float) -> Iterator[sqlite3.Connection]:
 
 
 def _check_there(path: Path) -> None:
-    """Refuse by name what SQLite would not tell apart; never opens the file.
+    """Refuse with a reason what SQLite would not distinguish; never opens the file.
 
     Closing a second descriptor of the file would drop the locks that SQLite holds on it elsewhere
     in this process.
@@ -283,7 +349,7 @@ def _check_kind(path: Path, connection: sqlite3.Connection) -> None:
         )
     mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
     if version not in _ROWS or mode != "delete":
-        raise damaged(path)
+        raise _damaged(path)
 
 
 def _build(temporary: Path, title: Title) -> None:

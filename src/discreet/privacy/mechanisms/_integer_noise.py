@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.privacy._events import Event
-from discreet.privacy._receipt import Leave, redeem
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, Unit
+from discreet.privacy._receipt import Permit, redeem
 from discreet.privacy.noise import Law, add_noise
 
 
@@ -39,13 +38,13 @@ class IntegerNoise(abc.ABC):
         """Whether the event is of this mechanism with this much noise."""
 
     def release(
-        self, values: npt.NDArray[Any], event: Event, receipt: Leave, *, in_place: bool = False
+        self, values: npt.NDArray[Any], event: Event, receipt: Permit, *, in_place: bool = False
     ) -> npt.NDArray[np.int64]:
         """The values with noise in the same shape, once `receipt` shows that `event` was charged.
 
         Everything is checked, then the event is redeemed, then noise is drawn. Sums are modulo
-        2^64, and no value is looked at: a refusal would tell something of them, and a remainder
-        tells nothing that the sum does not.
+        2^64, and no value is looked at: refusing one would reveal something about it, and a
+        remainder reveals nothing that the sum does not.
 
         Raises:
             InputError: The values are not integers, or the event is not one draw of this mechanism.

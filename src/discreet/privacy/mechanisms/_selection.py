@@ -13,15 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.privacy._events import PureEvent
+from discreet.privacy._events import PureEvent, Unit
 from discreet.privacy._randomness import Randomness
-from discreet.privacy._receipt import Leave, redeem
-from discreet.privacy._units import Unit
+from discreet.privacy._receipt import Permit, redeem
 
-MAX_ITEMS = 1 << 20
-MAX_CHOSEN = 1 << 10
+# The sizes for which the kernels' error bounds are proved (k_subset/PROOF.md).
+MAX_ITEMS, MAX_CHOSEN = 1 << 20, 1 << 10
+# In grid units: differences of two scores are exact floats.
 _LARGEST_SCORE = 1 << 52
+# Entries of k-subset's table: 1 GiB of floats. Chosen by hand.
 _LARGEST_TABLE = 1 << 27
+# Random words of all rows that are drawn together: 32 MiB. Chosen by hand.
 _WORDS_AT_ONCE = 1 << 22
 
 # The parallel kernels share numba's threads, not all of whose backends bear two callers.
@@ -41,7 +43,7 @@ class Moves(enum.StrEnum):
 class Selection(abc.ABC):
     """Chooses k items out of a whole public catalogue by their private scores.
 
-    The candidates are all items, whoever asks: leaving out what a person has rated would make the
+    The candidates are always all items: leaving out what a person has rated would make the
     support of the distribution private. Drop those on the person's own screen.
 
     Args:
@@ -99,20 +101,20 @@ class Selection(abc.ABC):
         )
 
     def release(
-        self, scores: npt.NDArray[Any], event: PureEvent, receipt: Leave
+        self, scores: npt.NDArray[Any], event: PureEvent, receipt: Permit
     ) -> npt.NDArray[np.int64]:
         """The chosen items: k indices for a vector of scores, one row of k for each row.
 
         Args:
             scores: Integers on a grid, one for each item of the catalogue in the last axis.
-            event: What was charged: this mechanism's event for so many rows.
+            event: What was charged: this mechanism's event for that many rows.
             receipt: Shows that it was.
         """
         if np.ndim(scores) not in (1, 2):
             raise InputError("scores are a vector, or one row of them for each choice")
         rows = np.atleast_2d(scores)
         if event != self.event(event.unit, event.label, len(rows), event.ratings_per_user):
-            raise InputError("the charged event is not this mechanism's for so many rows")
+            raise InputError("the charged event is not this mechanism's for this many rows")
         self._check(rows)
         exact = np.ascontiguousarray(rows, dtype=np.int64)
         with _one_at_a_time:

@@ -21,9 +21,10 @@ from scipy.special import erf
 
 from discreet.domain import InputError
 
+# The smallest and largest sigma or scale, in grid units: a draw of 2^10 scales stays far inside 64
+# bits.
 MIN_SCALE, MAX_SCALE = 2.0**-20, 2.0**50
-"""The smallest and largest sigma or scale: a draw of 2^10 scales stays far inside 64 bits."""
-
+# A scale holds 2^8 to 2^9 cells: rejections stay below 4 %, and a table fits into the cache.
 _CELLS_PER_SCALE_LOG2 = 8
 
 

@@ -1,25 +1,43 @@
 """Integer noise whose law is exact: a fast table, and exact arithmetic where the table is not sure.
 
-See PROOF.md beside this file.
+A kernel never guesses. Where the table's or the float's error could change the answer it says so,
+and the draw is settled from the same bits, and as many more as it takes. See PROOF.md.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
+import mpmath
+import numba as nb
 import numpy as np
 import numpy.typing as npt
 
 from discreet.privacy._randomness import Randomness
-from discreet.privacy.noise import _kernels as kernels
-from discreet.privacy.noise._exact import exact_accept, exact_cell
+from discreet.privacy.noise._choices import GUARD, precision
 from discreet.privacy.noise._laws import GaussianLaw, GeometricLaw, Law
 
-_CHUNK = 1 << 15  # 20 bytes a draw: the random bits of a chunk stay in the cache
-_MARGIN_LOG2 = 63 - 44  # the table's error is below 2^-48 (PROOF.md): a factor of 16 to spare
+# What a kernel says of a draw.
+DONE, REJECTED, UNSURE_PLACE, UNSURE_CELL = 0, 1, 2, 3
+# Which law a kernel draws from.
+GAUSSIAN, GEOMETRIC = 0, 1
+_KIND = {GaussianLaw: GAUSSIAN, GeometricLaw: GEOMETRIC}
 
-_KIND = {GaussianLaw: kernels.GAUSSIAN, GeometricLaw: kernels.GEOMETRIC}
+# Draws at once: at 20 bytes each the random bits of a chunk stay in the cache. Chosen by hand.
+_CHUNK = 1 << 15
+# In units of 2^-63, as a power of two: how close to a cell's edge a draw is settled exactly. The
+# table's error is below 2^-48 (PROOF.md): 2^-44 leaves a factor of 16 to spare.
+_MARGIN_LOG2 = 63 - 44
+# A coin has 32 bits.
+_COIN = 2.0**32
+# In units of 2^-32: one for the coin's own interval, two for all float errors (PROOF.md).
+_SURE = 3.0
+# Above every rejection probability of a table's cells, 0.04: most coins need no exponential.
+_QUICK = np.uint32(0.04 * _COIN)
+# Bits that are drawn at a time where those so far do not decide.
+_MORE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +54,13 @@ def _table(law: Law) -> _Table:
     edges = np.maximum.accumulate(np.clip(law.edges(), 0.0, 1.0))
     thresholds = (edges * 2.0**63).astype(np.uint64)
     step = 2.0**law.shift / law.scale
-    return _Table(_KIND[type(law)], law.shift, step, thresholds, kernels.guide_of(thresholds))
+    return _Table(_KIND[type(law)], law.shift, step, thresholds, _guide_of(thresholds))
+
+
+def _guide_of(thresholds: npt.NDArray[np.uint64], bits: int = 12) -> npt.NDArray[np.int32]:
+    """For every value of the first `bits` bits, the first cell that can hold such a point."""
+    starts = np.arange(1 << bits, dtype=np.uint64) << np.uint64(63 - bits)
+    return np.searchsorted(thresholds, starts, side="right").astype(np.int32)
 
 
 def draw_noise(
@@ -77,7 +101,7 @@ def _fill(
     coarse = n if table.shift else 0
     places, coins = randomness.words(coarse), randomness.half_words(coarse)
     which, cells, state = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int8)
-    unfinished = kernels.draw(
+    unfinished = _draw(
         table.kind, table.shift, table.step, table.thresholds, table.guide, margin,
         words, places, coins, out, which, cells, state,
     )  # fmt: skip
@@ -85,9 +109,9 @@ def _fill(
         return
     which, cells, state = which[:unfinished], cells[:unfinished], state[:unfinished]
     words, magnitudes = words[which], np.abs(out[which])
-    for i in np.flatnonzero(state == kernels.UNSURE_CELL):
+    for i in np.flatnonzero(state == UNSURE_CELL):
         cells[i] = magnitudes[i] = exact_cell(law, int(words[i]) >> 1, 63, randomness)
-        state[i] = kernels.REJECTED if table.shift else kernels.DONE
+        state[i] = REJECTED if table.shift else DONE
     if table.shift:
         _place(law, table, cells, state, places[which], coins[which], magnitudes, randomness)
     out[which] = np.where(words & np.uint64(1), -magnitudes, magnitudes)
@@ -105,15 +129,140 @@ def _place(
 ) -> None:
     """Settle the unsure and redraw the rejected places until every draw has one."""
     while True:
-        for i in np.flatnonzero(state == kernels.UNSURE_PLACE):
+        for i in np.flatnonzero(state == UNSURE_PLACE):
             place, coin = (int(places[i]), 64), (int(coins[i]), 32)
             accepted = exact_accept(law, int(cells[i]), place, coin, randomness)
-            state[i] = kernels.DONE if accepted else kernels.REJECTED
-        again = np.flatnonzero(state == kernels.REJECTED)
+            state[i] = DONE if accepted else REJECTED
+        again = np.flatnonzero(state == REJECTED)
         if not len(again):
             return
         fresh = randomness.words(len(again)), randomness.half_words(len(again))
         places[again], coins[again] = fresh
-        magnitudes[again], state[again] = kernels.place_again(
+        magnitudes[again], state[again] = _place_again(
             table.kind, table.shift, table.step, len(table.thresholds), cells[again], *fresh
         )
+
+
+@nb.njit(cache=True, nogil=True, inline="always")
+def _place_one(kind, shift, step, cells, cell, place, coin):  # type: ignore[no-untyped-def]
+    """Magnitude and verdict for one place (64 random bits) and one coin (32) in a cell."""
+    if kind == GAUSSIAN:
+        inside = ((place >> np.uint64(63 - shift)) + np.uint64(1)) >> np.uint64(1)
+    else:
+        inside = place >> np.uint64(64 - shift)
+    magnitude = (cell << shift) + np.int64(inside)
+    if kind == GEOMETRIC and magnitude == 0:
+        return magnitude, DONE if coin >= np.uint32(1 << 31) else REJECTED
+    if coin >= _QUICK and cell < cells:
+        return magnitude, DONE
+    if kind == GAUSSIAN:
+        where = np.float64(place) * 2.0**-64
+        exponent = where * (2.0 * cell + where) * step * step * 0.5
+    else:
+        exponent = np.float64(inside) * math.ldexp(step, -shift)
+    reject = -math.expm1(-exponent) * _COIN
+    if coin >= reject + _SURE:
+        return magnitude, DONE
+    if coin <= reject - _SURE:
+        return magnitude, REJECTED
+    return magnitude, UNSURE_PLACE
+
+
+@nb.njit(cache=True, nogil=True)
+def _draw(  # type: ignore[no-untyped-def]
+    kind, shift, step, thresholds, guide, margin, words, places, coins, out, which, cells_out, state
+) -> int:
+    """Fill `out` with signed draws; list the unfinished ones in `which` with cell and state.
+
+    The lowest bit of a word is the sign, the other 63 choose the cell. Returns how many they are.
+    """
+    cells = len(thresholds)
+    guide_shift = np.uint64(63 - int(math.log2(len(guide))))
+    unfinished = 0
+    for i in range(len(out)):
+        point = words[i] >> np.uint64(1)
+        cell = np.int64(guide[point >> guide_shift])
+        while cell < cells and thresholds[cell] <= point:
+            cell += 1
+        verdict = DONE
+        below = thresholds[cell - 1] if cell > 0 else np.uint64(0)
+        near_below = cell > 0 and point - below <= margin
+        if near_below or cell == cells or thresholds[cell] - point <= margin:
+            verdict = UNSURE_CELL
+        magnitude = cell
+        if verdict == DONE and shift > 0:
+            magnitude, verdict = _place_one(kind, shift, step, cells, cell, places[i], coins[i])
+        out[i] = -magnitude if words[i] & np.uint64(1) else magnitude
+        if verdict != DONE:
+            cells_out[unfinished] = cell
+            which[unfinished] = i
+            state[unfinished] = verdict
+            unfinished += 1
+    return unfinished
+
+
+@nb.njit(cache=True, nogil=True)
+def _place_again(kind, shift, step, table_cells, cells, places, coins):  # type: ignore[no-untyped-def]
+    """Magnitudes and verdicts of fresh places and coins for draws whose cells are settled."""
+    magnitudes, state = np.empty(len(cells), np.int64), np.empty(len(cells), np.int8)
+    for i in range(len(cells)):
+        magnitudes[i], state[i] = _place_one(
+            kind, shift, step, table_cells, cells[i], places[i], coins[i]
+        )
+    return magnitudes, state
+
+
+# What a float cannot decide. Each function below knows a uniform number only by its first bits, as
+# an interval. While the interval straddles the point in question, more bits are drawn. That ends
+# with probability 1, and the answer has the law that infinitely many bits would give.
+
+
+def exact_cell(law: Law, leading: int, bits: int, randomness: Randomness) -> int:
+    """The cell of a uniform number whose first `bits` bits are `leading`."""
+    while True:
+        with precision(bits + 2 * GUARD):
+            low = _cell_of(law, leading, bits)
+            if low is not None and low == _cell_of(law, leading + 1, bits):
+                return low
+        leading, bits = _extend(leading, bits, randomness)
+
+
+def exact_accept(
+    law: Law, cell: int, place: tuple[int, int], coin: tuple[int, int], randomness: Randomness
+) -> bool:
+    """Whether coin >= reject(cell, place), both numbers given as (leading bits, how many)."""
+    while True:
+        with precision(max(place[1], coin[1]) + 2 * GUARD):
+            slack = mpmath.ldexp(1, -max(place[1], coin[1]) - GUARD)
+            ends = [
+                law.exact_reject(cell, mpmath.ldexp(place[0], -place[1])),
+                law.exact_reject(cell, _just_below(place[0] + 1, place[1])),
+            ]
+            if mpmath.ldexp(coin[0], -coin[1]) >= max(ends) + slack:
+                return True
+            if mpmath.ldexp(coin[0] + 1, -coin[1]) <= min(ends) - slack:
+                return False
+        place = _extend(*place, randomness)
+        coin = _extend(*coin, randomness)
+
+
+def _cell_of(law: Law, numerator: int, bits: int) -> int | None:
+    """The cell that numerator/2^bits falls into, or None if it is too close to an edge to tell."""
+    point, slack = mpmath.ldexp(numerator, -bits), mpmath.ldexp(1, -bits - GUARD)
+    high = 1
+    while law.exact_edge(high) <= point and high < 1 << 62:
+        high *= 2
+    low = -1  # edge(low) <= point < edge(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if law.exact_edge(middle) <= point else (low, middle)
+    near = abs(law.exact_edge(low) - point) <= slack or abs(law.exact_edge(high) - point) <= slack
+    return None if near and numerator else high
+
+
+def _just_below(numerator: int, bits: int) -> mpmath.mpf:
+    return mpmath.ldexp((numerator << GUARD) - 1, -bits - GUARD)
+
+
+def _extend(leading: int, bits: int, randomness: Randomness) -> tuple[int, int]:
+    return leading << _MORE | randomness.bits(_MORE), bits + _MORE

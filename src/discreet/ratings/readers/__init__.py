@@ -1,6 +1,6 @@
 """Readers: ratings from files and tables, checked row by row."""
 
-from discreet.ratings.readers._batch import Progress
+from discreet.ratings.readers._batch import ROW_HINTS, Progress
 from discreet.ratings.readers._collect import BadRows
 from discreet.ratings.readers._columns import Columns, find_columns
 from discreet.ratings.readers._features import ItemFeatures, read_features
@@ -19,6 +19,7 @@ from discreet.ratings.readers.text import Quoting
 
 __all__ = [
     "FROM_DATA",
+    "ROW_HINTS",
     "BadRows",
     "CatalogColumns",
     "Columns",

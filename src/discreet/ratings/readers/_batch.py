@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import Catalog, Hint, InputError, Scale
 from discreet.ratings.readers._files import size_of
 from discreet.ratings.readers.text import NOT_UTF8
 
@@ -48,6 +48,12 @@ class Fault(enum.IntEnum):
     UNKNOWN_ITEM = 15
 
 
+_NO_TIMES = Hint("columns", {"time": None})
+SKIP_ROWS = Hint("on_bad_rows", "skip")
+MORE_FIELDS = Hint("columns", {"fields": 5})
+ROW_HINTS = (_NO_TIMES, SKIP_ROWS, MORE_FIELDS)
+"""What a complaint about a row may mention."""
+
 REASONS = {
     Fault.NOT_UTF8: NOT_UTF8,
     Fault.USER_EMPTY: "the user is empty",
@@ -56,7 +62,7 @@ REASONS = {
     Fault.ITEM_FRACTION: "the item is a number, but not a whole number up to 2^53",
     Fault.RATING_EMPTY: "the rating is empty",
     Fault.RATING_NOT_NUMBER: "the rating is not a number",
-    Fault.TIME_EMPTY: 'the time is empty; columns={"time": None} leaves times out',
+    Fault.TIME_EMPTY: f"the time is empty; {_NO_TIMES} leaves times out",
     Fault.TIME_UNREADABLE: (
         "the time is neither a whole number of seconds since 1970 nor a date like 2005-12-31 or "
         "2005-12-31T23:59:59"
@@ -90,7 +96,8 @@ class Lines:
 
     def complaint(self, line: int, reason: str) -> InputError:
         """The error that names this line."""
-        return InputError(reason + self.hint * (line == 1), path=self.path, line=line)
+        whole = reason + self.hint * (line == 1)
+        return InputError(whole, path=self.path, line=line, hints=ROW_HINTS)
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ class Rows:
 
     def complaint(self, line: int, reason: str) -> InputError:
         """The error that names this row."""
-        return InputError(f"row {line:,}: {reason}", path=self.path)
+        return InputError(f"row {line:,}: {reason}", path=self.path, hints=ROW_HINTS)
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ import polars as pl
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings._build import build_ratings
 from discreet.ratings._ratings import Intake, Ratings
-from discreet.ratings.readers._batch import REASONS, Batch, Fault, Ids, Origin, mark
+from discreet.ratings.readers._batch import REASONS, SKIP_ROWS, Batch, Fault, Ids, Origin, mark
 from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup, Growing, IdColumn
 
 BadRows = Literal["refuse", "skip"]
@@ -42,7 +42,7 @@ class _Strangers:
             self.line,
             f"the item is not in the catalogue of {len(catalog):,} items (in all {self.rows:,} "
             f"rows with {distinct:,} different items are not); give a catalogue that lists every "
-            'item, or on_bad_rows="skip" to leave such rows out',
+            f"item, or {SKIP_ROWS} to leave such rows out",
         )
 
 

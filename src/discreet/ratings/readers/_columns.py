@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
-from discreet.domain import InputError
+from discreet.domain import Hint, InputError
 
 Role = Literal["user", "item", "rating", "time"]
 Columns = Mapping[str, str | int | None]
@@ -111,7 +111,11 @@ def given_positions(
         raise InputError("columns must be all names (with a header) or all positions (without)")
     for role in _needed(implicit):
         if role not in places:
-            raise InputError(f'columns lacks the position of the {role}, like {{"{role}": 0}}')
+            example = Hint("columns", {**places, role: max(places.values()) + 1})
+            raise InputError(
+                f"columns lacks the position of the {role}; give it too, like {example}",
+                hints=[example],
+            )
     if min(places.values()) < 0 or len(set(places.values())) < len(places):
         raise InputError("columns must be different positions, counted from 0")
     counted = [at for role, at in given.items() if role != FIELDS and isinstance(at, int)]
@@ -174,8 +178,9 @@ def by_name(names: Sequence[str], role: str, groups: Iterable[frozenset[str]]) -
         places = [place for place, name in enumerate(names) if normal(name) in group]
         if len(places) > 1:
             candidates = " and ".join(f"'{names[place]}'" for place in places)
+            which = Hint("columns", {role: names[places[0]]})
             raise InputError(
-                f'{candidates} could each be the {role}; say which: columns={{"{role}": ...}}'
+                f"{candidates} could each be the {role}; say which, like {which}", hints=[which]
             )
         if places:
             return places[0]
@@ -183,11 +188,12 @@ def by_name(names: Sequence[str], role: str, groups: Iterable[frozenset[str]]) -
 
 
 def _missing(role: Role, names: Sequence[str], show: bool) -> InputError:
+    which, presence = Hint("columns", {role: "NAME"}), Hint("implicit", True)
+    advice = "in a file without a header, count columns from 0"
     if role == "rating" and show:
-        advice = "implicit=True reads presence alone, without ratings"
-    else:
-        advice = "for a file without a header count from 0"
+        advice = f"{presence} reads presence alone, without ratings"
     has = f" among {', '.join(names)}" if show else ""
     return InputError(
-        f'no column for the {role}{has}; say which: columns={{"{role}": ...}} ({advice})'
+        f"no column for the {role}{has}; say which with {which} ({advice})",
+        hints=[which, presence],
     )

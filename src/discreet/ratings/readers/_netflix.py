@@ -20,7 +20,7 @@ import polars as pl
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings._ratings import Ratings
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._batch import Batch, Fault, Lines, Source
+from discreet.ratings.readers._batch import ROW_HINTS, Batch, Fault, Lines, Source
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of, whole
 from discreet.ratings.readers._ids import CatalogLookup, integers_in
@@ -100,7 +100,8 @@ class _Run:
     def complaint(self, line: int, reason: str) -> InputError:
         """The error that names this line of the run."""
         number = bisect_right(self.firsts, line) - 1
-        return InputError(reason, path=self.files[number], line=line - self.firsts[number] + 1)
+        place = line - self.firsts[number] + 1
+        return InputError(reason, path=self.files[number], line=place, hints=ROW_HINTS)
 
 
 def _runs(files: Sequence[Path]) -> Iterator[_Run]:

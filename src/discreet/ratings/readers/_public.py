@@ -46,7 +46,7 @@ _TITLE_NAMES = (
     frozenset(["title", "itemtitle", "movietitle", "booktitle", "producttitle"]),
     frozenset(["name", "itemname", "moviename", "productname"]),
 )
-_NAMED_LIKE = "a column of item ids, named like id, item_id or movieId; or say which"
+_NAMED_LIKE = "a column of item ids, named like id, item_id or movieId"
 
 # fmt: off
 _GENRES = (
@@ -101,9 +101,9 @@ class PublicTable:
             place = by_name(names, "item", _ID_NAMES)
         except InputError as error:
             reason = error.reason.partition(";")[0]
-            raise self.error(f'{reason}; say which: item="..."') from None
+            raise self.error(f"{reason}; rename or remove one of them") from None
         if place is None:
-            raise self.error(f'needs {_NAMED_LIKE}: item="..."{self.listed()}')
+            raise self.error(f"needs {_NAMED_LIKE}{self.listed()}")
         return names[place]
 
     def listed(self) -> str:
@@ -262,12 +262,12 @@ def _catalog_places(names: list[str], columns: CatalogColumns | None, file: Path
             if place is not None:
                 places[role] = place
     except InputError as error:
-        raise InputError(f"as a catalogue, {error.reason}", path=file) from None
-    if "id" not in places:
+        reason = error.reason.partition(";")[0]
         raise InputError(
-            f'as a catalogue it needs {_NAMED_LIKE} with read_catalog(..., columns={{"id": ...}})',
-            path=file,
-        )
+            f"as a catalogue, {reason}; rename or remove one of them", path=file
+        ) from None
+    if "id" not in places:
+        raise InputError(f"as a catalogue it needs {_NAMED_LIKE}", path=file)
     return places
 
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import get_args
 
-from discreet.domain import PRESENCE, Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain import PRESENCE, Catalog, CatalogOrigin, Hint, InputError, Scale
 from discreet.ratings._keyed import bound_contributions
 from discreet.ratings._ratings import Intake, Ratings
 from discreet.ratings.readers._batch import Progress, Source
@@ -113,7 +113,7 @@ def read_ratings(
     except InputError as error:
         if error.path is not None or found.path is None:
             raise
-        located = InputError(error.reason, path=found.path)
+        located = InputError(error.reason, path=found.path, hints=error.hints)
     raise located
 
 
@@ -150,9 +150,11 @@ def _scale(given: Scale | None, source: Source) -> Scale:
     if given is not None:
         return given
     if source.scale is None:
+        whole, half = Hint("scale", (1, 5)), Hint("scale", (0.5, 5, 0.5))
         raise InputError(
-            "the scale is not known from the layout; say it, like scale=(1, 5) for whole stars or "
-            "scale=(0.5, 5, 0.5) for half stars",
+            f"the scale is not known from the layout; give it, like {whole} for whole stars or "
+            f"{half} for half stars",
+            hints=[whole, half],
             path=source.path,
         )
     return source.scale
@@ -167,10 +169,12 @@ def _catalog(given: Catalog | str | os.PathLike[str] | None, source: Source) -> 
     if given is not None:
         return read_catalog(given)
     if source.find_catalog is None:
+        file, from_data = Hint("catalog", "items.csv"), Hint("catalog", FROM_DATA)
         raise InputError(
-            'the list of items is not known from the layout; give it, like catalog="items.csv". '
-            'catalog="from-data" reads it off the private ratings, which shows that somebody rated '
-            "each item, and every release will say so",
+            f"the list of items is not known from the layout; give it, like {file}. {from_data} "
+            "reads it off the private ratings, which shows that somebody rated each item, and "
+            "every release will say so",
+            hints=[file, from_data],
             path=source.path,
         )
     return source.find_catalog()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from discreet.ratings.readers._batch import Batch, Lines, Source
+from discreet.ratings.readers._batch import MORE_FIELDS, Batch, Lines, Source
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._columns import Role
 from discreet.ratings.readers._files import ahead
@@ -38,7 +38,7 @@ class TextTable(Source):
         slots: dict[str, int] = {role: slot for slot, role in enumerate(self.places)}
         fields = f"does not have the {self.dialect.fields} fields that every line must have"
         if not self.header:
-            fields += '; if every line has others too, say how many: columns={"fields": ...}'
+            fields += f"; if every line has more fields, say how many, like {MORE_FIELDS}"
         wanted = list(self.places.values())
         for cells in ahead(read_cells(self.path, self.dialect, wanted, header=self.header)):
             bad = np.flatnonzero(cells.faults)

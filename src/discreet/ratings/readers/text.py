@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from discreet.domain import InputError
+from discreet.domain import Hint, InputError
 from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._columns import Columns, Role, find_columns, given_positions
 from discreet.ratings.readers._files import BEGINNING, PIECE, Piece, beginning, pieces
@@ -57,10 +57,11 @@ _BOM = b"\xef\xbb\xbf"
 _USUAL = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".dat": "::"}
 # What a header line may be separated by; the first that makes enough names of it is taken.
 _SEPARATORS = ("\t", "::", ";", "|", ",", " ")
+_QUOTING_HINTS = (Hint("quoting", "multiline"), Hint("quoting", "none"))
 _WRONG_QUOTES = {
     "lines": "a quote is not closed on its line, or stands inside a field; if fields have line "
-    'breaks in quotes, say quoting="multiline"; if quotes mean nothing in this file, '
-    'quoting="none"',
+    f"breaks in quotes, give {_QUOTING_HINTS[0]}; if quotes mean nothing in this file, "
+    f"{_QUOTING_HINTS[1]}",
     "multiline": 'a quote inside a field is not doubled (""), or is never closed',
 }
 # What a file may be instead of text, by its first bytes.
@@ -138,7 +139,7 @@ class TableDescription:
         try:
             return find_columns(names, self.columns, implicit=self.implicit, may_show=may_show)
         except InputError as error:
-            raise InputError(error.reason, path=path) from None
+            raise InputError(error.reason, path=path, hints=error.hints) from None
 
     def dialect(self, path: Path, header: Callable[[], str]) -> tuple[Dialect, list[str] | None]:
         """How a text table is written, and the names in its header; None if columns are counted.
@@ -154,9 +155,11 @@ class TableDescription:
         if counted is not None:
             separator = separator or _usual_separator(path)
             if separator is None:
+                example = Hint("separator", "|")
                 raise InputError(
-                    'its name does not say what separates its fields; give it, like separator="|"',
+                    f"its name does not say what separates its fields; give it, like {example}",
                     path=path,
+                    hints=[example],
                 )
             return self._dialect(separator, counted[1]), None
         line = header()
@@ -291,7 +294,7 @@ def cells_of(
             wrong = found.faults == fault
             if wrong.any():
                 first = int(found.lines[np.argmax(wrong)]) + lines
-                raise InputError(reason, path=path, line=first)
+                raise InputError(reason, path=path, line=first, hints=_QUOTING_HINTS)
         yield replace(found, lines=found.lines + lines, is_cut=is_cut)
         rest, lines = data[used:], lines + seen
         if used < whole and piece.is_last:
@@ -415,9 +418,11 @@ def separator_of_header(line: str, path: Path, least: int) -> str:
                 return separator
     if least == 1:
         return usual or "\t"
+    hints = Hint("separator", "^"), Hint("columns", {"user": 0, "item": 1, "rating": 2})
     raise InputError(
         f"its first line has fewer than {least} fields with any usual separator: if it is a "
-        'header, say what separates them, like separator="^"; if there is none, count the columns, '
-        'like columns={"user": 0, "item": 1, "rating": 2}',
+        f"header, say what separates them, like {hints[0]}; if there is no header, count the "
+        f"columns, like {hints[1]}",
         path=path,
+        hints=hints,
     )

@@ -173,7 +173,7 @@ def test_the_order_of_rows_and_of_an_id_column_does_not_count(write, order, name
             None,
             "needs a column of item ids, named like id, item_id or movieId",
         ),
-        ("id,book_id,genre\n1,1,a\n", None, "'id' and 'book_id' could each be the item; say which"),
+        ("id,book_id,genre\n1,1,a\n", None, "'id' and 'book_id' could each be the item; rename"),
         ("id,genre,genre\n10,a,b\n", None, "more than one column is named 'genre'"),
         ("id\n10\n20\n", None, "makes no feature: no column beside 'id' is used"),
         ("id,genre\n10,a\n20,a\n10,b\n", 4, "lists item '10' a second time"),

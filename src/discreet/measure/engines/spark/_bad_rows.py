@@ -17,6 +17,7 @@ from discreet.measure.engines.spark._jobs import map_in_arrow
 from discreet.measure.engines.spark._lines import FILE, names_of_files
 from discreet.measure.engines.spark._parts import Maker, row_groups, use_own_cores_only
 from discreet.measure.engines.spark._session import Table
+from discreet.ratings.readers import ROW_HINTS
 
 _FOUND = "file string, error string"
 _FOUND_SCHEMA = pa.schema([("file", pa.string()), ("error", pa.string())])
@@ -42,13 +43,13 @@ def refusal(
         found = []
     named = sorted((row["file"], row["error"]) for row in found if row["file"])
     if not named:
-        return InputError(f"in one partition of the table, {reason}")
+        return InputError(f"in one partition of the table, {reason}", hints=ROW_HINTS)
     file, found_there = named[0]
     if found_there == _EMPTY and FILE in table.columns:
         found_there += (
             ", or the line is not UTF-8, or does not have the fields that every line must have"
         )
-    return InputError(found_there, path=shown_path(file))
+    return InputError(found_there, path=shown_path(file), hints=ROW_HINTS)
 
 
 def _look(table: Table, maker: Maker) -> list[Any]:

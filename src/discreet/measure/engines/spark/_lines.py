@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.domain import InputError
+from discreet.domain import Hint, InputError
 from discreet.measure.engines.spark._errors import CHANGED, shown_path
 from discreet.measure.engines.spark._jobs import map_in_arrow
 from discreet.measure.engines.spark._session import Session, Table
@@ -36,13 +36,14 @@ FILE = "_discreet_file"
 # What Spark calls the column of lines: no folder is named after that.
 _LINE = "discreet: line"
 _CODECS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
+_QUOTING_HINTS = (Hint("quoting", "multiline"), Hint("quoting", "none"))
 _MULTILINE = (
-    'read it on one machine with quoting="multiline", or convert it to Parquet: on Spark every '
+    f"read it on one machine with {_QUOTING_HINTS[0]}, or convert it to Parquet: on Spark every "
     "line is read by itself"
 )
 _QUOTES = (
     "a quote is not closed on its line, or stands inside a field; if fields have line breaks in "
-    f'quotes, {_MULTILINE}; if quotes mean nothing in this file, quoting="none"'
+    f"quotes, {_MULTILINE}; if quotes mean nothing in this file, {_QUOTING_HINTS[1]}"
 )
 _NO_HEADER = "begins with too many blank lines: its header is not in the first block of the file"
 _FOUND = "file string, header binary, wrong boolean"
@@ -64,7 +65,8 @@ def open_text(spark: Session, path: str, description: TableDescription) -> Table
         InputError: Files have different headers, or quotes do not say where fields end.
     """
     if description.quoting == "multiline":
-        raise InputError(f"fields with line breaks are not read on Spark: {_MULTILINE}", path=path)
+        reason = f"fields with line breaks are not read on Spark: {_MULTILINE}"
+        raise InputError(reason, path=path, hints=_QUOTING_HINTS)
     every = _lines(spark, path, recursiveFileLookup=True)
     dialect, names = description.dialect(plain_name(path), lambda: _first_header(every, path))
     header = names is not None
@@ -146,7 +148,7 @@ def _check(lines: Table, dialect: Dialect, header: bool) -> None:
         headers = {row["file"]: row["header"] for row in found if row["header"] is not None}
         _check_headers(sorted({row["file"] for row in found}), headers)
     if wrong := sorted(row["file"] for row in found if row["wrong"]):
-        raise InputError(_QUOTES, path=shown_path(wrong[0]))
+        raise InputError(_QUOTES, path=shown_path(wrong[0]), hints=_QUOTING_HINTS)
 
 
 def _check_headers(files: list[str], headers: dict[str, bytes]) -> None:

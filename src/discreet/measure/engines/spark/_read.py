@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import __version__
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import Catalog, Hint, InputError, Scale
 from discreet.measure.engines.spark._bad_rows import refusal
 from discreet.measure.engines.spark._errors import (
     condition_of,
@@ -185,11 +185,17 @@ def read_public(
     """
     known = parse_scale(scale, implicit)
     if known is None:
-        raise InputError("say the scale, like scale=(1, 5); or implicit=True for presence alone")
-    if catalog is None:
+        stars, presence = Hint("scale", (1, 5)), Hint("implicit", True)
         raise InputError(
-            'give the list of items, like catalog="items.csv"; catalog="from-data" reads it off '
-            "the private ratings, and every release will say so"
+            f"give the scale, like {stars}; or {presence} for presence alone",
+            hints=[stars, presence],
+        )
+    if catalog is None:
+        file, from_data = Hint("catalog", "items.csv"), Hint("catalog", FROM_DATA)
+        raise InputError(
+            f"give the list of items, like {file}; {from_data} reads it off the private ratings, "
+            "and every release will say so",
+            hints=[file, from_data],
         )
     if isinstance(catalog, Catalog):
         return known, catalog

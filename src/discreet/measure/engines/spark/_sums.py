@@ -69,7 +69,8 @@ def with_leaves(like: Any, leaves: Iterator[Leaf]) -> Any:
     if isinstance(like, int | np.integer | np.ndarray):
         return next(leaves)
     made = [with_leaves(part, leaves) for part in _fields_of(like)]
-    return tuple(made) if isinstance(like, tuple) else type(like)(*made)
+    # A plain tuple takes its parts as one argument; a named one and a dataclass, each as its own.
+    return tuple(made) if type(like) is tuple else type(like)(*made)
 
 
 def _fields_of(sums: Any) -> list[Any]:

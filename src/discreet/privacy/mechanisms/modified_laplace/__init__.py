@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent
-from discreet.privacy._receipt import Leave, redeem
-from discreet.privacy.mechanisms._local import report_event
+from discreet.privacy._receipt import Permit, redeem
+from discreet.privacy.mechanisms._local import LocalReport, as_integers
 from discreet.privacy.noise import MAX_SCALE, GeometricLaw, draw_noise, flip_coins
 
 
 @dataclass(frozen=True)
-class ModifiedLaplace:
+class ModifiedLaplace(LocalReport):
     """Reports value + noise or nothing; for a missing value, nothing or noise.
 
     With probability e^(eps/2)/(1 + e^(eps/2)) presence is reported as it is, otherwise turned
@@ -33,11 +33,12 @@ class ModifiedLaplace:
     reach: int
     epsilon: float
 
+    name = "modified Laplace"
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.reach < 1:
             raise InputError(f"reach must be at least 1 grid step, not {self.reach}")
-        if not (math.isfinite(self.epsilon) and 0 < self.epsilon <= 700):
-            raise InputError(f"epsilon must be above 0 and at most 700, not {self.epsilon:g}")
         if self.scale > MAX_SCALE:
             raise InputError("epsilon is too small for this grid: noise beyond 2^50 grid steps")
 
@@ -51,25 +52,16 @@ class ModifiedLaplace:
         """The probability that presence is reported as it is."""
         return 1 / (1 + math.exp(-self.epsilon / 2))
 
-    def event(self, label: str, items: int) -> PureEvent:
-        """The privacy map for one report on each of `items` items: see `report_event`."""
-        return report_event("modified Laplace", self.epsilon, label, items)
-
     def release(
         self,
         values: npt.NDArray[Any],
         present: npt.NDArray[np.bool_],
         event: PureEvent,
-        receipt: Leave,
+        receipt: Permit,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
         """Reports as (values, present); a report that is absent has value 0."""
-        if not np.issubdtype(values.dtype, np.integer):
-            raise InputError(f"values are integers on a grid, not {values.dtype}")
-        true = np.where(present, values.astype(np.int64), 0)
-        if event != self.event(event.label, true.size):
-            raise InputError("the charged event is not this mechanism's for so many items")
-        if true.size and (true.min() < -self.reach or true.max() > self.reach):
-            raise InputError(f"values must be from {-self.reach} to {self.reach} grid steps")
+        true = np.where(present, as_integers(values), 0)
+        self._check(true, -self.reach, self.reach, event)
         randomness = redeem(receipt, event)
         kept = flip_coins(self._exact_keep, true.size, randomness).reshape(true.shape)
         noise = draw_noise(GeometricLaw(self.scale), true.size, randomness).reshape(true.shape)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.privacy._events import Event, GaussianEvent
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, GaussianEvent, Unit
 from discreet.privacy.mechanisms._integer_noise import IntegerNoise
 from discreet.privacy.noise import GaussianLaw
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from discreet.privacy._events import Event, GeometricEvent
-from discreet.privacy._units import Unit
+from discreet.privacy._events import Event, GeometricEvent, Unit
 from discreet.privacy.mechanisms._integer_noise import IntegerNoise
 from discreet.privacy.noise import GeometricLaw
 

@@ -180,7 +180,7 @@ class Standing:
         alone = "itself" if self.late == 1 else "themselves"
         late = (
             f" {self.late:,} of the others came by {alone}, because more items were asked for, "
-            "and can be recognised as made up."
+            "and can be told to be made up."
         ) * bool(self.late)
         be = "is" if self.true == 1 else "are"
         guess = (

@@ -1,0 +1,238 @@
+"""Bugs planted on purpose, so that the audit can show that it finds them. Nothing else uses these.
+
+Each is the real code with one thing wrong, and the claim of the right one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from discreet.audit._neighbours import STARS, Neighbours
+from discreet.audit._registry import Entry, register
+from discreet.audit.lower_bound._canaries import OneRunSubject
+from discreet.audit.lower_bound._engine import Auditable, Claim, Floats, Ints, Subject
+from discreet.audit.lower_bound._fits import FitSubject, effects_fit, whole_fit
+from discreet.audit.lower_bound._mechanisms import (
+    SELECTIONS,
+    Selection,
+    ledger,
+    noise_on_one,
+    randomized_response,
+    selection,
+)
+from discreet.audit.lower_bound._noisy import StatisticSubject, add_noise
+from discreet.audit.lower_bound._protocols import CHANGED, answers, changed_rating
+from discreet.domain import OwnRatings
+from discreet.measure.centring import ItemLevels
+from discreet.measure.level import Level
+from discreet.measure.user_votes import GRID as VOTE_GRID
+from discreet.methods import MethodName
+from discreet.privacy import Event, Noise, Randomness, SeededRandomness, Unit
+from discreet.privacy.accounting import Totals
+from discreet.privacy.ledger import Ledger
+from discreet.privacy.mechanisms import Moves, RoundedGaussian
+from discreet.protocols.local_reports.client import draw_report
+from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
+from discreet.ratings import Ratings
+
+BUGS: dict[str, Entry[Auditable]] = {}
+_bug = partial(register, BUGS)
+
+# How many times too small a fit's noise is. Laplace noise, spread over many numbers, is harder to
+# see than Gaussian noise, and one run shows coarse mistakes only: smaller factors are missed.
+_FACTORS = {Noise.GAUSSIAN: 2.0, Noise.LAPLACE: 6.0}
+_ONE_RUN_FACTOR = 16.0
+# The method of whole fits with too little noise: one whose fits take the fewest milliseconds.
+_WHOLE = {Noise.GAUSSIAN: MethodName.COVARIANCE, Noise.LAPLACE: MethodName.SLOPE_ONE}
+# Runs of fits: fewer than for right ones, since a factor of 2 shows early.
+_EFFECTS_RUNS, _WHOLE_RUNS = 1000, 400
+# Sensitivities of a sum of ratings and of a count, and the sigma of the noise on both.
+_SENSITIVITIES, _SIGMA = (4.0, 1.0), 4.0
+# Grid units in a weight of 1, and steps in a doubling of coarse weights.
+_WHOLE_WEIGHT, _COARSE = 1 << 20, 2
+
+
+# Noise that is too small, drawn twice, or booked and forgotten.
+
+
+@_bug("half-noise/{noise}", "noise of half the size that was booked", noise=Noise)
+def _half_noise(name: str, about: str, noise: Noise) -> Subject:
+    return noise_on_one(name, about, noise, 1 << 20, drawn=0.5)
+
+
+@_bug("half-noise/randomized-response", "the same, at home")
+def _half_response(name: str, about: str) -> Subject:
+    return randomized_response(name, about, drawn=0.5)
+
+
+@_bug("thin-noise/pipeline/{noise}", "a fit up to item effects with too little noise", noise=Noise)
+def _thin_effects(name: str, about: str, noise: Noise) -> FitSubject:
+    return effects_fit(name, about, Unit.USER, noise, _FACTORS[noise], _EFFECTS_RUNS)
+
+
+@_bug(
+    "thin-noise/whole-fit/{noise}", "a whole fit, tastes and all, with too little noise",
+    noise=Noise,
+)  # fmt: skip
+def _thin_fit(name: str, about: str, noise: Noise) -> FitSubject:
+    return whole_fit(name, about, _WHOLE[noise], Unit.USER, noise, _FACTORS[noise], _WHOLE_RUNS)
+
+
+@_bug(
+    "thin-noise/one-run/{noise}", "a fit up to item effects, once, with too little noise",
+    noise=Noise,
+)  # fmt: skip
+def _thin_run(name: str, about: str, noise: Noise) -> OneRunSubject:
+    return OneRunSubject(name, about, Unit.USER, noise, _ONE_RUN_FACTOR)
+
+
+@_bug("reused-seed/two-statistics", "a sum and a count whose noise began from one seed")
+def _reused_seed(name: str, about: str) -> Subject:
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        seed = randomness.bits(64)
+        columns = []
+        for moved in _SENSITIVITIES:
+            true = np.full(runs, 0 if world else round(moved))
+            source = SeededRandomness(seed)
+            columns.append(add_noise(true, Noise.GAUSSIAN, _SIGMA, moved, source))
+        return np.column_stack(columns).astype(np.float64)
+
+    mechanism = RoundedGaussian(_SIGMA)
+    claim = Claim.of([mechanism.event(each, Unit.RATING, "audit") for each in _SENSITIVITIES])
+    return Subject(name, about, claim, draw)
+
+
+class _ForgetfulLedger(Ledger):
+    """Looks at each charge as if it were the first."""
+
+    def _after(self, spent: dict[Unit, Totals], events: Sequence[Event]) -> dict[Unit, Totals]:  # type: ignore[override]
+        return dict(super()._after(dict.fromkeys(spent, Totals()), events))
+
+
+@_bug(
+    "forgetful-ledger/{kind}", "a ledger that looks at each charge as if it were the first",
+    kind=("pure", "gaussian"),
+)  # fmt: skip
+def _forgetful_ledger(name: str, about: str, kind: str) -> Subject:
+    return ledger(name, about, kind, opens=_ForgetfulLedger.open)
+
+
+@_bug("dropped-candidates/{kind}", "rated items taken from the candidates", kind=SELECTIONS)
+def _dropped_candidates(name: str, about: str, kind: Selection) -> Subject:
+    return selection(name, about, kind, Moves.ONE, dropped=(0,))
+
+
+# A client that remembers the wrong thing.
+
+
+@_bug("memoised-answers/{mechanism}", CHANGED, mechanism=Mechanism)
+def _memoised_answers(name: str, about: str, mechanism: Mechanism) -> Subject:
+    return changed_rating(name, about, mechanism, _report_memoised)
+
+
+def _report_memoised(
+    collection: Collection, folder: Path, history: list[OwnRatings], randomness: Randomness
+) -> list[Report]:
+    """A client that keeps an answer for each item and rating: a changed rating gets a new one."""
+    del folder  # its memory does not outlive it
+    size = len(collection.catalog)
+    sent, before = [draw_report(collection, history[0], randomness)], history[0]
+    for own in history[1:]:
+        fresh = answers(draw_report(collection, own, randomness), size)
+        said = np.where(before.values == own.values, answers(sent[-1], size), fresh)
+        shown = np.flatnonzero(said >= collection.least)
+        sent.append(Report.of(collection, shown, said[shown]))
+        before = own
+    return sent
+
+
+# Statistics that move further than their sensitivity says.
+
+
+@_bug(
+    "forgotten-clip/level", "how far ratings lie above levels, without the clip that bounds it",
+    can_search=True,
+)  # fmt: skip
+def _unclipped_level(name: str, about: str) -> StatisticSubject:
+    """Residuals should be clipped to half the scale's width, and are not."""
+    levels = ItemLevels(1.0, np.zeros(3))
+    booked = Level(Unit.RATING, STARS, levels).sensitivity
+    neighbours = Neighbours.by_rating(3, {0: 1.0}, (1, 5.0))
+
+    def measure(ratings: Ratings) -> Ints:
+        return np.asarray(levels.residuals(ratings).sum())
+
+    return StatisticSubject.of(name, about, measure, neighbours, Noise.GAUSSIAN, booked)
+
+
+@_bug("forgotten-clip/user-votes", "users' residuals, not scaled to length 1", can_search=True)
+def _unscaled_votes(name: str, about: str) -> StatisticSubject:
+    def measure(ratings: Ratings) -> Ints:
+        x = np.rint((ratings.values() - STARS.mid) * VOTE_GRID)
+        return np.bincount(ratings.items, weights=x, minlength=4).astype(np.int64)
+
+    neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
+    told = (measure, neighbours, Noise.GAUSSIAN, float(VOTE_GRID))
+    return StatisticSubject.of(name, about, *told)
+
+
+def _co_ratings(weights: Floats, items: int) -> Callable[[Ratings], Ints]:
+    """The packed upper triangle, with its diagonal, of the sum of w(c) e e^T over people."""
+
+    def measure(ratings: Ratings) -> Ints:
+        present = np.zeros((ratings.user_count, items), np.int64)
+        present[ratings.user_of_rating(), ratings.items] = 1
+        whole = np.rint(weights * _WHOLE_WEIGHT).astype(np.int64)[present.sum(axis=1)]
+        return np.asarray((present.T @ (present * whole[:, None]))[np.triu_indices(items)])
+
+    return measure
+
+
+def movements(weights: Floats, *, corner: bool = True) -> Floats:
+    """For c = 0, 1, ... old ratings, how far one more moves that triangle in L2.
+
+    The old entries lose what their weight drops by; a row comes in, and at its end the corner.
+    """
+    c = np.arange(len(weights) - 1)
+    drop, new = weights[:-1] - weights[1:], weights[1:]
+    return np.sqrt(drop**2 * c * (c + 1) / 2 + new**2 * (c + corner))
+
+
+def root_weights(items: int) -> Floats:
+    """w(c) = c^(-1/2), and 0 for nobody."""
+    return np.concatenate(([0.0], np.arange(1, items + 1) ** -0.5))
+
+
+@_bug(
+    "no-corner/weights", "co-ratings, with a bound that forgets the new item's own entry",
+    can_search=True,
+)  # fmt: skip
+def _no_corner(name: str, about: str) -> StatisticSubject:
+    weights = root_weights(2)
+    booked = float(movements(weights, corner=False).max()) * _WHOLE_WEIGHT
+    return _co_rated(name, about, weights, booked)
+
+
+@_bug(
+    "coarse-grid/weights", "co-ratings with weights on a coarse grid, and the bound of exact ones",
+    can_search=True,
+)  # fmt: skip
+def _coarse_grid(name: str, about: str) -> StatisticSubject:
+    """At the grid's edges all old entries jump together; the bound is that of exact weights."""
+    exact = root_weights(40)
+    coarse = exact.copy()
+    coarse[1:] = 2.0 ** (np.rint(np.log2(exact[1:]) * _COARSE) / _COARSE)
+    return _co_rated(name, about, coarse, math.ceil(float(movements(exact).max()) * _WHOLE_WEIGHT))
+
+
+def _co_rated(name: str, about: str, weights: Floats, booked: float) -> StatisticSubject:
+    """With as many old ratings as one more moves furthest."""
+    items, old = len(weights) - 1, int(np.argmax(movements(weights)))
+    neighbours = Neighbours.by_rating(items, dict.fromkeys(range(old), 3.0), (old, 3.0))
+    told = (_co_ratings(weights, items), neighbours, Noise.GAUSSIAN, booked)
+    return StatisticSubject.of(name, about, *told)

@@ -1,5 +1,0 @@
-"""`python -m discreet.cli`."""
-
-from discreet.cli import main
-
-main()
