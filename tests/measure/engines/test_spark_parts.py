@@ -224,19 +224,18 @@ def test_items_outside_the_bands_are_left_out() -> None:
 
 
 def test_leaves_come_back_in_their_places() -> None:
-    sums = (7, Moments(np.ones((2, 3), np.int64), np.arange(3), 5, -2), np.int64(4))
+    sums = (7, Moments(np.ones((2, 3), np.int64), np.arange(3), 5), np.int64(4))
     leaves = leaves_of(sums)
     assert [x if isinstance(x, int) else x.tolist() for x in leaves] == [
         7,
         [[1, 1, 1], [1, 1, 1]],
         [0, 1, 2],
         5,
-        -2,
         4,
     ]
     back = with_leaves(sums, iter(leaves))
     assert isinstance(back[1], Moments)
-    assert (back[0], back[1].weight, back[1].scales, back[2]) == (7, 5, -2, 4)
+    assert (back[0], back[1].weight, back[2]) == (7, 5, 4)
     assert back[1].rows.tolist() == sums[1].rows.tolist()
 
 
