@@ -194,8 +194,7 @@ def show_heads(ratings: int, heads: list[int]) -> None:
 def tiles_of_a_head(ratings: int, head: int, band: int) -> dict[str, float]:
     """The sums of all pairs, at once or in bands of the usual size; only their own time."""
     from discreet.measure.covariance import UserCovariance
-    from discreet.measure.engines.spark._tasks import SumPairs
-    from discreet.measure.engines.spark._tiles import BAND, tiles_in
+    from discreet.measure.engines.spark._sums import BAND, SumPairs, blocks_in
     from discreet.privacy import Noise
 
     shape, parts = made_parts(ratings, head)
@@ -209,7 +208,7 @@ def tiles_of_a_head(ratings: int, head: int, band: int) -> dict[str, float]:
         "cpu": time.process_time() - before,
         "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
         "sent": sent,
-        "predicted": 8 * sum(tile.cells for tile in tiles_in(head, band)),
+        "predicted": 8 * sum(tile.cells for tile in blocks_in(head, band)),
     }
 
 
@@ -284,8 +283,7 @@ def one_task(ratings: int, items: int) -> dict[str, Any]:
     """Everything that a task does in a fit, on made-up users with as many items as asked for."""
     from discreet.measure import ItemCounts
     from discreet.measure.covariance import UserCovariance
-    from discreet.measure.engines.spark._tasks import SumPairs, SumPeople
-    from discreet.measure.engines.spark._tiles import BAND
+    from discreet.measure.engines.spark._sums import BAND, SumPairs, SumPeople
     from discreet.measure.refinement import UserRefinement
     from discreet.privacy import Noise, Unit
 

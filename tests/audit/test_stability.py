@@ -21,7 +21,7 @@ from discreet.ratings.readers._batch import Lines
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._collect import Collector
 from discreet.ratings.readers._files import Piece
-from discreet.ratings.readers._text import Dialect, cells_of
+from discreet.ratings.readers.text import Dialect, cells_of
 
 
 @pytest.mark.parametrize("name", READERS)

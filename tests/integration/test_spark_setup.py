@@ -12,7 +12,7 @@ import pytest
 from cli._calling import call, write_sample
 from discreet.domain import InputError
 from discreet.measure.engines.spark import _session
-from discreet.measure.engines.spark._java import check_java
+from discreet.measure.engines.spark._session import check_java
 from discreet.spark import start_session
 
 needs_pyspark = pytest.mark.skipif(

@@ -13,12 +13,12 @@ from discreet.ratings import (
     Ratings,
     Shape,
     Stability,
-    _bound,
+    _keyed,
     bound_contributions,
     make_ratings,
     read_ratings,
 )
-from discreet.ratings._bound import _KEY
+from discreet.ratings._keyed import _BOUND_KEY
 from ratings.test_keyed import slow_record
 
 
@@ -39,7 +39,7 @@ def test_everybody_keeps_the_smallest_hashes_and_no_more_than_the_bound(
     ids = made.catalog.ids
     for user in range(0, made.user_count, 7):
         own = made.items[made.starts[user] : made.starts[user + 1]].tolist()
-        by_hash = sorted(own, key=lambda item: slow_record(str(1000 + user), ids[item], _KEY))
+        by_hash = sorted(own, key=lambda item: slow_record(str(1000 + user), ids[item], _BOUND_KEY))
         kept = bounded.items[bounded.starts[user] : bounded.starts[user + 1]].tolist()
         assert kept == sorted(by_hash[:most])
 
@@ -55,7 +55,7 @@ def test_kept_ratings_are_what_they_were(made: Ratings) -> None:
 
 def test_the_size_of_blocks_does_not_count(made: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = bound_contributions(made, 5)
-    monkeypatch.setattr(_bound, "_BLOCK", 100)
+    monkeypatch.setattr(_keyed, "_BLOCK", 100)
     assert np.array_equal(bound_contributions(made, 5).items, whole.items)
 
 

@@ -16,8 +16,7 @@ import numpy as np
 import pytest
 
 from discreet.domain.errors import DownloadError
-from discreet.ratings.download import DataSet, Fetched, fetch
-from discreet.ratings.download._transfer import SafeRedirects
+from discreet.ratings.download import DataSet, Fetched, SafeRedirects, fetch
 from loopback import Site, serving
 from ratings._toy import described, zipped
 
@@ -144,7 +143,7 @@ def test_a_part_longer_than_the_file_is_replaced(get: Get, tmp_path: Path) -> No
 
 def test_a_part_of_another_file_is_found_out_and_thrown_away(get: Get, tmp_path: Path) -> None:
     (tmp_path / "toy.zip.part").write_bytes(b"x" * 1000)
-    with pytest.raises(DownloadError, match="thrown away"):
+    with pytest.raises(DownloadError, match="deleted"):
         get()
     assert list(tmp_path.iterdir()) == []
     get()
@@ -162,7 +161,7 @@ def test_a_server_that_answers_with_another_part_is_refused(
 
 def test_wrong_bytes_are_thrown_away(get: Get, site: Site, tmp_path: Path) -> None:
     site.files["/toy.zip"] = ARCHIVE[:500] + bytes([ARCHIVE[500] ^ 1]) + ARCHIVE[501:]
-    with pytest.raises(DownloadError, match=f"MD5.*{MD5}.*thrown away"):
+    with pytest.raises(DownloadError, match=f"MD5.*{MD5}.*deleted"):
         get()
     assert list(tmp_path.iterdir()) == []
 
@@ -216,7 +215,7 @@ def test_a_changing_set_that_differs_from_the_sum_beside_it_is_thrown_away(
     get: Get, site: Site, tmp_path: Path
 ) -> None:
     site.files["/toy.zip.md5"] = b"MD5 (toy.zip) = " + b"0" * 32
-    with pytest.raises(DownloadError, match="thrown away"):
+    with pytest.raises(DownloadError, match="deleted"):
         get(CHANGING)
     assert list(tmp_path.iterdir()) == []
 

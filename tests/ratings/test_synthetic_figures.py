@@ -14,8 +14,8 @@ import pytest
 from discreet.domain import Scale
 from discreet.ratings import Ratings
 from discreet.ratings.synthetic import SHAPES, Shape, make_ratings
+from discreet.ratings.synthetic._generator import ValueMap, bell
 from discreet.ratings.synthetic._titles import made_up_titles
-from discreet.ratings.synthetic._world import ValueMap, bell
 
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from discreet.ratings.synthetic import _random as random
+from discreet.ratings.synthetic import _kernels as random
 from discreet.ratings.synthetic._kernels import (
     Calendar,
     ItemTable,

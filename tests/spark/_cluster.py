@@ -1,13 +1,15 @@
-"""The cluster's settings, what is compared, and how an executor dies."""
+"""The cluster, what is compared, and how an executor dies."""
 
 from __future__ import annotations
 
 import itertools
 import os
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,22 +21,35 @@ import pytest
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
 from discreet.measure import ItemCounts
-from discreet.measure._source import Inside
-from discreet.measure.engines.spark._tasks import add_tiles
+from discreet.measure._statistic import HeadEntries
+from discreet.measure.engines.spark import _session
+from discreet.measure.engines.spark._sums import add_tiles
 from discreet.measure.pairs import CosinePairs
 from discreet.methods import record_fit
 from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings
 
-MASTER = "local-cluster[2,1,1024]"
-LIGHT = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java that runs for a minute is better not compiled at length."""
+HERE = "127.0.0.1"
+# Spark runs a copy of a slow task on another host only, and only Linux has this one by itself.
+THERE = "127.0.0.2" if sys.platform.startswith("linux") else HERE
+# Java that runs for a minute is better not compiled at length, nor are its classes verified.
+LIGHT = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 SETTINGS = {
-    "spark.speculation": "true",
-    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.host": HERE,
+    "spark.driver.bindAddress": HERE,
     "spark.driver.extraJavaOptions": LIGHT,
     "spark.executor.extraJavaOptions": LIGHT,
+    "spark.executor.memory": "600m",
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+    "spark.log.level": "OFF",
+    "spark.speculation": "true",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
 }
 FILMS = {"scale": (1, 5), "catalog": Catalog(["7", "8", "9"])}
 COUNTS = ItemCounts(Unit.USER, Noise.GAUSSIAN)
@@ -43,6 +58,41 @@ SOCKETS = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 """Those of py4j, which it leaves to be collected."""
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[str]:
+    """The master of a cluster of two workers with a core each, whose executors are processes.
+
+    As with Spark's `local-cluster`, master and workers run in the driver's Java, but the workers
+    have different addresses.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    _session._find_python()
+    with (folder / "java.log").open("wb") as log:
+        java = launch_gateway(SparkConf().setAll(list(SETTINGS.items())), {"stderr": log})
+    SparkContext._ensure_initialized(gateway=java)
+    spark = java.jvm.org.apache.spark
+    conf = spark.SparkConf().set("spark.master.rest.enabled", "false")
+    master = spark.deploy.master.Master.startRpcEnvAndEndpoint(HERE, 0, 0, conf)._1()
+    address = f"spark://{HERE}:{master.address().port()}"
+    addresses = java.new_array(java.jvm.String, 1)
+    addresses[0] = address
+    some, none = java.jvm.scala.Some, java.jvm.scala.Option.empty()
+    cores, mebibytes = 1, 700
+    workers = [
+        spark.deploy.worker.Worker.startRpcEnvAndEndpoint(
+            host, 0, 0, cores, mebibytes, addresses, str(folder), some(number), conf, none
+        )
+        for number, host in enumerate((HERE, THERE))
+    ]
+    try:
+        yield address
+    finally:
+        for part in (*workers, master):
+            part.shutdown()
 
 
 def refused(session: Any, source: Path, **told: Any) -> InputError:
@@ -139,13 +189,13 @@ class Dying:
 
     triangle_count = 1
 
-    def inside(self, ratings: Ratings) -> Inside:
+    def entries(self, ratings: Ratings) -> HeadEntries:
         (self.folder / f"begun-{partition()}-{uuid.uuid4()}").touch()
         if not self.late and first_to(self.folder / "died"):
             die()
-        return self.statistic.inside(ratings)
+        return self.statistic.entries(ratings)
 
-    def sum_pairs(self, inside: Inside, progress: Any = None) -> Any:
+    def sum_pairs(self, entries: HeadEntries, progress: Any = None) -> Any:
         self.sitting += 1
         done = f"done-{executor()}-"
         if self.sitting == self.sittings:
@@ -155,7 +205,7 @@ class Dying:
             if first_to(self.folder / "died"):
                 (self.folder / "died").write_text(lost)
                 die()
-        return self.statistic.sum_pairs(inside, progress)
+        return self.statistic.sum_pairs(entries, progress)
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,12 @@ def installed() -> None:
 
 
 @pytest.fixture(scope="package")
-def session(installed: None) -> Iterator[Any]:
-    with mock.patch.dict(os.environ):  # what the session sets there is taken back in the end
-        found = cluster.start_session(_cluster.MASTER, _cluster.SETTINGS)
+def session(installed: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with (
+        mock.patch.dict(os.environ, SPARK_LOCAL_IP=_cluster.HERE),
+        _cluster.running(tmp_path_factory.mktemp("cluster")) as master,
+    ):
+        found = cluster.start_session(master, _cluster.SETTINGS)
         from pyspark import cloudpickle
 
         cloudpickle.register_pickle_by_value(_cluster)

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
-from cli._calling import call_alone, run_python, write_sample
+from cli._calling import write_sample
+from spark._cluster import LIGHT
 
-FROM_A_DATABASE = """
+SCRIPT = """
+import contextlib, sys
 from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import discreet, discreet.spark
+from discreet.cli import main
 from discreet.privacy import SeededRandomness
 
+# The command line starts a session, fits and stops the session.
+arguments = sys.argv[1:]
+arguments += ["--engine", "spark", "--master", "local[1]", "--rank", "0", "--epsilon", "1"]
+with contextlib.suppress(SystemExit):
+    sys.argv = ["discreet", "fit", *arguments]
+    main()
+print("the command is done")
+
+# Another session of the same process reads a table of a database that is in its Java.
 url, driver = "jdbc:derby:memory:shop;create=true", "org.apache.derby.jdbc.EmbeddedDriver"
-options = f"-XX:TieredStopAtLevel=1 -Dderby.stream.error.file={Path(__file__).with_name('log')}"
-spark = discreet.spark.start_session("local[1]", {"spark.driver.extraJavaOptions": options})
+spark = discreet.spark.start_session("local[1]")
+log = str(Path(__file__).with_name("log"))
+spark._jvm.java.lang.System.setProperty("derby.stream.error.file", log)
 rng = np.random.default_rng(4)
 pairs = rng.choice(40 * 12, 300, replace=False)
 rows = pa.table({"customer": pairs // 12, "item": pairs % 12, "rating": rng.integers(1, 6, 300)})
-told = {"url": url, "table": "app.ratings", "properties": {"driver": driver}}
-spark.createDataFrame(rows).write.jdbc(mode="overwrite", **told)
+database = {"url": url, "table": "app.ratings", "properties": {"driver": driver}}
+spark.createDataFrame(rows).write.jdbc(mode="overwrite", **database)
 public = {"scale": (1, 5), "catalog": "from-data", "columns": {"user": "customer"}}
 split = {"column": "customer", "lowerBound": 0, "upperBound": 40, "numPartitions": 2}
 fit = {"rank": 0, "epsilon": 2.0}
-table = spark.read.jdbc(**told, **split)
+table = spark.read.jdbc(**database, **split)
 there = discreet.spark.fit(table, partitions=2, randomness=SeededRandomness(1), **public, **fit)
 here = discreet.fit(discreet.read_ratings(rows, **public), randomness=SeededRandomness(1), **fit)
 try:
@@ -33,7 +49,7 @@ try:
         spark.stop()
         raise ZeroDivisionError("what went wrong")
 except ZeroDivisionError:
-    print("is what is said")
+    print("the error that was raised")
 assert here.catalog == there.catalog
 assert here.arrays.keys() == there.arrays.keys()
 assert all(np.array_equal(here.arrays[name], there.arrays[name]) for name in here.arrays)
@@ -41,19 +57,24 @@ print("the same release")
 """
 
 
-def test_a_table_of_a_database_is_read_through_jdbc(tmp_path: Path) -> None:
+def test_the_terminal_shows_only_what_discreet_says_and_a_database_is_read(tmp_path: Path) -> None:
     script = tmp_path / "fit.py"
-    script.write_text(FROM_A_DATABASE)
-    done = run_python(script)
-    assert done.code == 0, done.err
-    assert done.out == "is what is said\nthe same release\n"
-    assert done.err == ""
-
-
-def test_the_terminal_shows_what_discreet_says_and_nothing_else(tmp_path: Path) -> None:
+    script.write_text(SCRIPT)
     sample = write_sample(tmp_path, 500)
-    told = ("--engine", "spark", "--master", "local[1]", "--rank", "0", "--epsilon", "1")
-    done = call_alone("fit", *sample, *told, "-o", tmp_path / "x.discreet")
-    assert done.code == 0, done.err
-    assert done.err.startswith("Warning: no ledger given") and done.err.count("\n") == 1
+    command = [sys.executable, script, *sample, "-o", tmp_path / "x.discreet"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+        env=os.environ | {"SPARK_SUBMIT_OPTS": LIGHT},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-3:] == [
+        "the command is done",
+        "the error that was raised",
+        "the same release",
+    ]
+    assert done.stderr.startswith("Warning: no ledger given") and done.stderr.count("\n") == 1
     assert (tmp_path / "x.discreet").exists()

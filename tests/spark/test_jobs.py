@@ -16,13 +16,11 @@ from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
 from discreet.measure._source import total
 from discreet.measure.engines.spark import _ratings
-from discreet.measure.engines.spark._arrow import map_in_arrow
-from discreet.measure.engines.spark._jobs import run_job, run_stage, stream_rows
-from discreet.measure.engines.spark._settings import NEEDED
+from discreet.measure.engines.spark._jobs import NEEDED, map_in_arrow, run_job, stream_rows
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings
-from spark._cluster import COUNTS, MASTER, SETTINGS, SOCKETS, dawdle, dawdle_later, frame_of
+from spark._cluster import COUNTS, SETTINGS, SOCKETS, dawdle, dawdle_later, frame_of
 
 pytestmark = SOCKETS
 
@@ -67,11 +65,11 @@ def test_only_sums_over_everybody_reach_the_driver(
 ) -> None:
     arrived: dict[str, list[Any]] = {}
 
-    def run(spark: Any, progress: Any, name: str, action: Any) -> Any:
-        arrived[name] = run_stage(spark, progress, name, action)
+    def run(spark: Any, name: str, action: Any, progress: Any = None) -> Any:
+        arrived[name] = run_job(spark, name, action, progress)
         return arrived[name]
 
-    monkeypatch.setattr(_ratings, "run_stage", run)
+    monkeypatch.setattr(_ratings, "run_job", run)
     told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
     with cluster.read(frame_of(session, stars), **told) as found:
         np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
@@ -98,7 +96,7 @@ def test_who_waits_may_stop_waiting(session: Any) -> None:
         run_job(session, "a test", rows.collect, interrupt)
     assert time.monotonic() - started < 25  # the job would take half a minute
     assert active_jobs(session) == []
-    assert run_job(session, "a test", session.range(3).count, None) == 3
+    assert run_job(session, "a test", session.range(3).count) == 3
 
 
 def test_an_interrupt_before_spark_has_the_job_stops_it_all_the_same(session: Any) -> None:
@@ -113,7 +111,7 @@ def test_an_interrupt_before_spark_has_the_job_stops_it_all_the_same(session: An
 
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        run_job(session, "a test", plan_first, None)
+        run_job(session, "a test", plan_first)
     assert reached.is_set()
     assert time.monotonic() - started < 25  # the job would take half a minute
     assert active_jobs(session) == []
@@ -151,7 +149,7 @@ def test_settings_of_a_session_that_would_not_do_are_ours_for_the_time(
     try:
         for name, value in theirs.items():
             session.conf.set(name, value)
-        during = run_job(session, "a test", lambda: [session.conf.get(n) for n in NEEDED], None)
+        during = run_job(session, "a test", lambda: [session.conf.get(n) for n in NEEDED])
         assert during == list(NEEDED.values())
         told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
         with cluster.read(table, **told) as found:
@@ -165,9 +163,10 @@ def test_settings_of_a_session_that_would_not_do_are_ours_for_the_time(
 
 
 def test_a_running_session_takes_no_other_settings(session: Any) -> None:
-    for told in ({}, {"master": MASTER}, {"master": MASTER, "config": SETTINGS}):
+    master = session.sparkContext.master
+    for told in ({}, {"master": master}, {"master": master, "config": SETTINGS}):
         assert cluster.start_session(**told).sparkContext is session.sparkContext
-    with pytest.raises(InputError, match=r"with master local-cluster.* is running already"):
+    with pytest.raises(InputError, match=r"with master spark://.* is running already"):
         cluster.start_session("local[3]")
     with pytest.raises(InputError, match=r"another spark\.executor\.memory is running") as said:
         cluster.start_session(config={"spark.executor.memory": "77g"})

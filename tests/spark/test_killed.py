@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from discreet import spark as cluster
-from discreet.measure._source import total, triangles
-from discreet.measure.engines.spark import _in_parts, _ratings
-from discreet.measure.engines.spark._tiles import sittings
+from discreet.measure._source import total
+from discreet.measure.engines.spark import _ratings, _sums
+from discreet.measure.engines.spark._sums import sittings
 from discreet.measure.pairs import CosinePairs
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
@@ -24,7 +24,7 @@ BAND = 150
 def in_tiles(on_stars: cluster.SparkRatings, monkeypatch: pytest.MonkeyPatch) -> None:
     """By tiles and by crowds, and back a partition at a time: as sums of a large catalogue are."""
     monkeypatch.setattr(_ratings, "_AT_ONCE", 1 << 20)
-    monkeypatch.setattr(_in_parts, "_FAN_IN", 2)
+    monkeypatch.setattr(_sums, "_FAN_IN", 2)
     monkeypatch.setattr(on_stars, "_band", BAND)
 
 
@@ -40,8 +40,8 @@ def test_a_death_while_pairs_are_summed(
     statistic = pairs_of(stars)
     count = len(sittings(len(statistic.head), BAND))
     assert count > 2
-    (found,) = triangles(on_stars, Dying(statistic, tmp_path, count, late))
-    (right,) = triangles(stars, statistic)
+    (found,) = on_stars.triangles(Dying(statistic, tmp_path, count, late))  # type: ignore[arg-type]
+    (right,) = statistic.sum_pairs(statistic.entries(stars))
     np.testing.assert_array_equal(found, right)
     assert (tmp_path / "died").exists()
     if late:  # what was done before, and lost, was done again
@@ -60,7 +60,7 @@ def test_a_death_while_tiles_are_added(
     mark = tmp_path / "died"
     monkeypatch.setattr(_ratings, "add_tiles", DyingAdder(mark))
     statistic = pairs_of(stars)
-    (found,) = triangles(on_stars, statistic)
+    (found,) = on_stars.triangles(statistic)
     assert mark.exists()
-    (right,) = triangles(stars, statistic)
+    (right,) = statistic.sum_pairs(statistic.entries(stars))
     np.testing.assert_array_equal(found, right)

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, Scale
-from discreet.ratings._check import MOST_RATINGS
-from discreet.ratings._ratings import Intake, Ratings
+from discreet.ratings._ratings import MOST_RATINGS, Intake, Ratings
 
+# Ratings of a user below which an insertion sort beats the general one; chosen by hand, as usual.
 _INSERTION_SORT_BELOW = 24
 
 _T = TypeVar("_T", bound=np.generic)
@@ -48,7 +48,7 @@ def build_ratings(
         scale: The scale of the ratings.
         catalog: The catalogue that `items` points into.
         user_ids: What the source calls each user, in the order of the numbers in `users`; their
-            count is the count of users. Where None, the largest number in `users` tells it.
+            count is the count of users. Where None, the largest number in `users` says it.
         skipped: How many bad rows were left out before.
         intake: How they were read and chosen.
     """

@@ -14,7 +14,9 @@ import numpy.typing as npt
 from discreet.domain import Scale
 from discreet.ratings._ratings import Ratings
 
+# Ratings that are looked at a time: their values take 32 MiB. Chosen by hand.
 _BLOCK = 1 << 22
+# Intervals that a continuous scale is counted in.
 _BINS = 10
 _QUANTILES = {"least": 0.0, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "most": 1.0}
 

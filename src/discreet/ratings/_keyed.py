@@ -1,7 +1,8 @@
 """A number for every rating that depends on a key, its user's name and its item's id alone.
 
-So whoever decides by these numbers decides about each rating by itself: a rating more, in whatever
-place and with whatever catalogue, leaves the numbers of all others as they are (PROOF.md).
+Splits and the bound on each user's ratings go by these numbers, so they decide about each rating by
+itself: one rating more, in whatever place and with whatever catalogue, leaves the numbers of all
+others as they are (PROOF.md).
 
 The hash mixes well and is not cryptographic: whoever knows the key can compute it, and could find
 names that collide. Nothing secret rests on it, neither a guarantee nor anybody's privacy; stability
@@ -11,6 +12,7 @@ needs only that it is a function.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -22,12 +24,14 @@ from discreet.ratings._ratings import Ratings
 
 Hashes = npt.NDArray[np.uint64]
 
+# Users whose names are held as text at a time: tens of megabytes. Chosen by hand.
 _NAMES_AT_ONCE = 1 << 20
-"""Users whose names are held as text at a time: tens of megabytes."""
+# Ratings whose hashes are held at a time: 8 bytes each. Chosen by hand.
+_BLOCK = 1 << 22
 
 # Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014): the increment, and
 # the finalizer in Stafford's variant 13, which is a bijection of 64-bit words.
-_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
+INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 
@@ -40,8 +44,8 @@ def derive_key(purpose: str, seed: int) -> int:
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise InputError("a seed is a whole number")
-    told = f"discreet keyed hash 1\n{purpose}\n{int(seed)}".encode()
-    return int.from_bytes(hashlib.blake2b(told, digest_size=8).digest(), "little")
+    text = f"discreet keyed hash 1\n{purpose}\n{int(seed)}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
 
 
 class Keyed:
@@ -107,7 +111,8 @@ _NOTHING.flags.writeable = False
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
-def _mix(word: np.uint64) -> np.uint64:
+def mix(word: np.uint64) -> np.uint64:
+    """A bijection of 64 bits that looks random."""
     word = (word ^ (word >> np.uint64(30))) * _FIRST
     word = (word ^ (word >> np.uint64(27))) * _SECOND
     return word ^ (word >> np.uint64(31))
@@ -121,12 +126,12 @@ def _hash_bytes(
     out = np.empty(ends.size - 1, np.uint64)
     for text in range(out.size):
         begin, end = ends[text], ends[text + 1]
-        state = _mix(key + _INCREMENT * np.uint64(end - begin))
+        state = mix(key + INCREMENT * np.uint64(end - begin))
         for word_at in range(begin, end, 8):
             word = np.uint64(0)
             for place in range(word_at, min(word_at + 8, end)):
                 word |= np.uint64(content[place]) << np.uint64(8 * (place - word_at))
-            state = _mix((state ^ word) + _INCREMENT)
+            state = mix((state ^ word) + INCREMENT)
         out[text] = state
     return out
 
@@ -138,7 +143,59 @@ def _hash_ratings(
     """The user's hash and then the item's, as two more words; the user is mixed once more."""
     out = np.empty(items.size, np.uint64)
     for user in numba.prange(starts.size - 1):
-        state = _mix(of_user[user] + _INCREMENT)
+        state = mix(of_user[user] + INCREMENT)
         for place in range(starts[user], starts[user + 1]):
-            out[place] = _mix((state ^ of_item[items[place]]) + _INCREMENT)
+            out[place] = mix((state ^ of_item[items[place]]) + INCREMENT)
     return out
+
+
+_BOUND_KEY = derive_key("bounded contributions", 0)
+"""Public and the same for everybody: two engines, and two runs, keep the same ratings."""
+
+
+def bound_contributions(ratings: Ratings, most: int) -> Ratings:
+    """Keep at most `most` ratings of every user: those whose keyed hash is smallest.
+
+    Which ratings of a user are kept depends on that user's name and items alone: on nobody else's
+    ratings, not on values or times, not on the order of rows. One rating more changes at most two
+    of its user's kept records: it may come in, and another may go (PROOF.md). Releases made from
+    the result say so, and say what they promise to a whole user.
+
+    Where users have no names, the hash is of the item alone, since a user's place says nothing once
+    a row is added. Everybody over the bound then keeps the same items first, which is as stable
+    but less representative.
+
+    Args:
+        ratings: Private.
+        most: The bound, 1 or more; choose it without looking at these ratings.
+
+    Raises:
+        InputError: `most` is not a whole number from 1 to 2^31 - 1.
+    """
+    before = ratings.intake.most_ratings
+    intake = replace(ratings.intake, most_ratings=most)
+    if before is not None and before < most:
+        intake = ratings.intake
+    keyed = Keyed(ratings, _BOUND_KEY, with_users=ratings.users is not None)
+    keep = np.empty(len(ratings), np.bool_)
+    done, first = 0, 0
+    for block in ratings.blocks(_BLOCK):
+        _mark_smallest(block.starts, keyed.of(block, first), most, keep[done : done + len(block)])
+        done, first = done + len(block), first + block.user_count
+    return ratings._kept(keep)._derive(intake=intake)
+
+
+@numba.njit(cache=True, parallel=True)
+def _mark_smallest(
+    starts: npt.NDArray[np.int64], hashes: Hashes, most: int, keep: npt.NDArray[np.bool_]
+) -> None:
+    """Mark `most` ratings of each user, or all of fewer; of equal hashes the first items."""
+    for user in numba.prange(starts.size - 1):
+        begin, end = starts[user], starts[user + 1]
+        if end - begin <= most:
+            keep[begin:end] = True
+        else:
+            keep[begin:end] = False
+            order = np.argsort(hashes[begin:end], kind="mergesort")
+            for place in range(most):
+                keep[begin + order[place]] = True

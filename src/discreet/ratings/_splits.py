@@ -5,7 +5,7 @@ keyed hash of the user's name and the item's id (`_keyed.py`), the key from the 
 a rating does not depend on anybody else's ratings, on the order of rows or on the catalogue's.
 How much one row can change of a part is in its `intake`; statements and proofs are in PROOF.md.
 
-A seed is no secret: a split is an experiment's design and protects nobody by itself.
+A seed need not be secret: a split is an experiment's design and protects nobody by itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from discreet.domain import InputError
 from discreet.ratings._keyed import Hashes, Keyed, derive_key
 from discreet.ratings._ratings import Ratings, Stability
 
+# Ratings that are hashed and sorted at a time, about: 16 bytes each. Chosen by hand.
 _BLOCK = 1 << 22
-"""Ratings that are hashed and sorted at a time, about: 16 bytes each."""
+# Ratings of a user that the Netflix Prize drew its qualifying and probe sets from.
 _NETFLIX_LATEST = 9
+# The probability with which each of them was drawn.
 _NETFLIX_SHARE = 1 / 3
-"""Both as the Netflix Prize drew its qualifying and probe sets."""
+# The last second since 1970 that fits 32 bits, in the year 2106.
 _LATEST_TIME = 2**32 - 1
 
 _Mask = npt.NDArray[np.bool_]
@@ -238,8 +240,8 @@ def _below(hashes: Hashes, share: float) -> _Mask:
 def _boundary(time: datetime | int) -> int:
     if isinstance(time, datetime):
         # Times are whole seconds: those from the next whole second on are not before it.
-        told = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-        return _in_range(math.ceil(told.timestamp()))
+        moment = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return _in_range(math.ceil(moment.timestamp()))
     if isinstance(time, bool) or not isinstance(time, int | np.integer):
         raise InputError("a boundary is a date and time, or whole seconds since 1970")
     return _in_range(int(time))

@@ -16,8 +16,9 @@ from discreet.domain.files import whole_file
 from discreet.ratings._ratings import Ratings
 
 Progress = Callable[[int, int], None]
-"""Told how many ratings are written and how many there will be."""
+"""Called with how many ratings are written and how many there will be."""
 
+# Ratings that are written at a time; chosen by hand.
 _BLOCK = 1 << 20
 
 
@@ -33,7 +34,7 @@ def write_ratings(
     Args:
         ratings: What to write.
         path: A file ending in `.parquet` or `.csv`, replaced if it exists.
-        progress: Told after every block.
+        progress: Called after every block.
 
     Raises:
         InputError: The file's ending is another one, or it cannot be written.
@@ -126,7 +127,7 @@ def _levels(ratings: Ratings) -> pa.Array | None:
     levels = ratings.scale.levels
     if levels is None:
         return None
-    # 0.1 + 0.2 is 0.3 in a file; the scale tells its levels apart far above this.
+    # 0.1 + 0.2 is 0.3 in a file; levels of a scale differ by far more than this.
     tidy = np.round(levels, 9)
     return pa.array(tidy.astype(np.int64) if (tidy == np.rint(tidy)).all() else tidy)
 

@@ -58,7 +58,7 @@ def fit(
         table: A Spark DataFrame: from Parquet, a warehouse's table, JDBC; from text if `open_table`
             opened it.
         scale: As for `read`, like all up to `progress`.
-        implicit: Rows say only that they are there.
+        implicit: Treat rows as interactions; ignore ratings.
         catalog: The list of items.
         columns: What the columns are called.
         on_bad_rows: `refuse` or `skip`.

@@ -15,9 +15,9 @@ import pytest
 from discreet.audit.stability._readers import CATALOG, SCALE, TextReader, records_of
 from discreet.audit.stability._search import BadRows, Reading, search
 from discreet.domain import InputError, Scale
-from discreet.measure.engines.spark._lines import _LookThrough, _ReadLines
+from discreet.measure.engines.spark._lines import LookThrough, ReadLines
 from discreet.measure.engines.spark._parts import read_rows
-from discreet.ratings.readers.lines import Dialect
+from discreet.ratings.readers.text import Dialect
 
 _ROLES = ["user", "item", "rating", "time"]
 _PARTITIONS = 3
@@ -30,10 +30,10 @@ class Tasks(TextReader):
 
     def read(self, source: bytes, on_bad_rows: BadRows) -> Reading:
         dialect = Dialect(self.separator, len(_ROLES) + self.more, self.quoting)
-        found = list(_LookThrough(dialect, self.header)(self._batches(source)))
+        found = list(LookThrough(dialect, self.header)(self._batches(source)))
         if any(batch["wrong"][0].as_py() for batch in found):
             raise InputError("a quote is not closed on its line, or stands inside a field")
-        parts = list(_ReadLines(dialect, self.header)(self._batches(source)))
+        parts = list(ReadLines(dialect, self.header)(self._batches(source)))
         table = pa.Table.from_batches(parts).select(range(len(_ROLES))).rename_columns(_ROLES)
         records, skipped = {}, 0
         names = [

@@ -16,11 +16,16 @@ import pytest
 
 from discreet import __version__
 from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure.engines.spark import _launch, _open, _read, _session, _workers
-from discreet.measure.engines.spark._arrow import map_in_arrow
-from discreet.measure.engines.spark._errors import CHANGED, condition_of, plain_path, spoken
-from discreet.measure.engines.spark._launch import launch_java
-from discreet.measure.engines.spark._quiet import without_interrupt_trace
+from discreet.measure.engines.spark import _read, _session
+from discreet.measure.engines.spark._errors import (
+    CHANGED,
+    condition_of,
+    plain_path,
+    safe_error,
+)
+from discreet.measure.engines.spark._jobs import map_in_arrow
+from discreet.measure.engines.spark._session import launch_java, without_interrupt_trace
+from discreet.ratings.readers import FROM_DATA, parse_scale
 
 
 def table_of(size: int, cores: int) -> Any:
@@ -54,28 +59,31 @@ def test_all_workers_must_have_the_same_python_and_discreet(
         assert count == numPartitions
         return SimpleNamespace(mapInArrow=lambda *_: SimpleNamespace(collect=lambda: None))
 
-    context = SimpleNamespace(defaultParallelism=3)
+    context = SimpleNamespace(defaultParallelism=3, applicationId="application-1")
     session = SimpleNamespace(sparkContext=context, range=made)
-    python = _workers._here()[0]
+    python = _read._versions_here()[0]
     answers = [{"host": f"w{n}", "python": python, "discreet": __version__} for n in range(3)]
-    monkeypatch.setattr(_workers, "run_job", lambda *_: answers)
-    _workers.check_workers(session)
+    monkeypatch.setattr(_read, "_checked_applications", set())
+    monkeypatch.setattr(_read, "run_job", lambda *_: answers)
+    _read.check_workers(session)
+    _read.check_workers(session)  # once for an application
     assert asked == [3]
+    context.applicationId = "application-2"
     answers[2]["discreet"] = "0.0.1"
     with pytest.raises(InputError, match=r"worker on w2 has .* discreet 0\.0\.1, here are"):
-        _workers.check_workers(session)
+        _read.check_workers(session)
 
 
 def test_a_failure_is_said_without_spark_s_own_words() -> None:
-    assert "install" in str(spoken(RuntimeError("No module named 'discreet'")))
-    said = str(spoken(ValueError("user 17 rated 5")))
+    assert "install" in str(safe_error(RuntimeError("No module named 'discreet'")))
+    said = str(safe_error(ValueError("user 17 rated 5")))
     assert said.startswith("Spark failed (ValueError); its log says where and why")
     assert "17" not in said
-    assert str(spoken(RuntimeError(f"a task said: {CHANGED}, user 17"))) == CHANGED
+    assert str(safe_error(RuntimeError(f"a task said: {CHANGED}, user 17"))) == CHANGED
     mine = InputError("a reason")
-    assert spoken(mine) is mine
+    assert safe_error(mine) is mine
     stop = KeyboardInterrupt()
-    assert spoken(stop) is stop
+    assert safe_error(stop) is stop
 
 
 class Thrown:
@@ -101,7 +109,7 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
     inner = Thrown("FAILED_READ_FILE.NO_HINT", path="file:///data/a%20b.parquet", cell="secret")
     error = RuntimeError("secret")
     error.java_exception = Thrown(None, inner)  # type: ignore[attr-defined]
-    said = spoken(error)
+    said = safe_error(error)
     assert isinstance(said, InputError)
     assert said.path == "/data/a b.parquet"
     assert "secret" not in str(said)
@@ -111,7 +119,7 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
     assert plain_path("s3a://b/a%20b") == "s3a://b/a%20b"
     cells = Thrown("FAILED_READ_FILE.NO_HINT", path="s3a://b/user=ann/day=1/p.csv")
     error.java_exception = cells  # type: ignore[attr-defined]
-    assert getattr(spoken(error), "path", None) == "s3a://b/user=.../day=.../p.csv"
+    assert getattr(safe_error(error), "path", None) == "s3a://b/user=.../day=.../p.csv"
 
 
 @pytest.mark.parametrize(
@@ -138,12 +146,12 @@ def test_files_of_this_machine_are_looked_for(
     monkeypatch.chdir(tmp_path)
     Path("empty.csv").touch()
     if reason is None:
-        _open.check_source(path, master)
+        _read.check_source(path, master)
         monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
-        _open.check_source("absent.csv", "local[2]")  # Hadoop may have it
+        _read.check_source("absent.csv", "local[2]")  # Hadoop may have it
         return
     with pytest.raises(InputError, match=reason) as said:
-        _open.check_source(path, master)
+        _read.check_source(path, master)
     assert said.value.path == path
 
 
@@ -157,14 +165,14 @@ def test_files_of_this_machine_are_looked_for(
         ("presence", False, PRESENCE),
     ],
 )
-def test_scales_are_told_as_everywhere(given: Any, implicit: bool, scale: Scale) -> None:
-    assert _read._scale(given, implicit) == scale
+def test_scales_are_given_as_everywhere(given: Any, implicit: bool, scale: Scale) -> None:
+    assert parse_scale(given, implicit) == scale
 
 
 @pytest.mark.parametrize(("given", "implicit"), [(None, False), ((1, 5), True), ((1,), False)])
 def test_other_scales_are_refused(given: Any, implicit: bool) -> None:
     with pytest.raises(InputError, match="scale"):
-        _read._scale(given, implicit)
+        _read.read_public(given, implicit, FROM_DATA)
 
 
 def test_settings_of_spark_s_own_are_respected(
@@ -266,7 +274,7 @@ def test_an_interrupt_as_java_starts_leaves_none_behind(monkeypatch: pytest.Monk
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(java_gateway, "launch_gateway", lambda *_: gateway)
-        patched.setattr(_launch.threading, "Event", Late)
+        patched.setattr(_session.threading, "Event", Late)
         launch_java(None, 2)
     assert ended.is_set()
     monkeypatch.setattr(java_gateway, "launch_gateway", lambda *_: gateway)

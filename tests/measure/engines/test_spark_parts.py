@@ -14,22 +14,27 @@ import pyarrow as pa
 import pytest
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.measure._source import Inside, count_users, total, totals, triangles
+from discreet.measure._source import total, totals
+from discreet.measure._statistic import HeadEntries
 from discreet.measure.engines.spark import _parts
-from discreet.measure.engines.spark._arrow import Work
-from discreet.measure.engines.spark._in_parts import InParts
-from discreet.measure.engines.spark._leaves import (
+from discreet.measure.engines.spark._jobs import Work
+from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
+from discreet.measure.engines.spark._sums import (
     TILE,
+    Block,
+    RatingsInParts,
     add_tile,
+    add_tiles,
+    blocks_in,
+    cut_blocks,
     leaves_of,
+    paste,
+    sittings,
     size_in_bytes,
     tile_from,
     tiles_of,
     with_leaves,
 )
-from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
-from discreet.measure.engines.spark._tasks import add_tiles
-from discreet.measure.engines.spark._tiles import Tile, cut_tiles, paste, sittings, tiles_in
 from discreet.measure.pairs import CosinePairs
 from discreet.measure.refinement import Moments
 from discreet.methods import fit, record_fit
@@ -37,6 +42,10 @@ from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
 
 STARS = Scale(1, 5)
+
+
+def count_users(ratings: Ratings) -> int:
+    return int(np.count_nonzero(np.diff(ratings.starts)))
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,7 @@ def table_of(ratings: Ratings) -> pa.Table:
     return pa.table(columns)
 
 
-class Together(InParts):
+class Together(RatingsInParts):
     """Partitions in this process; every function and every batch goes through pickle and Arrow."""
 
     def __init__(self, ratings: Ratings, partitions: int, band: int) -> None:
@@ -188,26 +197,26 @@ def test_every_pair_is_in_one_tile(size: int) -> None:
         assert len(items) <= 16
         rows, columns = np.triu_indices(len(items))
         own = [numbers[place[items[a], items[b]]] for a, b in zip(rows, columns, strict=True)]
-        for tile, cells in zip(sitting.tiles, cut_tiles(sitting, np.array(own)), strict=True):
+        for tile, cells in zip(sitting.blocks, cut_blocks(sitting, np.array(own)), strict=True):
             flat = cells.reshape(-1)
             for begin in range(0, len(flat), 5):
                 paste(tile, begin, flat[begin : begin + 5], size, counted)
     np.testing.assert_array_equal(counted, numbers)
-    assert len(tiles_in(size, 8)) == len(set(tiles_in(size, 8)))
+    assert len(blocks_in(size, 8)) == len(set(blocks_in(size, 8)))
 
 
 def test_a_head_of_two_bands_is_summed_at_once() -> None:
     (one,) = sittings(16, band=8)
-    assert one.tiles == (
-        Tile(range(8), range(8, 16)),
-        Tile(range(8), range(8)),
-        Tile(range(8, 16), range(8, 16)),
+    assert one.blocks == (
+        Block(range(8), range(8, 16)),
+        Block(range(8), range(8)),
+        Block(range(8, 16), range(8, 16)),
     )
 
 
 def test_items_outside_the_bands_are_left_out() -> None:
     items = np.array([0, 3, 5, -1, 2, 4], np.int32)
-    one = Inside(np.array([0, 3, 6]), items, np.arange(6, dtype=np.int16), np.ones(2), 6)
+    one = HeadEntries(np.array([0, 3, 6]), items, np.arange(6, dtype=np.int16), np.ones(2), 6)
     found = one.within(range(1, 3), range(4, 6))
     assert found.size == 4
     assert found.items.tolist() == [-1, -1, 3, -1, 1, 2]
@@ -215,19 +224,18 @@ def test_items_outside_the_bands_are_left_out() -> None:
 
 
 def test_leaves_come_back_in_their_places() -> None:
-    sums = (7, Moments(np.ones((2, 3), np.int64), np.arange(3), 5, -2), np.int64(4))
+    sums = (7, Moments(np.ones((2, 3), np.int64), np.arange(3), 5), np.int64(4))
     leaves = leaves_of(sums)
     assert [x if isinstance(x, int) else x.tolist() for x in leaves] == [
         7,
         [[1, 1, 1], [1, 1, 1]],
         [0, 1, 2],
         5,
-        -2,
         4,
     ]
     back = with_leaves(sums, iter(leaves))
     assert isinstance(back[1], Moments)
-    assert (back[0], back[1].weight, back[1].scales, back[2]) == (7, 5, -2, 4)
+    assert (back[0], back[1].weight, back[2]) == (7, 5, 4)
     assert back[1].rows.tolist() == sums[1].rows.tolist()
 
 
@@ -307,7 +315,7 @@ def test_sums_over_others_than_were_read_are_refused() -> None:
     lost = parts.parts.pop()
     head = np.arange(20, dtype=np.int32)
     pairs = CosinePairs(Unit.USER, Noise.GAUSSIAN, head, STARS)
-    for measured in (lambda: total(parts, count_users), lambda: triangles(parts, pairs)):
+    for measured in (lambda: total(parts, count_users), lambda: parts.triangles(pairs)):
         with pytest.raises(InputError, match="the table changed while it was measured"):
             measured()
     parts.parts.append(lost)

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from discreet.domain import Catalog, InputError
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._cells import ids_of_text, numbers_of_text, words_of
+from discreet.ratings.readers._cells import ids_of_text, numbers_of_text
 from discreet.ratings.readers._files import Piece
 from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup, IdColumn, number_integers
-from discreet.ratings.readers._text import Dialect, cells_of
 from discreet.ratings.readers._tokens import day_number, days_in
+from discreet.ratings.readers.text import Dialect, Text, cells_of
 
 _BLANKS = " \t\ufeff"
 
@@ -68,7 +68,7 @@ def test_lines_equal_a_slow_reading(text, separator, quoted, size):
     found = {}
     try:
         for cells in cells_of(pieces, dialect, [0, 1], Path("none")):
-            columns = [words_of((cells.data, *cells.column(slot))).to_list() for slot in (0, 1)]
+            columns = [cells.text(slot).words().to_list() for slot in (0, 1)]
             rows = zip(cells.lines.tolist(), cells.counts.tolist(), *columns, strict=True)
             for line, count, *fields in rows:
                 found[line] = fields if count == 2 else count
@@ -85,7 +85,7 @@ def cells_from(words):
     raws = [word.encode() for word in words]
     bounds = np.cumsum([0, *map(len, raws)])
     data = np.frombuffer(b"".join(raws) + b" ", np.uint8)
-    return data, bounds[:-1], bounds[1:], np.zeros(len(words), np.bool_)
+    return Text(data, bounds[:-1], bounds[1:], np.zeros(len(words), np.bool_))
 
 
 @settings(deadline=None, max_examples=300)
@@ -144,8 +144,7 @@ def test_numbers_are_the_nearest_doubles(words):
 )
 def test_moments_equal_the_calendar(moment, between, zone, precision):
     text = moment.replace(tzinfo=None).isoformat(sep=between, timespec=precision) + zone
-    found = np.empty(1, np.int64)
-    _tokens.read_dates(*cells_from([text])[:3], found)
+    found = _tokens.read_dates(*cells_from([text])[:3])
     expected = dt.datetime.fromisoformat(text.upper())
     expected = expected if expected.tzinfo else expected.replace(tzinfo=dt.UTC)
     assert found[0] == int(expected.timestamp() // 1)
@@ -160,8 +159,7 @@ def test_moments_equal_the_calendar(moment, between, zone, precision):
     ],
 )  # fmt: skip
 def test_what_is_no_date(text):
-    found = np.empty(1, np.int64)
-    _tokens.read_dates(*cells_from([text])[:3], found)
+    found = _tokens.read_dates(*cells_from([text])[:3])
     assert found[0] == _tokens.UNREADABLE
 
 

@@ -1,16 +1,25 @@
 """Readers: ratings from files and tables, checked row by row."""
 
-from discreet.ratings.readers._batch import Progress
-from discreet.ratings.readers._catalog_file import CatalogColumns, read_catalog
+from discreet.ratings.readers._batch import ROW_HINTS, Progress
 from discreet.ratings.readers._collect import BadRows
 from discreet.ratings.readers._columns import Columns, find_columns
+from discreet.ratings.readers._features import ItemFeatures, read_features
 from discreet.ratings.readers._layouts import Layout
 from discreet.ratings.readers._netflix import Probe, read_probe
-from discreet.ratings.readers._read import GivenScale, RatingSource, read_ratings
-from discreet.ratings.readers._text import Quoting
-from discreet.ratings.readers.features import FeatureSource, ItemFeatures, read_features
+from discreet.ratings.readers._public import CatalogColumns, read_catalog
+from discreet.ratings.readers._public import TableSource as FeatureSource
+from discreet.ratings.readers._read import (
+    FROM_DATA,
+    GivenScale,
+    RatingSource,
+    parse_scale,
+    read_ratings,
+)
+from discreet.ratings.readers.text import Quoting
 
 __all__ = [
+    "FROM_DATA",
+    "ROW_HINTS",
     "BadRows",
     "CatalogColumns",
     "Columns",
@@ -23,6 +32,7 @@ __all__ = [
     "Quoting",
     "RatingSource",
     "find_columns",
+    "parse_scale",
     "read_catalog",
     "read_features",
     "read_probe",

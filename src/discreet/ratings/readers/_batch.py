@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import enum
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,10 +14,11 @@ import numpy.typing as npt
 import polars as pl
 
 from discreet.domain import Catalog, Hint, InputError, Scale
-from discreet.ratings.readers._text import NOT_UTF8
+from discreet.ratings.readers._files import size_of
+from discreet.ratings.readers.text import NOT_UTF8
 
 Progress = Callable[[int, int], None]
-"""Told now and then how much of the source is read and how much there is: bytes, or rows."""
+"""Called now and then with how much of the source is read and how much there is: bytes or rows."""
 
 Ids = npt.NDArray[np.int64] | pl.Series
 """Identifiers: integers, or text in a polars series of strings without nulls."""
@@ -94,8 +96,8 @@ class Lines:
 
     def complaint(self, line: int, reason: str) -> InputError:
         """The error that names this line."""
-        said = reason + self.hint * (line == 1)
-        return InputError(said, path=self.path, line=line, hints=ROW_HINTS)
+        whole = reason + self.hint * (line == 1)
+        return InputError(whole, path=self.path, line=line, hints=ROW_HINTS)
 
 
 @dataclass(frozen=True)
@@ -129,41 +131,40 @@ class Batch:
     done: int
     """How much of the source has been read by now."""
     fields: str = ""
-    """What is said of a row with the fault `FIELDS`."""
+    """The reason that is given for a row with the fault `FIELDS`."""
 
     def __len__(self) -> int:
         return len(self.lines)
 
 
-class Source(Protocol):
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Source(abc.ABC):
     """Somewhere that ratings come from, with what its layout says about them."""
 
-    @property
-    def path(self) -> Path | None:
-        """The file, where there is one."""
-
-    @property
-    def scale(self) -> Scale | None:
-        """The scale that ratings of this layout are on, where the layout says it."""
-
-    @property
-    def find_catalog(self) -> Callable[[], Catalog] | None:
-        """Reads the catalogue that is part of the layout, where there is one."""
-
-    @property
-    def keep_user_ids(self) -> bool:
-        """Whether users have names in this layout."""
-
-    @property
-    def assumes(self) -> tuple[str, ...]:
-        """What must be true of the source for reading to be stable, each a clause after "that"."""
+    path: Path | None = None
+    """The file, where there is one."""
+    scale: Scale | None = None
+    """The scale that ratings of this layout are on, where the layout says it."""
+    find_catalog: Callable[[], Catalog] | None = None
+    """Reads the catalogue that is part of the layout, where there is one."""
+    keep_user_ids: bool = True
+    """Whether users have names in this layout."""
+    assumes: tuple[str, ...] = ()
+    """What must be true of the source for reading to be stable, each a clause after "that"."""
 
     @property
     def size(self) -> int:
-        """How much there is to read, in the unit of `Batch.done`."""
+        """How much there is to read, in the unit of `Batch.done`; bytes, unless overridden."""
+        assert self.path is not None
+        return size_of(self.path)
 
+    @abc.abstractmethod
     def batches(self) -> Iterator[Batch]:
-        """All rows in order."""
+        """All rows in order, a few megabytes at a time.
+
+        Raises:
+            InputError: The source cannot be read.
+        """
 
 
 def mark(faults: Faults, where: npt.NDArray[np.bool_], fault: Fault) -> None:

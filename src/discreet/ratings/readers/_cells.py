@@ -1,8 +1,8 @@
 """What a cell means: an identifier, a number or a time.
 
 Text cells go through the kernels of `_tokens`; typed columns are converted here. Text is the same
-whether it comes from a CSV file, from Parquet or from a
-data frame, so that a cell of the same bytes means the same everywhere. The types of Parquet and
+whether it comes from a CSV file, from Parquet or from a data frame, so that a cell of the same
+bytes means the same everywhere. The types of Parquet and
 data frame columns are public: they are the schema, and no row can change them.
 """
 
@@ -16,16 +16,13 @@ import pyarrow as pa
 from discreet.domain import InputError
 from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._batch import Batch, Fault, Faults, Ids, Origin, mark
-from discreet.ratings.readers._text import Cells
+from discreet.ratings.readers.text import Cells, Text
 
+# Seconds.
 _DAY = 86_400
+# Larger floats have lost digits, so two identifiers may have become one.
 LARGEST_WHOLE = 2.0**53
-"""Larger floats have lost digits, so two identifiers may have become one."""
 _LINE_FAULTS = {_tokens.WRONG_FIELDS: Fault.FIELDS, _tokens.NOT_UTF8: Fault.NOT_UTF8}
-
-_Mask = npt.NDArray[np.bool_]
-Text = tuple[_tokens.Bytes, _tokens.Places, _tokens.Places, _Mask]
-"""Cells of text: the bytes, where each cell begins and ends, whether quotes in it are doubled."""
 
 
 def batch_of_cells(cells: Cells, slots: dict[str, int], origin: Origin, fields: str = "") -> Batch:
@@ -33,12 +30,7 @@ def batch_of_cells(cells: Cells, slots: dict[str, int], origin: Origin, fields: 
     faults = np.zeros(len(cells), np.uint8)
     for line_fault, fault in _LINE_FAULTS.items():
         faults[cells.faults == line_fault] = fault
-    columns: dict[str, Text] = {}
-    for role, slot in slots.items():
-        begins, ends, escaped = cells.column(slot)
-        if faults.any():
-            ends = np.where(faults == Fault.NONE, ends, begins)  # a broken line is not read
-        columns[role] = (cells.data, begins, ends, escaped)
+    columns = {role: cells.text(slot) for role, slot in slots.items()}
     users = ids_of_text(columns["user"], faults, Fault.USER_EMPTY)
     items = ids_of_text(columns["item"], faults, Fault.ITEM_EMPTY)
     ratings = _ratings_of_text(columns["rating"], faults) if "rating" in columns else None
@@ -81,31 +73,19 @@ def read_ids(column: pl.Series, faults: Faults, empty: Fault, fraction: Fault) -
 
 def ids_of_text(cells: Text, faults: Faults, empty: Fault) -> Ids:
     """Identifiers in text; integers where every one is what an integer prints as."""
-    numbers, kinds = np.empty(len(faults), np.int64), np.empty(len(faults), np.uint8)
-    _tokens.read_ids(*cells[:3], numbers, kinds)
+    numbers, kinds = _tokens.read_ids(*cells[:3])
     mark(faults, kinds == _tokens.EMPTY, empty)
-    return words_of(cells) if (kinds == _tokens.TEXT).any() else numbers
+    return cells.words() if (kinds == _tokens.TEXT).any() else numbers
 
 
-def words_of(cells: Text) -> pl.Series:
-    """The cells as text, without blanks at their ends, of doubled quotes one each."""
-    bounds = _tokens.sizes_of_texts(*cells)
-    data = np.empty(bounds[-1], np.uint8)
-    _tokens.copy_texts(*cells, bounds, data)
-    buffers = [pa.py_buffer(bounds), pa.py_buffer(data)]
-    return pl.Series(pa.LargeStringArray.from_buffers(len(bounds) - 1, *buffers), dtype=pl.String)
-
-
-def numbers_of_text(cells: Text) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
+def numbers_of_text(cells: Text) -> tuple[npt.NDArray[np.float64], _tokens.Kinds]:
     """Each cell's number, NaN if it is none, and its kind: `_tokens.EMPTY` and so on."""
-    data, begins, ends, _ = cells
-    values, kinds = np.empty(len(begins)), np.empty(len(begins), np.uint8)
-    _tokens.read_numbers(data, begins, ends, values, kinds)
+    values, kinds = _tokens.read_numbers(*cells[:3])
     long = np.flatnonzero(kinds == _tokens.LONG)
     if len(long):
         # Digits beyond 64-bit arithmetic: Python rounds them as exactly. One at a time, since an
         # array of text would give every cell the room of the longest.
-        texts = words_of((data, begins[long], ends[long], np.zeros(len(long), np.bool_)))
+        texts = cells.take(long).words()
         values[long] = np.fromiter(map(float, texts), np.float64, len(long))
     return values, kinds
 
@@ -139,7 +119,7 @@ def _text(column: pl.Series, faults: Faults, wanted: str) -> Text:
         wrong = ~_tokens.valid_utf8(array, begins, ends)
         mark(faults, wrong, Fault.NOT_UTF8)
         ends = np.where(wrong, begins, ends)
-    return array, begins, ends, np.zeros(len(cells), np.bool_)
+    return Text(array, begins, ends, np.zeros(len(cells), np.bool_))
 
 
 def _ratings(column: pl.Series, faults: Faults) -> npt.NDArray[np.float64]:
@@ -178,17 +158,15 @@ def _times(column: pl.Series, faults: Faults) -> npt.NDArray[np.int64]:
 
 def _times_of_text(cells: Text, faults: Faults) -> npt.NDArray[np.int64]:
     """Whole seconds since 1970, other numbers rounded down to them, or dates."""
-    seconds, kinds = np.empty(len(faults), np.int64), np.empty(len(faults), np.uint8)
-    _tokens.read_ids(*cells[:3], seconds, kinds)
+    seconds: npt.NDArray[np.int64]
+    seconds, kinds = _tokens.read_ids(*cells[:3])
     mark(faults, kinds == _tokens.EMPTY, Fault.TIME_EMPTY)
     others = np.flatnonzero(kinds == _tokens.TEXT)
     if not len(others):
         return seconds
-    data, begins, ends, escaped = cells
-    rest = (data, begins[others], ends[others], escaped[others])
+    rest = cells.take(others)
     values, kinds = numbers_of_text(rest)
-    dates = np.empty(len(others), np.int64)
-    _tokens.read_dates(*rest[:3], dates)
+    dates = _tokens.read_dates(*rest[:3])
     # Beyond 2^62 a double has no place among 64-bit integers; such a time is out of range anyway.
     bounded = np.clip(np.nan_to_num(np.floor(values)), -(2.0**62), 2.0**62).astype(np.int64)
     seconds[others] = np.where(kinds == _tokens.NO_NUMBER, dates, bounded)

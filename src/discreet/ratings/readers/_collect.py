@@ -18,8 +18,8 @@ from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup, Growing, IdCol
 BadRows = Literal["refuse", "skip"]
 """What to do with a row that cannot be used: refuse the whole source, or leave the row out."""
 
+# The last second since 1970 that fits 32 bits, in the year 2106.
 _LATEST = 2**32 - 1
-"""Seconds since 1970 that fit 32 bits: up to the year 2106."""
 
 
 @dataclass(repr=False)

@@ -16,8 +16,8 @@ and, without a header, how many `fields` there are."""
 ROLES: tuple[Role, ...] = get_args(Role)
 FIELDS = "fields"
 """The key of `Columns` that says how many fields the lines of a file without a header have."""
+# Fields of a line at most; chosen for safety, since room is made for them.
 _MOST_FIELDS = 100_000
-"""A line of a text table has no more; for safety, since room is made for them."""
 
 # fmt: off
 _THINGS = (
@@ -51,26 +51,26 @@ _NAMES: dict[Role, tuple[frozenset[str], ...]] = {
 
 
 def find_columns(
-    names: Sequence[str], told: Columns | None, *, implicit: bool = False, may_show: bool = True
+    names: Sequence[str], given: Columns | None, *, implicit: bool = False, may_show: bool = True
 ) -> dict[Role, int]:
     """The position of each role's column among `names`; the time may be absent.
 
     Args:
         names: The table's column names.
-        told: What the caller says; roles not mentioned are found by name.
+        given: What the caller says; roles not mentioned are found by name.
         implicit: Whether presence alone is read, so that no rating is looked for.
         may_show: Whether an error may show `names`. A text file's first line may turn out to be
-            somebody's rating instead of a header, so it is shown only if it has known names.
+            a person's rating instead of a header, so it is shown only if it has known names.
 
     Raises:
         InputError: A column is missing, or could be one of several.
     """
-    told = _checked(told)
+    given = _checked(given)
     found: dict[Role, int] = {}
     for role in _wanted(implicit):
         place = (
-            told_place(names, role, told[role])
-            if role in told
+            given_place(names, role, given[role])
+            if role in given
             else by_name(names, role, _NAMES[role])
         )
         if place is not None:
@@ -142,14 +142,14 @@ def _needed(implicit: bool) -> tuple[Role, ...]:
     return _wanted(implicit)[:-1]
 
 
-def _checked(told: Columns | None) -> Columns:
-    for role in told or {}:
+def _checked(given: Columns | None) -> Columns:
+    for role in given or {}:
         if role not in (*ROLES, FIELDS):
             raise InputError(f"columns has '{role}'; it takes user, item, rating and time")
-    return told or {}
+    return given or {}
 
 
-def told_place(names: Sequence[str], role: str, column: str | int | None) -> int | None:
+def given_place(names: Sequence[str], role: str, column: str | int | None) -> int | None:
     """The position of the column that the caller named or counted.
 
     Raises:

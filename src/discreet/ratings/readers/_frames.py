@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,37 +15,36 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.domain import Catalog, InputError, Scale
-from discreet.ratings.readers._batch import Batch, Rows
+from discreet.domain import InputError
+from discreet.ratings.readers._batch import Batch, Rows, Source
 from discreet.ratings.readers._cells import LARGEST_WHOLE, batch_of_frame
-from discreet.ratings.readers._columns import ROLES, Columns, Role, find_columns
+from discreet.ratings.readers._columns import ROLES
 from discreet.ratings.readers._files import reading
+from discreet.ratings.readers.text import TableDescription
 
+# Rows that are read at a time: tens of megabytes. Chosen by hand.
 _ROWS = 1 << 20
-"""Rows that are read at a time: tens of megabytes."""
+# Types of text, and those of the bytes that they are.
 _TEXTS = {
     pa.string(): pa.binary(),
     pa.large_string(): pa.large_binary(),
     pa.string_view(): pa.binary_view(),
 }
-"""Types of text, and those of the bytes that they are."""
+# Halves of characters, which Python's text may hold and UTF-8 may not.
 _SURROGATES = re.compile("[\ud800-\udfff]")
-"""Halves of characters, which Python's text may hold and UTF-8 may not."""
+# Longer integers are not taken for identifiers: Python itself prints no more than some 14,000 bits,
+# and floats reach to 1,024. Chosen by hand, between the two.
 _MOST_BITS = 2_048
-"""Longer integers are not taken for identifiers: Python itself prints no more than some 14,000
-bits, and floats reach to 1,024."""
+
+Choose = Callable[[Sequence[str]], Mapping[Any, int]]
+"""From the names of a table's columns to the positions of those that are wanted, by new names."""
 
 
 @dataclass(frozen=True, repr=False)
-class FrameTable:
+class FrameTable(Source):
     """Ratings in a table in memory, with columns named for their roles."""
 
     frame: pl.DataFrame
-    path: Path | None = None
-    scale: Scale | None = None
-    find_catalog: Callable[[], Catalog] | None = None
-    keep_user_ids: bool = True
-    assumes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -53,11 +52,6 @@ class FrameTable:
         return self.frame.height
 
     def batches(self) -> Iterator[Batch]:
-        """The rows, some at a time.
-
-        Raises:
-            InputError: A column's type cannot hold what it should.
-        """
         # At least once, so that a column of a wrong type is refused whoever has rows in it.
         for first in range(0, max(1, self.frame.height), _ROWS):
             part = self.frame.slice(first, _ROWS)
@@ -66,21 +60,11 @@ class FrameTable:
 
 
 @dataclass(frozen=True)
-class ParquetTable:
+class ParquetTable(Source):
     """Ratings in Parquet files that have the same columns, read a row group at a time."""
 
     paths: Sequence[Path]
-    columns: Columns | None
-    implicit: bool = False
-    scale: Scale | None = None
-    find_catalog: Callable[[], Catalog] | None = None
-    keep_user_ids: bool = True
-    assumes: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> Path:
-        """The file, or the first of several."""
-        return self.paths[0]
+    description: TableDescription
 
     @property
     def size(self) -> int:
@@ -88,17 +72,59 @@ class ParquetTable:
         return sum(open_parquet(path).metadata.num_rows for path in self.paths)
 
     def batches(self) -> Iterator[Batch]:
-        """The rows, some at a time.
-
-        Raises:
-            InputError: A file cannot be read, or a column's type cannot hold what it should.
-        """
-        rows, columns = 0, self.columns
+        rows, description = 0, self.description
         for path in self.paths:
             file = open_parquet(path)
-            columns = _named(file.schema_arrow.names, columns, self.implicit, path)
+            names = file.schema_arrow.names
+            places = description.places(names, path)
+            # By the first file's names, so that every file of several is read alike.
+            columns: dict[str, str | None] = {
+                role: names[places[role]] if role in places else None for role in ROLES
+            }
+            description = replace(description, columns=columns)
             yield from _parquet_batches(path, file, columns, rows)
             rows += file.metadata.num_rows
+
+
+def open_frame(source: object, description: TableDescription) -> FrameTable:
+    """A pandas or polars data frame, a polars lazy frame, or an Arrow table.
+
+    Raises:
+        InputError: It is none of these, or a column is missing.
+    """
+    return FrameTable(columns_of(source, description.places, "ratings"))
+
+
+def columns_of(source: object, choose: Choose, what: str) -> pl.DataFrame:
+    """Some columns of a table in memory.
+
+    Args:
+        source: A pandas or polars data frame, a polars lazy frame, or an Arrow table.
+        choose: Says which.
+        what: What is to be read, for the error.
+
+    Raises:
+        InputError: It is none of these, or `choose` refuses it.
+    """
+    take: Callable[[int], pl.Series]
+    if isinstance(source, pl.LazyFrame):
+        names = source.collect_schema().names()
+        chosen = (pl.col(names[at]).alias(name) for name, at in choose(names).items())
+        return _collected(source.select(chosen))
+    if isinstance(source, pl.DataFrame):
+        names, take = source.columns, source.to_series
+    elif isinstance(source, pa.Table):
+        names, take = source.column_names, lambda at: series_of(source.column(at))
+    elif type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
+        pandas: Any = source
+        names = [str(name) for name in pandas.columns]
+        take = lambda at: from_pandas(pandas.iloc[:, at])  # noqa: E731
+    else:
+        raise InputError(
+            f"{what} are read from a path, a pandas or polars data frame or an Arrow table, not "
+            f"from {type(source).__name__}"
+        )
+    return pl.DataFrame({name: take(at) for name, at in choose(names).items()})
 
 
 def _parquet_batches(
@@ -113,14 +139,6 @@ def _parquet_batches(
         row += frame.height
         yield batch_of_frame(frame, Rows(path), lines, before + row)
         part = _next_part(parts, path)
-
-
-def _named(
-    names: Sequence[str], columns: Columns | None, implicit: bool, path: Path
-) -> dict[str, str | None]:
-    """The name of each role's column, so that every file of several is read alike."""
-    places = _places(names, columns, implicit, path)
-    return {role: names[places[role]] if role in places else None for role in ROLES}
 
 
 def open_parquet(path: Path) -> Any:
@@ -193,54 +211,13 @@ def _damaged(path: Path) -> InputError:
     return InputError("is not whole Parquet: damaged, cut short or another format", path=path)
 
 
-def open_frame(source: object, columns: Columns | None, *, implicit: bool = False) -> FrameTable:
-    """A pandas or polars data frame, a polars lazy frame, or an Arrow table.
-
-    Args:
-        source: The table.
-        columns: What the caller says of the columns.
-        implicit: Whether presence alone is read, so that no rating is looked for.
-
-    Raises:
-        InputError: It is none of these, or a column is missing.
-    """
-    if isinstance(source, pl.LazyFrame):
-        names = source.collect_schema().names()
-        places = _places(names, columns, implicit)
-        return FrameTable(
-            collected(source.select(pl.col(names[at]).alias(r) for r, at in places.items()))
-        )
-    if isinstance(source, pl.DataFrame):
-        places = _places(source.columns, columns, implicit)
-        return FrameTable(pl.DataFrame({r: source.to_series(at) for r, at in places.items()}))
-    if isinstance(source, pa.Table):
-        places = _places(source.column_names, columns, implicit)
-        return FrameTable(pl.DataFrame({r: series_of(source.column(p)) for r, p in places.items()}))
-    if type(source).__module__.partition(".")[0] == "pandas" and hasattr(source, "columns"):
-        return FrameTable(_from_pandas(source, columns, implicit))
-    raise InputError(
-        "ratings are read from a path, a pandas or polars data frame or an Arrow table, not from "
-        f"{type(source).__name__}"
-    )
-
-
-def collected(lazy: pl.LazyFrame) -> pl.DataFrame:
-    """The frame, computed.
-
-    Raises:
-        InputError: That fails.
-    """
+def _collected(lazy: pl.LazyFrame) -> pl.DataFrame:
     try:
         return lazy.collect()
     except (pl.exceptions.PolarsError, OSError):
         # The message may quote a cell.
         pass
     raise InputError("the lazy frame fails when it is collected; collect it to see why")
-
-
-def _from_pandas(source: Any, columns: Columns | None, implicit: bool) -> pl.DataFrame:
-    places = _places([str(name) for name in source.columns], columns, implicit)
-    return pl.DataFrame({r: from_pandas(source.iloc[:, at]) for r, at in places.items()})
 
 
 def from_pandas(column: Any) -> pl.Series:
@@ -282,12 +259,3 @@ def _cell_text(cell: object) -> str | None:
     # A moment that is missing (NaT) is not even equal to itself.
     is_moment = isinstance(cell, datetime.date) and bool(cell == cell)
     return str(cell) if is_moment else None
-
-
-def _places(
-    names: Sequence[str], columns: Columns | None, implicit: bool, path: Path | None = None
-) -> dict[Role, int]:
-    try:
-        return find_columns(names, columns, implicit=implicit)
-    except InputError as error:
-        raise InputError(error.reason, path=path, hints=error.hints) from None

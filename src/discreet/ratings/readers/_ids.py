@@ -17,15 +17,15 @@ import pyarrow as pa
 from discreet.domain import Catalog
 from discreet.ratings.readers._batch import Ids
 
+# The index of an item that the catalogue does not list.
 UNKNOWN = -1
-"""The index of an item that the catalogue does not list."""
-
+# Decimal text that an integer prints as; 19 digits may still not fit, a cast decides.
 _CANONICAL = r"^(0|-?[1-9][0-9]{0,18})$"
-"""Decimal text that an integer prints as; 19 digits may still not fit, a cast decides."""
+# Integers that span less than this, or than there are of them, are looked up in a table: of 64 MiB
+# at most. Chosen by hand.
 _DENSE_SPAN = 1 << 24
-"""Integers that span less than this, or than there are of them, are looked up in a table."""
+# Rows that a growing column begins with room for; chosen by hand.
 _FIRST = 1 << 16
-"""Room that a growing column begins with."""
 
 _T = TypeVar("_T", bound=np.generic)
 

@@ -4,61 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from discreet.domain import Catalog, CatalogOrigin, Scale
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._batch import Batch, Fault, Lines
+from discreet.ratings.readers._batch import Batch, Fault, Lines, Source
 from discreet.ratings.readers._cells import numbers_of_text
-from discreet.ratings.readers._files import size_of
-from discreet.ratings.readers._text import Cells, Dialect, read_cells
+from discreet.ratings.readers.text import Cells, Dialect, Text, read_cells
 
+# Jokes in Jester's first data set.
 _JOKES = 100
+# What its files write for a joke that is not rated.
 _NOT_RATED = 99.0
 _SCALE = Scale(-10, 10, step=None)
 _DIALECT = Dialect(",", _JOKES + 1, quoting="none")
 
 
-@dataclass(frozen=True)
-class Jester:
+def _jokes() -> Catalog:
+    """The jokes' numbers: the same in every Jester file."""
+    numbers = [str(joke) for joke in range(1, _JOKES + 1)]
+    titles = [f"Joke {number}" for number in numbers]
+    return Catalog(numbers, titles, origin=CatalogOrigin.LAYOUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Jester(Source):
     """Ratings of 100 jokes from -10 to 10; 99 stands for none. People have no names here."""
 
     path: Path
     scale: Scale | None = _SCALE
+    find_catalog: Callable[[], Catalog] | None = _jokes
     keep_user_ids: bool = False
-    assumes: tuple[str, ...] = ()
-
-    @property
-    def find_catalog(self) -> Callable[[], Catalog]:
-        """The jokes' numbers: the same in every Jester file."""
-        numbers = [str(joke) for joke in range(1, _JOKES + 1)]
-        titles = [f"Joke {number}" for number in numbers]
-        return partial(Catalog, numbers, titles, origin=CatalogOrigin.LAYOUT)
-
-    @property
-    def size(self) -> int:
-        """How many bytes there are to read."""
-        return size_of(self.path)
 
     def batches(self) -> Iterator[Batch]:
-        """The ratings, a few megabytes of lines at a time.
-
-        Raises:
-            InputError: The file cannot be read.
-        """
         for cells in read_cells(self.path, _DIALECT, range(_JOKES + 1), header=False):
             yield self._batch(cells)
 
     def _batch(self, cells: Cells) -> Batch:
         begins, ends = cells.begins.T.ravel(), cells.ends.T.ravel()
-        values, kinds = numbers_of_text((cells.data, begins, ends, cells.escaped.T.ravel()))
+        values, kinds = numbers_of_text(Text(cells.data, begins, ends, cells.escaped.T.ravel()))
         fields, known = values.reshape(-1, _JOKES + 1), kinds.reshape(-1, _JOKES + 1)
         known = (known != _tokens.NO_NUMBER) & (known != _tokens.EMPTY)
         rated = fields[:, 1:] != _NOT_RATED
-        wrong = (cells.faults != _tokens.GOOD) | ~known.all(axis=1)
+        wrong = (~cells.is_good) | ~known.all(axis=1)
         wrong |= fields[:, 0] != np.count_nonzero(rated, axis=1)
         # A wrong line is one bad row; a right one a row for each joke that is rated.
         rated &= ~wrong[:, np.newaxis]

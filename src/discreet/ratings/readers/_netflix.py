@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,50 +20,45 @@ import polars as pl
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings._ratings import Ratings
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._batch import ROW_HINTS, Batch, Fault, Lines
-from discreet.ratings.readers._catalog_file import read_catalog
+from discreet.ratings.readers._batch import ROW_HINTS, Batch, Fault, Lines, Source
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of, whole
 from discreet.ratings.readers._ids import CatalogLookup, integers_in
-from discreet.ratings.readers._text import Cells, Dialect, cells_of, read_cells
+from discreet.ratings.readers._public import read_catalog
+from discreet.ratings.readers.text import Cells, Dialect, cells_of, read_cells
 
+# Movies in the Netflix Prize, numbered from 1.
 _MOVIES = 17_770
 _SCALE = Scale(1, 5)
 _TITLES = ("movie_titles.txt", "movie_titles.csv")
 _RATINGS, _PAIRS = Dialect(",", 3, quoting="none"), Dialect(",", 1, quoting="none")
+# The item is not in a customer's line: the movie above it is put in its place.
 _SLOTS = {"user": 0, "item": 0, "rating": 1, "time": 2}
-"""The item is not in a customer's line: the movie above it is put in its place."""
+# No movie yet.
 _NONE = -1
-"""No movie yet."""
 
 
-@dataclass(frozen=True)
-class Netflix:
-    """Ratings in the files of the Netflix Prize, read in order.
+def open_netflix(files: Sequence[Path]) -> Netflix:
+    """The ratings in `mv_*.txt`, or `combined_data_*.txt`."""
+    path = files[0] if len(files) == 1 else files[0].parent
+    return Netflix(files=files, path=path, find_catalog=partial(_movies, files[0].parent))
 
-    Args:
-        files: `mv_*.txt`, or `combined_data_*.txt`.
-    """
+
+def _movies(folder: Path) -> Catalog:
+    """The titles beside the ratings or one folder up; else the numbers 1 to 17,770."""
+    for titles in (place / name for place in (folder, folder.parent) for name in _TITLES):
+        if titles.is_file():
+            return read_catalog(titles, origin=CatalogOrigin.LAYOUT)
+    numbers = (str(movie) for movie in range(1, _MOVIES + 1))
+    return Catalog(numbers, origin=CatalogOrigin.LAYOUT)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Netflix(Source):
+    """Ratings in the files of the Netflix Prize, read in order."""
 
     files: Sequence[Path]
     scale: Scale | None = _SCALE
-    keep_user_ids: bool = True
-    assumes: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> Path:
-        """The file, or the folder of several."""
-        return self.files[0] if len(self.files) == 1 else self.files[0].parent
-
-    @property
-    def find_catalog(self) -> Callable[[], Catalog]:
-        """The titles beside the ratings or one folder up; else the numbers 1 to 17,770."""
-        folder = self.files[0].parent
-        for titles in (place / name for place in (folder, folder.parent) for name in _TITLES):
-            if titles.is_file():
-                return partial(read_catalog, titles, origin=CatalogOrigin.LAYOUT)
-        numbers = (str(movie) for movie in range(1, _MOVIES + 1))
-        return partial(Catalog, numbers, origin=CatalogOrigin.LAYOUT)
 
     @property
     def size(self) -> int:
@@ -71,11 +66,6 @@ class Netflix:
         return sum(size_of(file) for file in self.files)
 
     def batches(self) -> Iterator[Batch]:
-        """The rows, a few megabytes at a time, many small files together.
-
-        Raises:
-            InputError: A file cannot be read.
-        """
         done = 0
         for run in _runs(self.files):
             movie = _NONE
@@ -146,9 +136,8 @@ def _under_movies(
         firsts: The lines on which another file begins, so that no movie is known there.
         movie: The one above the first line.
     """
-    begins, ends, _ = cells.column(0)
-    numbers, kinds = np.empty(len(cells), np.int64), np.empty(len(cells), np.uint8)
-    _tokens.read_ids(cells.data, begins, np.maximum(ends - 1, begins), numbers, kinds)
+    begins, ends = cells.begins[0], cells.ends[0]
+    numbers, kinds = _tokens.read_ids(cells.data, begins, np.maximum(ends - 1, begins))
     # The last byte before the first field's end; an empty field ends where it begins.
     last = cells.data[np.maximum(ends - 1, 0)] if len(cells) else np.empty(0, np.uint8)
     is_movie = (cells.counts == 1) & (ends > begins) & (last == ord(":"))
@@ -161,17 +150,8 @@ def _under_movies(
     latest = np.maximum.accumulate(np.where(is_new, np.arange(len(cells)), _NONE))
     movies = np.where(latest == _NONE, movie, known[latest])
     kept = ~is_movie
-    rows = replace(
-        cells,
-        begins=cells.begins[:, kept],
-        ends=cells.ends[:, kept],
-        escaped=cells.escaped[:, kept],
-        lines=cells.lines[kept],
-        counts=cells.counts[kept],
-        faults=cells.faults[kept],
-    )
     at_end = movies[-1] if len(movies) else movie
-    return rows, np.append(movies[kept], at_end)
+    return cells.where(kept), np.append(movies[kept], at_end)
 
 
 @dataclass(frozen=True, repr=False)

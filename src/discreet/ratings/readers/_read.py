@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Union, get_args
+from typing import get_args
 
-import polars as pl
-import pyarrow as pa
-
-from discreet.domain import PRESENCE, Catalog, Hint, InputError, Scale
-from discreet.ratings._bound import bound_contributions
+from discreet.domain import PRESENCE, Catalog, CatalogOrigin, Hint, InputError, Scale
+from discreet.ratings._keyed import bound_contributions
 from discreet.ratings._ratings import Intake, Ratings
 from discreet.ratings.readers._batch import Progress, Source
-from discreet.ratings.readers._catalog_file import read_catalog
 from discreet.ratings.readers._collect import BadRows, Collector
 from discreet.ratings.readers._columns import Columns
 from discreet.ratings.readers._files import ahead
 from discreet.ratings.readers._frames import open_frame
 from discreet.ratings.readers._layouts import Layout, open_path
-from discreet.ratings.readers._text import Quoting
+from discreet.ratings.readers._public import TableSource, read_catalog
+from discreet.ratings.readers.text import Quoting, TableDescription
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-RatingSource = Union[str, os.PathLike[str], "pd.DataFrame", pl.DataFrame, pl.LazyFrame, "pa.Table"]
+RatingSource = TableSource
 """A file or folder, or a table in memory."""
 
 GivenScale = Scale | tuple[float, float] | tuple[float, float, float | None] | str
 """A scale, or `(lo, hi)`, or `(lo, hi, step)`, or text like `0.5..5/0.5` or `presence`."""
 
-FROM_DATA = "from-data"
+FROM_DATA = CatalogOrigin.FROM_DATA.value
+"""Given as a catalogue: read it off the private ratings."""
 
 
 def read_ratings(
@@ -58,8 +52,8 @@ def read_ratings(
     Users are numbered in the order of their ids, so that the same ratings read from any layout
     give the same columns. Of several ratings of one item by one user the last wins.
 
-    With `implicit` a row says only that it is there: a click, a purchase, a play. That too is a
-    public declaration. Rows need a user and an item, may have a time, and nobody looks at a rating
+    With `implicit` a row is an interaction: a click, a purchase, a play. That too is a public
+    declaration. Rows need a user and an item, may have a time, and nobody looks at a rating
     (so leave out rows that say "shown, but not clicked" before). Several rows of one user and item
     are one record with the earliest of their times, in whatever order they come.
 
@@ -67,10 +61,10 @@ def read_ratings(
         source: A file or folder, a pandas or polars data frame, a polars lazy frame or an Arrow
             table. Files are CSV, TSV or another separated text (gzip or not), Parquet, or the
             files of MovieLens, the Netflix Prize or Jester.
-        scale: The scale, unless the layout tells it: `(1, 5)`, `(0.5, 5, 0.5)`,
+        scale: The scale, unless the layout says it: `(1, 5)`, `(0.5, 5, 0.5)`,
             `(-10, 10, None)`, `"0.5..5/0.5"` or a `Scale`. `"presence"` is another way to say
             `implicit`.
-        implicit: Read presence alone; the scale is `PRESENCE` then, and no other may be told.
+        implicit: Read presence alone; the scale is `PRESENCE` then, and no other may be given.
         catalog: The list of items, unless the layout has one: a `Catalog`, a file that
             `read_catalog` reads, or the word `"from-data"`. The last reads the list off the
             private ratings: that an item is listed then shows that somebody rated it, and every
@@ -80,7 +74,7 @@ def read_ratings(
             do not say it: names, or positions counted from 0 for text without a header, and then
             `fields`, how many every line has. `{"time": None}` leaves times out.
         separator: What separates fields, where neither the file's ending nor its header says it.
-        quoting: What a `"` does in text. `lines`, which is meant if nothing is said: it surrounds
+        quoting: What a `"` does in text. `lines`, the default: it surrounds
             a field, quotes in it doubled, and a line that ends inside quotes is refused.
             `multiline`: a field in quotes may contain line breaks; the release then says that it
             relies on whoever wrote the file to have doubled every quote. `none`: nothing.
@@ -88,7 +82,7 @@ def read_ratings(
             rows out and counts them in `Ratings.skipped`.
         most_ratings: Keep at most this many ratings of each user (`bound_contributions`), so that
             a promise per rating is one per user too. Choose it without looking at the ratings.
-        progress: Told how much is read and how much there is.
+        progress: Called with how much is read and how much there is.
 
     Raises:
         InputError: Something is missing, cannot be read or is wrong; the message is one line that
@@ -98,12 +92,10 @@ def read_ratings(
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
     Intake(most_ratings=most_ratings)  # refuses a wrong bound before anything is read
-    told = PRESENCE if implicit and scale is None else _told(scale)
-    if implicit and told != PRESENCE:
-        raise InputError("presence (implicit) is a scale of its own; leave the other scale out")
-    implicit = told == PRESENCE
-    found = _open(source, layout, columns, separator, quoting, implicit)
-    known_scale = _scale(told, found)
+    given = parse_scale(scale, implicit)
+    implicit = given == PRESENCE
+    found = _open(source, layout, TableDescription(columns, separator, quoting, implicit))
+    known_scale = _scale(given, found)
     known_catalog = _catalog(catalog, found)
     collector = Collector(
         known_scale, known_catalog, on_bad_rows, found.keep_user_ids, found.assumes
@@ -125,43 +117,45 @@ def read_ratings(
     raise located
 
 
-def _open(
-    source: RatingSource,
-    layout: str,
-    columns: Columns | None,
-    separator: str | None,
-    quoting: Quoting | None,
-    implicit: bool,
-) -> Source:
+def parse_scale(given: GivenScale | None, implicit: bool) -> Scale | None:
+    """The scale that a caller gave, if any: that of presence where rows are interactions.
+
+    Raises:
+        InputError: It is not a scale, or another one than presence where `implicit` says presence.
+    """
+    if given is None:
+        return PRESENCE if implicit else None
+    try:
+        known = Scale.parse(given) if isinstance(given, str) else given
+        known = Scale(*known) if isinstance(known, tuple) else known
+    except TypeError:
+        known = None
+    if not isinstance(known, Scale):
+        raise InputError("scale must be (lo, hi), (lo, hi, step), text like 1..5, or a Scale")
+    if implicit and known != PRESENCE:
+        raise InputError("presence (implicit) is a scale of its own; leave the other scale out")
+    return known
+
+
+def _open(source: RatingSource, layout: str, description: TableDescription) -> Source:
     if isinstance(source, str | os.PathLike):
-        return open_path(Path(source), layout, columns, separator, quoting, implicit=implicit)
-    if layout not in ("auto", "table") or separator is not None or quoting is not None:
+        return open_path(Path(source), layout, description)
+    is_text = description.separator is not None or description.quoting is not None
+    if layout not in ("auto", "table") or is_text:
         raise InputError("layout, separator and quoting are for files, not for tables in memory")
-    return open_frame(source, columns, implicit=implicit)
+    return open_frame(source, description)
 
 
-def _told(given: GivenScale | None) -> Scale | None:
-    """The scale that the caller told, if any."""
-    if given is None or isinstance(given, Scale):
+def _scale(given: Scale | None, source: Source) -> Scale:
+    if given is not None:
         return given
-    if isinstance(given, str):
-        return Scale.parse(given)
-    if isinstance(given, tuple):
-        with contextlib.suppress(TypeError):
-            return Scale(*given)
-    raise InputError("scale must be (lo, hi), (lo, hi, step), text like 1..5, or a Scale")
-
-
-def _scale(told: Scale | None, source: Source) -> Scale:
-    if told is not None:
-        return told
     if source.scale is None:
         whole, half = Hint("scale", (1, 5)), Hint("scale", (0.5, 5, 0.5))
         raise InputError(
             f"the scale is not known from the layout; give it, like {whole} for whole stars or "
             f"{half} for half stars",
-            path=source.path,
             hints=[whole, half],
+            path=source.path,
         )
     return source.scale
 
@@ -180,7 +174,7 @@ def _catalog(given: Catalog | str | os.PathLike[str] | None, source: Source) -> 
             f"the list of items is not known from the layout; give it, like {file}. {from_data} "
             "reads it off the private ratings, which shows that somebody rated each item, and "
             "every release will say so",
-            path=source.path,
             hints=[file, from_data],
+            path=source.path,
         )
     return source.find_catalog()

@@ -11,33 +11,46 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
+# What is wrong with a line as a whole.
 GOOD, WRONG_FIELDS, WRONG_QUOTES, NOT_UTF8, TOO_LONG = 0, 1, 2, 3, 4
-"""What is wrong with a line as a whole."""
+# Bytes; a longer record is refused, so that a file without line breaks does not fill memory.
+# Chosen for safety.
 LONGEST_RECORD = 64 << 20
-"""Bytes; a longer record is refused, so that a file without line breaks does not fill memory.
-Chosen for safety."""
+# What a cell is as an identifier: an integer exactly as Python prints it, or any other text.
 EMPTY, INTEGER, TEXT = 0, 1, 2
-"""What a cell is as an identifier: an integer exactly as Python prints it, or any other text."""
+# What it is as a decimal number, if it is not `EMPTY`: one whose nearest double 64-bit arithmetic
+# gives, one with too many digits for that, or none.
 EXACT, LONG, NO_NUMBER = 1, 2, 3
-"""What it is as a decimal number, if it is not `EMPTY`: one whose nearest double 64-bit arithmetic
-gives, one with too many digits for that, or none."""
+# The seconds of a cell that is not a date: beyond any year that dates can be written with.
 UNREADABLE = -(2**62)
-"""The seconds of a cell that is not a date."""
+BLANKS = " \t\ufeff"
+"""What is stripped from the ends of a cell: space, tab, byte order mark."""
 
+# Bytes by their names.
 _NEWLINE, _RETURN, _SPACE, _TAB, _QUOTE, _BACKSLASH = 0x0A, 0x0D, 0x20, 0x09, 0x22, 0x5C
 _ZERO, _NINE, _PLUS, _MINUS, _POINT, _COLON = 0x30, 0x39, 0x2B, 0x2D, 0x2E, 0x3A
-_SEPARATES, _ENDS_LINE, _IS_QUOTE, _BEYOND_ASCII = 1, 2, 4, 8
 _BOM = (0xEF, 0xBB, 0xBF)  # U+FEFF in UTF-8
-_MOST_DIGITS = 19  # of a 64-bit integer
+# What bytes do in a field that is not quoted, as flags.
+_SEPARATES, _ENDS_LINE, _IS_QUOTE, _BEYOND_ASCII = 1, 2, 4, 8
+# Digits of the largest 64-bit integer, and the integer.
+_MOST_DIGITS = 19
 _LARGEST = np.uint64(2**63 - 1)
-_EXACT_MANTISSA = 2**53  # whole numbers up to here are doubles
-_EXACT_POWER = 22  # 10^22 is the largest power of ten that is a double
+# Whole numbers up to here are doubles.
+_EXACT_MANTISSA = 2**53
+# 10^22 is the largest power of ten that is a double.
+_EXACT_POWER = 22
 _POWERS = np.array([10.0**power for power in range(_EXACT_POWER + 1)])
-_MOST_EXPONENT = 100_000  # far beyond any double; larger ones are not counted further
+# Far beyond any double; larger exponents are not counted further.
+_MOST_EXPONENT = 100_000
+# Seconds.
 _DAY = 86_400
+# What `_two_digits` gives where there are none: negative whatever is added to it.
+_NO_DIGITS = -1_000_000
 
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Kinds = npt.NDArray[np.uint8]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -49,13 +62,8 @@ def split_records(
     over_lines: bool,
     lenient: bool,
     slots: Places,
-    begins: Places,
-    ends: Places,
-    escaped: npt.NDArray[np.bool_],
-    lines: Places,
-    counts: Places,
-    faults: npt.NDArray[np.uint8],
-) -> tuple[int, int, int]:
+    room: int,
+) -> tuple[Places, Places, Flags, Places, Places, Kinds, int, int]:
     """Find the records of a text table and the places of the fields that are wanted.
 
     A record is a line; with `over_lines` it goes on while a quote is open. Lines without a byte
@@ -68,78 +76,110 @@ def split_records(
         doubled_separator: Whether it takes two of them.
         quotes: Whether fields may be quoted; otherwise a quote is a byte like any other.
         over_lines: Whether a quoted field may contain line breaks.
-        lenient: Whether a quote inside a field that is not quoted is no fault.
-        slots: For each field of a record, where its place goes, or -1; its length is how many
-            fields a record must have.
-        begins: Filled, a row for each slot: where that field's content begins in each record.
-        ends: Filled: where it ends.
-        escaped: Filled: whether it contains doubled quotes.
-        lines: Filled: the line that a record begins on, counted from 0.
-        counts: Filled: how many fields it has.
-        faults: Filled: what is wrong with it.
+        lenient: Whether a quote inside a field that is not quoted is allowed.
+        slots: For each field of a record, the row of the result that it goes to, or -1; its length
+            is how many fields a record must have.
+        room: How many records there may be: the number of line breaks.
 
     Returns:
-        How many bytes are whole records, how many records and how many lines these are. Bytes are
-        left over only where a quote stays open to the end.
+        Where each wanted field's content begins in each record, where it ends, and whether it
+        contains doubled quotes, a row for each slot; the line that each record begins on, counted
+        from 0; how many fields it has; what is wrong with it; how many bytes are whole records, and
+        how many lines. Bytes are left over only where a quote stays open to the end.
     """
+    wanted = np.count_nonzero(slots >= 0)
+    begins, ends = np.empty((wanted, room), np.int64), np.empty((wanted, room), np.int64)
+    escaped = np.empty((wanted, room), np.bool_)
+    lines, counts = np.empty(room, np.int64), np.empty(room, np.int64)
+    faults = np.empty(room, np.uint8)
     classes = _classes(separator, quotes and not lenient)
     at = rows = line = 0
     while at < data.size:
         begin, first, field, fault = at, line, 0, GOOD
-        ended = beyond = False
+        ended = beyond_ascii = is_open = False
         while not ended:
             start = at
             if quotes and (data[at] <= _QUOTE or data[at] == _BOM[0]):
                 start = _past_blanks(data, at, separator)
             is_escaped = False
             if quotes and data[start] == _QUOTE:
-                start, beyond = start + 1, True
+                start, beyond_ascii = start + 1, True
                 stop, at, is_escaped, newlines = _quoted(
                     data, start, separator, doubled_separator, over_lines
                 )
                 if at == data.size:
-                    return begin, rows, first
+                    at, line, is_open = begin, first, True  # it goes on in bytes that are not here
+                    break
                 line += newlines
-                fault = WRONG_QUOTES if at < 0 else fault
-                at = _line_end(data, stop) if at < 0 else at
+                if at < 0:
+                    fault, at = WRONG_QUOTES, _line_end(data, stop)
             else:
-                start, seen = at, 0
-                while True:
-                    kind = classes[data[at]]
-                    if kind:
-                        if kind == _ENDS_LINE:
-                            break
-                        if kind == _SEPARATES and (
-                            not doubled_separator or data[at + 1] == separator
-                        ):
-                            break
-                        seen |= kind
-                    at += 1
-                stop = at
-                if data[at] == _NEWLINE and at > start and data[at - 1] == _RETURN:
-                    stop -= 1
-                beyond |= (seen & _BEYOND_ASCII) != 0
+                start = at
+                stop, at, seen = _unquoted(data, at, separator, doubled_separator, classes)
+                beyond_ascii |= (seen & _BEYOND_ASCII) != 0
                 if seen & _IS_QUOTE:
                     fault = WRONG_QUOTES
             if field < slots.size and slots[field] >= 0:
-                begins[slots[field], rows], ends[slots[field], rows] = start, stop
-                escaped[slots[field], rows] = is_escaped
+                slot = slots[field]
+                begins[slot, rows], ends[slot, rows], escaped[slot, rows] = start, stop, is_escaped
             field += 1
             ended = data[at] == _NEWLINE
             at += 1 if ended or not doubled_separator else 2
+        if is_open:
+            break
         line += 1
-        size = at - begin - (3 if _is_mark(data, begin, at) else 0)
-        if size == 1 or (size == 2 and data[at - 2] == _RETURN):
+        if _is_blank(data, begin, at):
             continue
+        for missing in range(field, slots.size):
+            if slots[missing] >= 0:
+                begins[slots[missing], rows] = ends[slots[missing], rows] = begin
+                escaped[slots[missing], rows] = False
         if at - begin > LONGEST_RECORD:
             fault = TOO_LONG
-        if fault == GOOD and field != slots.size:
+        elif fault == GOOD and field != slots.size:
             fault = WRONG_FIELDS
-        if beyond and fault == GOOD and not _is_utf8(data, begin, at):
+        elif fault == GOOD and beyond_ascii and not _is_utf8(data, begin, at):
             fault = NOT_UTF8
         lines[rows], counts[rows], faults[rows] = first, field, fault
         rows += 1
-    return at, rows, line
+    return (
+        begins[:, :rows],
+        ends[:, :rows],
+        escaped[:, :rows],
+        lines[:rows],
+        counts[:rows],
+        faults[:rows],
+        at,
+        line,
+    )
+
+
+@numba.njit(cache=True, nogil=True)
+def _unquoted(
+    data: Bytes, at: int, separator: int, doubled_separator: bool, classes: Bytes
+) -> tuple[int, int, int]:
+    """Where an unquoted field's content and the field itself end, and what bytes were in it."""
+    start, seen = at, 0
+    while True:
+        kind = classes[data[at]]
+        if kind:
+            if kind == _ENDS_LINE:
+                break
+            if kind == _SEPARATES and (not doubled_separator or data[at + 1] == separator):
+                break
+            seen |= kind
+        at += 1
+    stop = at
+    if data[at] == _NEWLINE and at > start and data[at - 1] == _RETURN:
+        stop -= 1
+    return stop, at, seen
+
+
+@numba.njit(cache=True, nogil=True)
+def _is_blank(data: Bytes, begin: int, end: int) -> bool:
+    """Whether a line, its line break included, is not a row at all."""
+    size = end - begin - (3 if _is_mark(data, begin, end) else 0)
+    return size == 1 or (size == 2 and bool(data[end - 2] == _RETURN))
 
 
 @numba.njit(cache=True, nogil=True)
@@ -195,7 +235,7 @@ def _ends_field(data: Bytes, at: int, separator: int, doubled_separator: bool) -
 
 @numba.njit(cache=True, nogil=True)
 def _past_blanks(data: Bytes, at: int, separator: int) -> int:
-    """The first place from here on that is no blank: space, tab or byte order mark."""
+    """The first place from here on that is not a blank: space, tab or byte order mark."""
     while data[at] != separator:
         if data[at] == _SPACE or data[at] == _TAB:
             at += 1
@@ -251,7 +291,7 @@ def _is_utf8(data: Bytes, begin: int, end: int) -> bool:
 
 
 @numba.njit(cache=True, nogil=True)
-def valid_utf8(data: Bytes, begins: Places, ends: Places) -> npt.NDArray[np.bool_]:
+def valid_utf8(data: Bytes, begins: Places, ends: Places) -> Flags:
     """Which cells are UTF-8."""
     valid = np.empty(begins.size, np.bool_)
     for row in range(begins.size):
@@ -277,13 +317,13 @@ def trimmed(data: Bytes, begin: int, end: int) -> tuple[int, int]:
 
 
 @numba.njit(cache=True, nogil=True)
-def read_ids(
-    data: Bytes, begins: Places, ends: Places, numbers: Places, kinds: npt.NDArray[np.uint8]
-) -> None:
-    """What kind of identifier each cell is, and its number if it is an integer."""
+def read_ids(data: Bytes, begins: Places, ends: Places) -> tuple[Places, Kinds]:
+    """Each cell's number, if it is an integer, and what kind of identifier it is."""
+    numbers, kinds = np.empty(begins.size, np.int64), np.empty(begins.size, np.uint8)
     for row in range(begins.size):
         begin, end = trimmed(data, begins[row], ends[row])
         kinds[row], numbers[row] = _integer(data, begin, end)
+    return numbers, kinds
 
 
 @numba.njit(cache=True, nogil=True)
@@ -308,59 +348,52 @@ def _integer(data: Bytes, begin: int, end: int) -> tuple[int, int]:
 
 
 @numba.njit(cache=True, nogil=True)
-def sizes_of_texts(
-    data: Bytes, begins: Places, ends: Places, escaped: npt.NDArray[np.bool_]
-) -> Places:
-    """Where each cell's text will end once they stand one after the other, 0 first."""
+def copy_texts(data: Bytes, begins: Places, ends: Places, escaped: Flags) -> tuple[Places, Bytes]:
+    """The cells' texts one after the other, of doubled quotes one each.
+
+    Returns:
+        Where each text ends, 0 first, and the bytes of all.
+    """
     bounds = np.empty(begins.size + 1, np.int64)
     bounds[0] = 0
     for row in range(begins.size):
         begin, end = trimmed(data, begins[row], ends[row])
         size = end - begin
         if escaped[row]:
-            at = begin
-            while at < end:
-                if data[at] == _QUOTE and at + 1 < end and data[at + 1] == _QUOTE:
-                    size -= 1
-                    at += 1
-                at += 1
+            size -= _doubled_quotes(data, begin, end)
         bounds[row + 1] = bounds[row] + size
-    return bounds
-
-
-@numba.njit(cache=True, nogil=True)
-def copy_texts(
-    data: Bytes,
-    begins: Places,
-    ends: Places,
-    escaped: npt.NDArray[np.bool_],
-    bounds: Places,
-    out: Bytes,
-) -> None:
-    """The cells' texts one after the other, of doubled quotes one each."""
+    out = np.empty(bounds[-1], np.uint8)
     for row in range(begins.size):
         at, end = trimmed(data, begins[row], ends[row])
-        to = bounds[row]
-        while to < bounds[row + 1]:
+        for to in range(bounds[row], bounds[row + 1]):
             out[to] = data[at]
             if escaped[row] and data[at] == _QUOTE and at + 1 < end and data[at + 1] == _QUOTE:
                 at += 1
-            to += 1
             at += 1
+    return bounds, out
+
+
+@numba.njit(cache=True, nogil=True)
+def _doubled_quotes(data: Bytes, at: int, end: int) -> int:
+    count = 0
+    while at + 1 < end:
+        if data[at] == _QUOTE and data[at + 1] == _QUOTE:
+            count += 1
+            at += 1
+        at += 1
+    return count
 
 
 @numba.njit(cache=True, nogil=True)
 def read_numbers(
-    data: Bytes,
-    begins: Places,
-    ends: Places,
-    values: npt.NDArray[np.float64],
-    kinds: npt.NDArray[np.uint8],
-) -> None:
-    """Each cell's number, NaN if it is none; a `LONG` one is left to slower arithmetic."""
+    data: Bytes, begins: Places, ends: Places
+) -> tuple[npt.NDArray[np.float64], Kinds]:
+    """Each cell's number, NaN if it is none or `LONG`, and its kind."""
+    values, kinds = np.empty(begins.size, np.float64), np.empty(begins.size, np.uint8)
     for row in range(begins.size):
         begin, end = trimmed(data, begins[row], ends[row])
         kinds[row], values[row] = _number(data, begin, end)
+    return values, kinds
 
 
 @numba.njit(cache=True, nogil=True)
@@ -413,11 +446,13 @@ def _number(data: Bytes, begin: int, end: int) -> tuple[int, float]:
 
 
 @numba.njit(cache=True, nogil=True)
-def read_dates(data: Bytes, begins: Places, ends: Places, seconds: Places) -> None:
+def read_dates(data: Bytes, begins: Places, ends: Places) -> Places:
     """Each cell's date or moment as whole seconds since 1970, or `UNREADABLE`."""
+    seconds = np.empty(begins.size, np.int64)
     for row in range(begins.size):
         begin, end = trimmed(data, begins[row], ends[row])
         seconds[row] = _moment(data, begin, end)
+    return seconds
 
 
 @numba.njit(cache=True, nogil=True)
@@ -468,11 +503,11 @@ def _clock(data: Bytes, at: int, end: int) -> int:
 
 @numba.njit(cache=True, nogil=True)
 def _two_digits(data: Bytes, at: int, end: int) -> int:
-    """The number that two digits make, or far below 0."""
+    """The number that two digits make, or `_NO_DIGITS`."""
     if at + 2 > end:
-        return -1_000_000
+        return _NO_DIGITS
     tens, ones = int(data[at]) - _ZERO, int(data[at + 1]) - _ZERO
-    return tens * 10 + ones if 0 <= tens <= 9 and 0 <= ones <= 9 else -1_000_000
+    return tens * 10 + ones if 0 <= tens <= 9 and 0 <= ones <= 9 else _NO_DIGITS
 
 
 @numba.njit(cache=True, nogil=True)

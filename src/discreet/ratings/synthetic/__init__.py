@@ -2,11 +2,10 @@
 
 Nothing here is private: the ratings are drawn from a public, seeded, fast generator, the same for
 everybody who names the same shape and seed. It must never be the source of noise that protects
-somebody; that comes from `privacy.mechanisms`.
+people; that comes from `privacy.mechanisms`.
 """
 
 from discreet.ratings.synthetic._generator import make_ratings
-from discreet.ratings.synthetic._presets import SHAPES, find_shape
-from discreet.ratings.synthetic._shape import Shape
+from discreet.ratings.synthetic._shapes import SHAPES, Shape, find_shape
 
 __all__ = ["SHAPES", "Shape", "find_shape", "make_ratings"]

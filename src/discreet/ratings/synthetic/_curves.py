@@ -7,14 +7,19 @@ import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
-from discreet.ratings.synthetic._shape import Shape
+from discreet.ratings.synthetic._shapes import Shape
 
 Floats = npt.NDArray[np.float64]
 
+# The largest steepness looked for: exp(-50) of the top is less than any user or item has.
 _STEEPEST = 50.0
+# Classes of users and of items that stand for all when weights are solved for; chosen by hand.
 _CLASSES = 48
+# Rounds of alternating updates at most; chosen by hand.
 _MOST_ROUNDS = 60
+# The relative error of an item's popularity that ends them.
 _CLOSE = 1e-3
+# A probability of 1 would need infinite weight.
 _NEARLY_ALL = 1.0 - 1e-6
 # Gauss-Hermite nodes: five tastes that stand for all.
 _TASTES, _TASTE_SHARES = np.polynomial.hermite_e.hermegauss(5)

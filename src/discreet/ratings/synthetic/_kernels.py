@@ -2,6 +2,11 @@
 
 Pure functions of their arguments. The three that fill a block of consecutive users release the
 interpreter lock.
+
+Chance is a seeded generator without state: draw number n of stream s is a hash of (s, n), so that
+any user's ratings can be made alone, in any order and on any thread, always the same. The hash is
+SplitMix64, as in `_keyed`. It is public and predictable: right for made-up data, and never to be
+used for noise that protects anybody.
 """
 
 from __future__ import annotations
@@ -13,27 +18,59 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from discreet.ratings.synthetic._random import (
-    CALENDAR,
-    HABIT,
-    NOISE,
-    PROPOSAL,
-    RACE,
-    TASTE,
-    TIMES,
-    normal,
-    stream,
-    uniform,
-)
+from discreet.ratings._keyed import INCREMENT, mix
 
+# For sets of items as bits: 64 of them in a word.
 _ONE = np.uint64(1)
 _LOW6 = np.uint64(63)
 _TOP6 = np.uint64(58)
+# A De Bruijn sequence: its 64 shifts begin with 64 different runs of six bits, which say which bit
+# of a word is the lowest that is set.
 _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _BIT_OF = np.zeros(64, np.int64)
 _BIT_OF[[((0x03F79D71B4CB0A89 << bit) & (2**64 - 1)) >> 58 for bit in range(64)]] = np.arange(64)
-"""A De Bruijn sequence: its 64 shifts begin with 64 different runs of six bits."""
+# Seconds that rating an item takes within a sitting; chosen by hand.
 _SECONDS_PER_RATING = 15.0
+
+# Names of streams, each for one purpose. Arbitrary, but changing one changes all made-up data.
+PROPOSAL = np.uint64(2)
+RACE = np.uint64(3)
+TASTE = np.uint64(4)
+HABIT = np.uint64(5)
+NOISE = np.uint64(6)
+CALENDAR = np.uint64(7)
+TIMES = np.uint64(8)
+
+# As a 64-bit word, so that numba stays in integers: leaves 52 of 64 bits.
+_S12 = np.uint64(12)
+# Keeps a uniform draw away from 0 and 1.
+_HALF = 0.5
+# The distance between two uniform draws.
+_UNIT = 2.0**-52
+# A full turn in radians.
+_TURN = 2.0 * math.pi
+
+
+@njit(cache=True)
+def stream(seed: Any, purpose: Any, user: int) -> Any:
+    """The name of a user's stream for one purpose."""
+    return mix(mix(seed + purpose * INCREMENT) + np.uint64(user) * INCREMENT)
+
+
+@njit(cache=True)
+def uniform(name: Any, n: int) -> float:
+    """Draw number n of a stream, strictly between 0 and 1.
+
+    52 bits and a half are exact in a double; with one bit more, the largest would round to 1.
+    """
+    return (float(mix(name + np.uint64(n + 1) * INCREMENT) >> _S12) + _HALF) * _UNIT
+
+
+@njit(cache=True)
+def normal(name: Any, n: int) -> float:
+    """Draw number n of a stream, standard normal (Box and Muller)."""
+    radius = math.sqrt(-2.0 * math.log(uniform(name, 2 * n)))
+    return radius * math.cos(_TURN * uniform(name, 2 * n + 1))
 
 
 class ItemTable(NamedTuple):

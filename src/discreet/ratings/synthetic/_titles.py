@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+# Years that titles are from, the newest the most frequent; chosen by hand.
 _YEARS = 60
 
 _FORMS = (

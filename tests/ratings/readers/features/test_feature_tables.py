@@ -252,7 +252,7 @@ def test_bad_frames(frame, reason):
     ("told", "reason"),
     [
         ({"item": "code"}, "has no column 'code' with the item's id (it has id, genres, price)"),
-        ({"columns": ["colour"]}, "makes no feature of 'colour', which is no column (it has id"),
+        ({"columns": ["colour"]}, "makes no feature of 'colour', which is not a column (it has id"),
         ({"columns": ["id"]}, "makes no feature of 'id', which is the column of ids"),
         ({"columns": "genres"}, "columns is a list of names, like ['genres']"),
         ({"columns": []}, "makes no feature: no column beside 'id' is used"),

@@ -3,9 +3,13 @@
 Nothing here loads pyspark until it is used.
 """
 
-from discreet.measure.engines.spark._open import check_source, open_table
 from discreet.measure.engines.spark._ratings import SparkRatings, Survey
-from discreet.measure.engines.spark._read import read_public, read_spark
+from discreet.measure.engines.spark._read import (
+    check_source,
+    open_table,
+    read_public,
+    read_spark,
+)
 from discreet.measure.engines.spark._session import session_for_now, start_session
 
 __all__ = [

@@ -18,27 +18,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.domain import Hint, InputError
-from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import CHANGED, shown_path
+from discreet.measure.engines.spark._jobs import map_in_arrow
 from discreet.measure.engines.spark._session import Session, Table
-from discreet.ratings.readers import Columns, Quoting
-from discreet.ratings.readers.lines import (
-    GOOD,
+from discreet.ratings.readers.text import (
     NO_LINE,
-    WRONG_QUOTES,
     Cells,
     Dialect,
+    TableDescription,
     check_is_text,
     decoded_header,
-    describe_text,
     split_lines,
-    words_of,
 )
 
+# The last column of a table that was text: a hash of the name of the file that a row is from.
 FILE = "_discreet_file"
-"""The last column of a table that was text: a hash of the name of the file that a row is from."""
+# What Spark calls the column of lines: no folder is named after that.
 _LINE = "discreet: line"
-"""What Spark calls the column of lines: no folder is named after that."""
 _CODECS = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate")
 _QUOTING_HINTS = (Hint("quoting", "multiline"), Hint("quoting", "none"))
 _MULTILINE = (
@@ -54,15 +50,7 @@ _FOUND = "file string, header binary, wrong boolean"
 _FOUND_SCHEMA = pa.schema([("file", pa.string()), ("header", pa.binary()), ("wrong", pa.bool_())])
 
 
-def open_text(
-    spark: Session,
-    path: str,
-    columns: Columns | None,
-    separator: str | None,
-    quoting: Quoting | None,
-    *,
-    implicit: bool,
-) -> Table:
+def open_text(spark: Session, path: str, description: TableDescription) -> Table:
     """A table of text cells, a row for each line that is not blank; the files are looked through.
 
     Cells are without blanks at their ends. All cells of a line with too few or too many fields, or
@@ -71,26 +59,16 @@ def open_text(
     Args:
         spark: The session.
         path: A file, a folder or a pattern.
-        columns: As for `read_ratings`, like the others: counted where files have no header.
-        separator: What separates fields.
-        quoting: What a quote does.
-        implicit: Whether presence alone is read.
+        description: What the caller says of it.
 
     Raises:
         InputError: Files have different headers, or quotes do not say where fields end.
     """
-    if quoting == "multiline":
+    if description.quoting == "multiline":
         reason = f"fields with line breaks are not read on Spark: {_MULTILINE}"
         raise InputError(reason, path=path, hints=_QUOTING_HINTS)
     every = _lines(spark, path, recursiveFileLookup=True)
-    dialect, names = describe_text(
-        plain_name(path),
-        columns,
-        separator,
-        quoting,
-        lambda: _first_header(every, path),
-        implicit=implicit,
-    )
+    dialect, names = description.dialect(plain_name(path), lambda: _first_header(every, path))
     header = names is not None
     _check(every, dialect, header)
     lines = _lines(spark, path)
@@ -105,7 +83,7 @@ def open_text(
     file = functions.xxhash64(functions.input_file_name())
     plain = [f"c{place}" for place in range(len(names) + len(folders))]
     schema = ", ".join([*(f"{name} string" for name in plain), f"{FILE} long"])
-    cells = map_in_arrow(_located(lines, file, folders), _ReadLines(dialect, header), schema)
+    cells = map_in_arrow(_located(lines, file, folders), ReadLines(dialect, header), schema)
     return cells.toDF(*names, *folders, FILE)
 
 
@@ -142,7 +120,7 @@ def _first_header(lines: Table, path: str) -> str:
     """The header of any file: which it is does not matter, since all must have the same.
 
     Raises:
-        InputError: No file has a line, or it is no text.
+        InputError: No file has a line, or it is not text.
     """
     functions = import_module("pyspark.sql.functions")
     rows = _located(lines, functions.input_file_name(), [])
@@ -165,7 +143,7 @@ def _check(lines: Table, dialect: Dialect, header: bool) -> None:
     """
     functions = import_module("pyspark.sql.functions")
     rows = _located(lines, functions.input_file_name(), [])
-    found = map_in_arrow(rows, _LookThrough(dialect, header), _FOUND).collect()
+    found = map_in_arrow(rows, LookThrough(dialect, header), _FOUND).collect()
     if header:
         headers = {row["file"]: row["header"] for row in found if row["header"] is not None}
         _check_headers(sorted({row["file"] for row in found}), headers)
@@ -187,8 +165,8 @@ def _check_headers(files: list[str], headers: dict[str, bytes]) -> None:
 
 
 @dataclass(frozen=True)
-class _LookThrough:
-    """Which files have lines, what their headers are, and whether quotes are wrong.
+class _LineTask:
+    """What a task does with lines.
 
     Attributes:
         dialect: How the files are written.
@@ -198,38 +176,34 @@ class _LookThrough:
     dialect: Dialect
     header: bool
 
+
+class LookThrough(_LineTask):
+    """Finds which files have lines, what their headers are, and whether quotes are wrong."""
+
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         seen: set[str] = set()
         for lines, file, header in _runs(batches, self.header):
             cells = _split(lines, self.dialect, [])
-            wrong = bool((cells.faults == WRONG_QUOTES).any())
+            wrong = cells.has_wrong_quotes
             if header is not None or wrong or (len(cells) and file not in seen):
                 seen.add(file)
                 columns = {"file": [file], "header": [header], "wrong": [wrong]}
                 yield pa.RecordBatch.from_pydict(columns, _FOUND_SCHEMA)
 
 
-@dataclass(frozen=True)
-class _ReadLines:
-    """Lines into cells of text, and what folders say of them.
-
-    Attributes:
-        dialect: How the files are written.
-        header: Whether the first line of each that is not blank names the columns.
-    """
-
-    dialect: Dialect
-    header: bool
+class ReadLines(_LineTask):
+    """Makes cells of text of lines, and adds what folders say of them."""
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        slots = range(self.dialect.fields)
         for lines, _, _ in _runs(batches, self.header):
-            cells = _split(lines, self.dialect, range(self.dialect.fields))
-            if (cells.faults == WRONG_QUOTES).any():
+            cells = _split(lines, self.dialect, slots)
+            if cells.has_wrong_quotes:
                 raise InputError(CHANGED)
-            is_good, rows = cells.faults == GOOD, pa.array(cells.lines - 1)
-            found = [_words(cells, slot, is_good) for slot in range(self.dialect.fields)]
+            rows = pa.array(cells.lines - 1)
+            found = [cells.text(slot).words().to_arrow().cast(pa.string()) for slot in slots]
             found += [column.take(rows) for column in lines.columns[3:]]
-            whole = [pc.if_else(is_good, column, None) for column in found]
+            whole = [pc.if_else(cells.is_good, column, None) for column in found]
             columns = [*whole, lines["file"].take(rows)]
             names = [*(f"c{place}" for place in range(len(whole))), FILE]
             yield pa.RecordBatch.from_arrays(columns, names)
@@ -276,10 +250,3 @@ def _split(lines: pa.RecordBatch, dialect: Dialect, wanted: Any) -> Cells:
     bounds = np.frombuffer(offsets, np.int64)[ended.offset : ended.offset + len(ended) + 1]
     text = data.slice(bounds[0], bounds[-1] - bounds[0]).to_pybytes()
     return split_lines(text, dialect, wanted)
-
-
-def _words(cells: Cells, slot: int, is_good: Any) -> pa.Array:
-    """A column of cells; nothing is read of a broken line."""
-    begins, ends, escaped = cells.column(slot)
-    words = words_of((cells.data, begins, np.where(is_good, ends, begins), escaped))
-    return words.to_arrow().cast(pa.string())

@@ -1,6 +1,6 @@
 """On the workers: rows of a partition, which holds whole users, into parts and back.
 
-A part is a block of `Ratings` as bytes, 5 a rating on a stepped scale: without names of users,
+A part is a block of `Ratings` as bytes, 5 per rating on a stepped scale: without names of users,
 without times.
 """
 
@@ -20,20 +20,20 @@ from discreet import __version__
 from discreet.domain import Catalog, InputError, Scale
 from discreet.measure.engines.spark._errors import CHANGED, OTHER_VERSION
 from discreet.ratings import Intake, Ratings, bound_contributions, read_ratings
-from discreet.ratings.readers import BadRows
+from discreet.ratings.readers import FROM_DATA, BadRows
 
 PART = (
     "users long, ratings long, duplicates long, skipped long, error string, "
     "starts binary, items binary, codes binary"
 )
+# Ratings in a part, about: 20 MiB, within the 64 MiB of a batch (`_jobs.NEEDED`).
 _BLOCK = 1 << 22
-"""Ratings in a part, about."""
+# Rows that are read at a time, about, where they need not be all of a user's. Chosen by hand.
 _ROWS = 1 << 20
-"""Rows that are read at a time, about, where they need not be all of a user's."""
-_FACTS = ("users", "ratings", "duplicates", "skipped", "error", "starts", "items", "codes")
+_COLUMNS = ("users", "ratings", "duplicates", "skipped", "error", "starts", "items", "codes")
 _NONE_LEFT = "no ratings, so no catalogue"
+# Where in its partition a row is, and how many such rows are there: of no use on the driver.
 _PLACE = re.compile(r"^row [\d,]+: | \(in all [^)]*\)")
-"""Where in its partition a row is, and how many such rows are there: it says nothing elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Shape:
     version: str = __version__
 
     def check_version(self) -> None:
-        """Refuse to count as another version would: on a worker that came after all were asked."""
+        """Refuse to count as another version would, on a worker that joined after the check."""
         if self.version != __version__:
             raise InputError(OTHER_VERSION)
 
@@ -120,7 +120,7 @@ class Maker:
     def items(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The items that occur in a partition, for a catalogue from data; or what is wrong."""
         self._begin()
-        for table in some(batches):
+        for table in row_groups(batches):
             try:
                 listed = list(self.read(table).catalog.ids)
             except InputError as error:
@@ -138,11 +138,11 @@ class Maker:
         Raises:
             InputError: They cannot be used.
         """
-        catalog = "from-data" if self.shape.catalog is None else self.shape.catalog.value
+        catalog = FROM_DATA if self.shape.catalog is None else self.shape.catalog.value
         return read_rows(table, self.shape.scale, catalog, self.on_bad_rows)
 
     def refusal(self, error: InputError) -> str | None:
-        """What is wrong with rows; None if it is only that all are bad and bad ones are skipped."""
+        """What is wrong with rows; None if all of them were skipped as bad, which is no error."""
         if self.on_bad_rows == "skip" and error.reason.startswith(_NONE_LEFT):
             return None
         return _PLACE.sub("", error.reason)
@@ -152,7 +152,7 @@ class Maker:
         use_own_cores_only()
 
 
-def some(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+def row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
     """The rows of a partition, some at a time."""
     held: list[pa.RecordBatch] = []
     for batch in batches:
@@ -169,9 +169,9 @@ ITEM = "item string, error string"
 _ITEMS = pa.schema([("item", pa.string()), ("error", pa.string())])
 _PARTS = pa.schema(
     [
-        *((name, pa.int64()) for name in _FACTS[:4]),
+        *((name, pa.int64()) for name in _COLUMNS[:4]),
         ("error", pa.string()),
-        *((name, pa.binary()) for name in _FACTS[5:]),
+        *((name, pa.binary()) for name in _COLUMNS[5:]),
     ]
 )
 
@@ -192,21 +192,20 @@ def read_rows(
     Raises:
         InputError: A row is bad and bad rows are refused, or none is left.
     """
-    told: dict[str, Any] = {"scale": scale, "on_bad_rows": on_bad_rows}
-    told["columns"] = {name: name for name in table.column_names}
-    if "time" not in table.column_names:
-        told["columns"]["time"] = None
-    found = read_ratings(table, catalog=catalog, **told)
+    options: dict[str, Any] = {"scale": scale, "catalog": catalog, "on_bad_rows": on_bad_rows}
+    options["columns"] = {"time": None} | {name: name for name in table.column_names}
+    found = read_ratings(table, **options)
     if not found.duplicates or scale.presence:
         return found
-    # One person a row: so nothing is folded, and the columns are read as they will be.
+    # Every row as a person of its own, so that nothing is folded: its codes and times then say in
+    # which order the rows must come for `read_ratings`, whose last row wins.
     numbers = pa.array(np.arange(table.num_rows))
     alone = table.set_column(table.column_names.index("user"), "user", numbers)
-    single = read_ratings(alone, catalog=catalog, **told)
+    single = read_ratings(alone, **options)
     assert single.users is not None
     keys = (single.codes,) if single.times is None else (single.codes, single.times)
     rows = np.asarray(single.users, dtype=np.int64)[np.lexsort(keys)]
-    return replace(read_ratings(table.take(rows), catalog=catalog, **told), skipped=found.skipped)
+    return replace(read_ratings(table.take(rows), **options), skipped=found.skipped)
 
 
 def joined(shape: Shape, parts: list[Ratings]) -> Ratings:
@@ -243,5 +242,5 @@ def _row(
     *packed: bytes,
 ) -> pa.RecordBatch:
     values = (users, ratings, duplicates, skipped, error, *(packed or (b"", b"", b"")))
-    columns = {name: [value] for name, value in zip(_FACTS, values, strict=True)}
+    columns = {name: [value] for name, value in zip(_COLUMNS, values, strict=True)}
     return pa.RecordBatch.from_pydict(columns, _PARTS)

@@ -12,20 +12,25 @@ from types import TracebackType
 from typing import Any
 
 from discreet.domain import Catalog, Scale
-from discreet.measure.engines.spark._arrow import Work, map_in_arrow
+from discreet.measure.engines.spark._bad_rows import refusal
 from discreet.measure.engines.spark._errors import spark_errors
-from discreet.measure.engines.spark._in_parts import InParts
-from discreet.measure.engines.spark._jobs import Progress, run_job, run_stage, stream_rows
+from discreet.measure.engines.spark._jobs import (
+    Progress,
+    Work,
+    map_in_arrow,
+    run_job,
+    stream_rows,
+)
 from discreet.measure.engines.spark._lines import FILE
 from discreet.measure.engines.spark._parts import PART, Maker, Shape
 from discreet.measure.engines.spark._session import Table
-from discreet.measure.engines.spark._tasks import TILES, add_tiles
-from discreet.measure.engines.spark._where import refusal
+from discreet.measure.engines.spark._sums import TILES, RatingsInParts, add_tiles
 from discreet.ratings import Intake
 from discreet.ratings.readers import BadRows
 
+# Bytes of sums that one task adds, and that come to the driver in one piece: 64 MiB, chosen by hand
+# so that a driver and executors with Spark's default gigabyte hold several.
 _AT_ONCE = 1 << 26
-"""Bytes of sums that one task adds, and that come to the driver in one piece."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,11 +53,11 @@ class Survey:
         return "Survey(private)"
 
 
-class SparkRatings(InParts):
+class SparkRatings(RatingsInParts):
     """Everybody's ratings in a Spark table, read once and kept by the executors.
 
     Nothing is read before it is needed: that is the first sum, or `survey`. What the executors
-    keep, in memory or on their disks, takes 5 bytes a rating; `close` lets go of it.
+    keep, in memory or on their disks, takes 5 bytes per rating; `close` frees it.
 
     Args:
         table: With columns user, item, and perhaps rating and time.
@@ -60,7 +65,7 @@ class SparkRatings(InParts):
         catalog: Of the items.
         on_bad_rows: Refuse them, or skip them.
         partitions: How many.
-        progress: Told of every stage; may be changed later.
+        progress: Called during every stage; may be changed later.
         most_ratings: Keep at most this many of each user; None for all.
     """
 
@@ -86,7 +91,7 @@ class SparkRatings(InParts):
         # Starts nothing, but Spark plans it, and may find it wrong.
         plan = partial(rows.persist, level)
         try:
-            self._parts = run_job(self._spark, "discreet: plan", plan, None)
+            self._parts = run_job(self._spark, "plan", plan)
         except BaseException:
             sent.unpersist()
             raise
@@ -107,13 +112,13 @@ class SparkRatings(InParts):
         self.close()
 
     def close(self) -> None:
-        """Let go of what the executors keep; nothing is left to do where Spark has ended."""
+        """Free what the executors keep; nothing is left to do where Spark has ended."""
         with suppress(OSError, *spark_errors()):
             self._parts.unpersist()
             self._shape.catalog.unpersist()
 
     def survey(self) -> Survey:
-        """Read everything, if that was not done yet, and say what was found.
+        """Read everything, if that was not done yet, and report what was found.
 
         Raises:
             InputError: A row is bad and bad rows are refused.
@@ -137,8 +142,8 @@ class SparkRatings(InParts):
     def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
         rows = map_in_arrow(self._parts, work, TILES)
         tasks = max(1, math.ceil(volume / _AT_ONCE))
-        if self._crowds > 1:
-            rows = rows.repartition(tasks * self._crowds, "crowd", "leaf", "tile")
+        if self._bundles > 1:
+            rows = rows.repartition(tasks * self._bundles, "bundle", "leaf", "tile")
             rows = map_in_arrow(rows, add_tiles, TILES)
         rows = map_in_arrow(rows.repartition(tasks, "leaf", "tile"), add_tiles, TILES)
         if tasks == 1:
@@ -150,9 +155,9 @@ class SparkRatings(InParts):
         kept = rows.persist(import_module("pyspark").StorageLevel.DISK_ONLY)
         try:
             self._run(name, kept.count)
-            yield from stream_rows(self._spark, f"discreet: {name}", kept)
+            yield from stream_rows(self._spark, name, kept)
         finally:
             kept.unpersist()
 
     def _run(self, name: str, action: Callable[[], Any]) -> Any:
-        return run_stage(self._spark, self.progress, name, action)
+        return run_job(self._spark, name, action, self.progress)

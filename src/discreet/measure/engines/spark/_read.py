@@ -1,35 +1,126 @@
-"""From a Spark table to ratings: the same checks, the same catalogue, as from any other table."""
+"""Tables and ratings on Spark: the same checks, the same catalogue, as from any other source."""
 
 from __future__ import annotations
 
 import math
 import os
+import platform
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pyarrow as pa
 
-from discreet.domain import PRESENCE, Catalog, Hint, InputError, Scale
-from discreet.measure.engines.spark._arrow import map_in_arrow
-from discreet.measure.engines.spark._errors import spark_errors
-from discreet.measure.engines.spark._jobs import Progress, run_stage
-from discreet.measure.engines.spark._lines import FILE
+from discreet import __version__
+from discreet.domain import Catalog, Hint, InputError, Scale
+from discreet.measure.engines.spark._bad_rows import refusal
+from discreet.measure.engines.spark._errors import (
+    condition_of,
+    plain_path,
+    safe_error,
+    spark_errors,
+)
+from discreet.measure.engines.spark._jobs import Progress, map_in_arrow, run_job
+from discreet.measure.engines.spark._lines import FILE, open_text, plain_name
 from discreet.measure.engines.spark._parts import ITEM, Maker, Shape
 from discreet.measure.engines.spark._ratings import SparkRatings
-from discreet.measure.engines.spark._session import Table
+from discreet.measure.engines.spark._session import Session, Table, runs_here
 from discreet.measure.engines.spark._table import chosen_columns
-from discreet.measure.engines.spark._where import refusal
-from discreet.measure.engines.spark._workers import check_workers
 from discreet.ratings import Intake, read_catalog, read_ratings
-from discreet.ratings.readers import BadRows, Columns, GivenScale
+from discreet.ratings.readers import (
+    FROM_DATA,
+    BadRows,
+    Columns,
+    GivenScale,
+    Quoting,
+    parse_scale,
+)
+from discreet.ratings.readers.text import TableDescription
 
-_FROM_DATA = "from-data"
+_NAMED = "table:"
+_ABSENT = "PATH_NOT_FOUND"
+_TEXT = (".csv", ".tsv", ".tab", ".dat", ".txt")
+_NO_TEXT = (".parquet", ".pq", ".orc")
+_ELSEWHERE = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:")
+_PATTERN = re.compile(r"[*?\[{]")
+# Bytes of the source for each partition: 12 million ratings in Parquet, about, which a worker with
+# Spark's default gigabyte reads at once.
 _SOURCE_BYTES = 1 << 26
-"""Of the source, for each partition: 12 million ratings in Parquet, about."""
+# Spark's guess of a size that it does not know is larger (2^63 - 1), and no source is.
 _UNKNOWN_BYTES = 1 << 50
-"""Spark's guess of a size that it does not know is larger."""
+# Chosen for safety: beyond this, tasks cost Spark's scheduler more than they save.
 _MOST_PARTITIONS = 10_000
+_VERSIONS = "host string, python string, discreet string"
+_checked_applications: set[str] = set()
+
+
+def open_table(
+    spark: Session,
+    source: str | os.PathLike[str],
+    *,
+    columns: Columns | None = None,
+    implicit: bool = False,
+    separator: str | None = None,
+    quoting: Quoting | None = None,
+    progress: Progress | None = None,
+) -> Table:
+    """A table that Spark can read, by its name.
+
+    Text is read line by line, as `read_ratings` reads it: a table of text cells, without blanks at
+    their ends. It is looked through once, to see that every file has the same header and that
+    quotes are closed on their lines. All cells of a line with too few or too many fields, or that
+    is not UTF-8, are null, so that it is a bad row whatever is made of the table: `read_spark`
+    refuses or skips it. The last column, `_discreet_file`, serves to name the file of a bad row.
+
+    Args:
+        spark: The session.
+        source: Parquet, ORC or text (compressed or not), by the ending, or a folder of one of
+            them, at any address that the cluster reaches; or `table:` and the name of a table or
+            view. Text ends in .csv, .tsv, .tab, .dat or .txt, or is anything that a `separator` or
+            `quoting` is given for.
+        columns: As for `read_spark`. It matters here where columns are counted: then text has no
+            header, and `fields` says how many fields a line has.
+        implicit: As for `read_spark`.
+        separator: What separates the fields of text, as for `read_ratings`.
+        quoting: `lines` or `none`, as for `read_ratings`; `multiline` is not for Spark.
+        progress: Called with a stage's name, and how many of Spark's tasks are done of how many.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    path = os.fspath(source)
+    check_source(path, spark.sparkContext.master)
+    ending = plain_name(path).suffix.lower()
+    is_described = separator is not None or quoting is not None
+    if is_described and (path.startswith(_NAMED) or ending in _NO_TEXT):
+        raise InputError("separator and quoting are for text", path=path)
+    opened: Callable[[], Table] = partial(_open_typed, spark, path)
+    if is_described or (ending in _TEXT and not path.startswith(_NAMED)):
+        check_workers(spark)
+        description = TableDescription(columns, separator, quoting, implicit)
+        opened = partial(open_text, spark, path, description)
+    return run_job(spark, "opening", partial(_checked_open, path, opened), progress)
+
+
+def check_source(path: str, master: str | None) -> None:
+    """Check that a file exists, if it is to be on this machine; needs no Spark.
+
+    Args:
+        path: As for `open_table`.
+        master: As for `start_session`.
+
+    Raises:
+        InputError: It is absent.
+    """
+    if path.startswith(_NAMED) or _ELSEWHERE.match(path) or _PATTERN.search(path):
+        return
+    if not path.startswith("file:") and (not runs_here(master) or "HADOOP_CONF_DIR" in os.environ):
+        return
+    if not Path(plain_path(path)).exists():
+        raise InputError("no such file", path=path)
 
 
 def read_spark(
@@ -52,14 +143,14 @@ def read_spark(
     Args:
         table: A Spark DataFrame; if it is text, one that `open_table` opened.
         scale: Of the ratings; unless `implicit`.
-        implicit: Rows say only that they are there.
+        implicit: Treat rows as interactions; ignore ratings.
         catalog: The list of items, or its file, or `from-data`: which reads the table once more.
         columns: What the columns are called.
         on_bad_rows: `refuse` or `skip`.
         most_ratings: Keep at most this many ratings of each user, the same that `read_ratings`
             keeps.
-        partitions: How many; if not told, by the size of the source, and a core has one at least;
-            where Spark does not know the size, `spark.sql.shuffle.partitions`.
+        partitions: How many; by default enough for the size of the source, and one for each core
+            at least; where Spark does not know the size, `spark.sql.shuffle.partitions`.
         progress: Called with a stage's name, and how many of Spark's tasks are done of how many.
 
     Raises:
@@ -86,44 +177,88 @@ def read_public(
 
     Args:
         scale: As for `read_spark`, like the others.
-        implicit: Rows say only that they are there.
+        implicit: Treat rows as interactions; ignore ratings.
         catalog: The list of items.
 
     Raises:
         InputError: Something is missing or wrong.
     """
-    return _scale(scale, implicit), None if catalog == _FROM_DATA else _catalog(catalog)
-
-
-def _scale(given: GivenScale | None, implicit: bool) -> Scale:
-    if given is None and not implicit:
+    known = parse_scale(scale, implicit)
+    if known is None:
         stars, presence = Hint("scale", (1, 5)), Hint("implicit", True)
         raise InputError(
             f"give the scale, like {stars}; or {presence} for presence alone",
             hints=[stars, presence],
         )
-    try:
-        told = Scale.parse(given) if isinstance(given, str) else given
-        known = Scale(*told) if isinstance(told, tuple) else told or PRESENCE
-    except TypeError:
-        right = "(lo, hi), (lo, hi, step), text like 1..5, or a Scale"
-        raise InputError(f"scale must be {right}") from None
-    if implicit and known != PRESENCE:
-        raise InputError("presence (implicit) is a scale of its own; leave the other scale out")
-    return known
-
-
-def _catalog(given: Catalog | str | os.PathLike[str] | None) -> Catalog:
-    if isinstance(given, Catalog):
-        return given
-    if given is None:
-        file, from_data = Hint("catalog", "items.csv"), Hint("catalog", _FROM_DATA)
+    if catalog is None:
+        file, from_data = Hint("catalog", "items.csv"), Hint("catalog", FROM_DATA)
         raise InputError(
             f"give the list of items, like {file}; {from_data} reads it off the private ratings, "
             "and every release will say so",
             hints=[file, from_data],
         )
-    return read_catalog(given)
+    if isinstance(catalog, Catalog):
+        return known, catalog
+    return known, None if catalog == FROM_DATA else read_catalog(catalog)
+
+
+def check_workers(spark: Session) -> None:
+    """Import discreet in as many tasks as run at a time, so on every worker; reads no data.
+
+    Done once for an application: tasks check workers that join later (`Shape.check_version`).
+
+    Raises:
+        InputError: It is absent there, or another version, or another Python.
+    """
+    application = spark.sparkContext.applicationId
+    if application in _checked_applications:
+        return
+    slots = max(int(spark.sparkContext.defaultParallelism), 1)
+    rows = map_in_arrow(spark.range(slots, numPartitions=slots), _report_versions, _VERSIONS)
+    here = _versions_here()
+    for found in run_job(spark, "workers", rows.collect):
+        if (found["python"], found["discreet"]) != here:
+            raise InputError(
+                f"Spark's worker on {found['host']} has Python {found['python']} with discreet "
+                f"{found['discreet']}, here are Python {here[0]} with discreet {here[1]}; they "
+                "must be the same"
+            )
+    _checked_applications.add(application)
+
+
+def _versions_here() -> tuple[str, str]:
+    return platform.python_version().rpartition(".")[0], __version__
+
+
+def _report_versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for _ in batches:
+        python, discreet = _versions_here()
+        answer = {"host": [platform.node()], "python": [python], "discreet": [discreet]}
+        yield pa.RecordBatch.from_pydict(answer)
+
+
+def _checked_open(path: str, opened: Callable[[], Table]) -> Table:
+    """What a function opens; failures in one line.
+
+    Raises:
+        InputError: It cannot be opened.
+    """
+    try:
+        return opened()
+    except spark_errors() as error:
+        kind = condition_of(error)
+        if kind == _ABSENT:
+            raise InputError("no such file", path=path) from None
+        shown = safe_error(error)
+        if isinstance(shown, InputError) and shown.path is not None:
+            raise shown from None
+        raise InputError(f"Spark cannot read it ({kind})", path=path) from None
+
+
+def _open_typed(spark: Session, path: str) -> Table:
+    if path.startswith(_NAMED):
+        return spark.table(path.removeprefix(_NAMED))
+    return spark.read.orc(path) if path.endswith(".orc") else spark.read.parquet(path)
 
 
 def _items_of(
@@ -131,7 +266,7 @@ def _items_of(
 ) -> Catalog:
     """The catalogue of the items that occur, in the order that `read_ratings` gives them."""
     maker = Maker(Shape(scale, None), on_bad_rows)
-    run = partial(run_stage, chosen.sparkSession, progress)
+    run = partial(run_job, chosen.sparkSession, progress=progress)
     rows = map_in_arrow(chosen.drop(FILE), maker.items, ITEM).distinct()
     listed = run("catalogue", rows.collect)
     for row in listed:
@@ -140,28 +275,26 @@ def _items_of(
     if not listed:
         raise InputError("no ratings, so no catalogue can be read off them; give a catalogue")
     items = pa.table({"user": np.zeros(len(listed), np.int64), "item": [r["item"] for r in listed]})
-    return read_ratings(items, implicit=True, catalog=_FROM_DATA).catalog
+    return read_ratings(items, implicit=True, catalog=FROM_DATA).catalog
 
 
-def _partitions(table: Table, told: int | None) -> int:
-    """As many as told; or one for each core, and no larger than a worker can well read.
-
-    Where the size is unknown, as it is in a database, Spark's own setting is the best there is.
-    """
-    if told is not None:
-        if not isinstance(told, int) or told < 1:
-            raise InputError(f"partitions are a whole number, 1 or more, not {told!r}")
-        return told
+def _partitions(table: Table, given: int | None) -> int:
+    """As many as given; or one for each core, and no larger than a worker can well read."""
+    if given is not None:
+        if not isinstance(given, int) or given < 1:
+            raise InputError(f"partitions are a whole number, 1 or more, not {given!r}")
+        return given
     spark = table.sparkSession
     cores = int(spark.sparkContext.defaultParallelism)
     size = _source_bytes(table)
     if size >= _UNKNOWN_BYTES:
+        # As in a database: Spark's own setting is the best guess there is.
         return max(cores, int(spark.conf.get("spark.sql.shuffle.partitions")))
     return max(cores, min(math.ceil(size / _SOURCE_BYTES), _MOST_PARTITIONS))
 
 
 def _source_bytes(table: Table) -> int:
-    """What Spark takes the source's size for; whatever is wrong with it will be said by a job."""
+    """Spark's estimate of the source's size; what is wrong with the source, a job will say."""
     try:
         return int(str(table._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
     except spark_errors():

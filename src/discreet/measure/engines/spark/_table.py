@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.domain import InputError
-from discreet.measure.engines.spark._errors import spark_errors, spoken
+from discreet.measure.engines.spark._errors import safe_error, spark_errors
 from discreet.measure.engines.spark._lines import FILE
 from discreet.measure.engines.spark._session import Table
 from discreet.ratings import read_ratings
-from discreet.ratings.readers import Columns, find_columns
+from discreet.ratings.readers import FROM_DATA, Columns, find_columns
+from discreet.ratings.readers.text import BLANKS
 
 _WHOLE = re.compile(r"tinyint|smallint|int|bigint")
 _FLOAT = re.compile(r"float|double")
@@ -37,7 +38,7 @@ def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> 
     try:
         _check_lines(table)
     except spark_errors() as error:
-        raise spoken(error) from None
+        raise safe_error(error) from None
     places = _places(table.columns, columns, implicit)
     # By position: two columns may have the same name as long as none of them is wanted.
     plain = table.toDF(*(f"c{place}" for place in range(len(table.columns))))
@@ -75,9 +76,13 @@ def _places(names: list[str], columns: Columns | None, implicit: bool) -> dict[s
     # What is taken for names may be the first line of a file without any.
     find_columns(names, columns, implicit=implicit, may_show=False)
     positions = [pa.array([place]) for place in range(len(names))]
-    told = {"catalog": "from-data", "columns": columns, "implicit": implicit}
-    scale = None if implicit else (-1.0, float(len(names)), None)
-    found = read_ratings(pa.Table.from_arrays(positions, names=names), scale=scale, **told)  # type: ignore[arg-type]
+    found = read_ratings(
+        pa.Table.from_arrays(positions, names=names),
+        scale=None if implicit else (-1.0, float(len(names)), None),
+        implicit=implicit,
+        catalog=FROM_DATA,
+        columns=columns,
+    )
     assert found.users is not None
     places = {"user": int(found.users[0]), "item": int(found.catalog.ids[0])}
     if not implicit:
@@ -111,8 +116,8 @@ def _as_id(column: Any, kind: str) -> Any:
 def _as_user(column: Any, kind: str) -> Any:
     """The same, and ids that the readers take for one person are equal for Spark too.
 
-    For Spark brings people together before anything is read: so there is one zero, and text is
-    without the blanks that `_tokens.trimmed` takes off.
+    Spark brings a person's rows together before the readers see them, so there must be one zero,
+    and text must lack the blanks that the readers strip.
     """
     functions = import_module("pyspark.sql.functions")
     found = _as_id(column, kind)
@@ -121,7 +126,7 @@ def _as_user(column: Any, kind: str) -> Any:
     if _WHOLE.fullmatch(kind):
         return found
     # In text that is not UTF-8 Spark would take bytes for blanks; such a row is bad as it is.
-    trimmed = functions.trim(found, functions.lit(" \t\ufeff"))
+    trimmed = functions.trim(found, functions.lit(BLANKS))
     return functions.when(functions.is_valid_utf8(found), trimmed).otherwise(found)
 
 

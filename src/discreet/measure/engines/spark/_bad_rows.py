@@ -12,18 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.domain import InputError
-from discreet.measure.engines.spark._arrow import map_in_arrow
 from discreet.measure.engines.spark._errors import shown_path, spark_errors
+from discreet.measure.engines.spark._jobs import map_in_arrow
 from discreet.measure.engines.spark._lines import FILE, names_of_files
-from discreet.measure.engines.spark._parts import Maker, some, use_own_cores_only
+from discreet.measure.engines.spark._parts import Maker, row_groups, use_own_cores_only
 from discreet.measure.engines.spark._session import Table
-from discreet.ratings.readers.lines import ROW_HINTS
+from discreet.ratings.readers import ROW_HINTS
 
 _FOUND = "file string, error string"
 _FOUND_SCHEMA = pa.schema([("file", pa.string()), ("error", pa.string())])
 _PYTHON = re.compile(r"MapIn(Arrow|Pandas)")
+# What `read_ratings` says of a line whose cells are all null (`open_table`).
 _EMPTY = "the user is empty"
-"""What `read_ratings` says, among others, of a line whose cells are all empty."""
 
 
 def refusal(
@@ -32,7 +32,7 @@ def refusal(
     """The error that says what is wrong, and in which file where the table comes from files.
 
     Args:
-        reason: What a partition said.
+        reason: What was wrong in a partition.
         table: With columns named for their roles.
         maker: What the partition was read by.
         run: Runs an action of Spark under a name.
@@ -44,10 +44,12 @@ def refusal(
     named = sorted((row["file"], row["error"]) for row in found if row["file"])
     if not named:
         return InputError(f"in one partition of the table, {reason}", hints=ROW_HINTS)
-    file, said = named[0]
-    if said == _EMPTY and FILE in table.columns:
-        said += ", or the line is not UTF-8, or does not have the fields that every line must have"
-    return InputError(said, path=shown_path(file), hints=ROW_HINTS)
+    file, found_there = named[0]
+    if found_there == _EMPTY and FILE in table.columns:
+        found_there += (
+            ", or the line is not UTF-8, or does not have the fields that every line must have"
+        )
+    return InputError(found_there, path=shown_path(file), hints=ROW_HINTS)
 
 
 def _look(table: Table, maker: Maker) -> list[Any]:
@@ -68,7 +70,7 @@ def _look(table: Table, maker: Maker) -> list[Any]:
 
 
 def _look_in_text(table: Table, maker: Maker) -> list[Any]:
-    """The same, where a column says the file."""
+    """The same for text, whose column `FILE` says which file a row is from."""
     rows = table.withColumn("file", table[FILE].cast("string")).drop(FILE)
     names = names_of_files(table)
     found = map_in_arrow(rows, _FirstBad(maker), _FOUND).collect()
@@ -83,7 +85,7 @@ class _FirstBad:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         use_own_cores_only()
-        for table in some(batches):
+        for table in row_groups(batches):
             for file in table["file"].unique().to_pylist():
                 rows = table.filter(pc.equal(table["file"], file)).drop_columns("file")
                 try:

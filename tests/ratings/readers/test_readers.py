@@ -1,0 +1,196 @@
+"""Every reader, each through the battery of its kind."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from discreet.domain import Catalog
+from ratings.readers.battery import CATALOG, DAY, ReaderBattery, Record
+
+
+def date(day: int) -> str:
+    return f"{datetime.fromtimestamp(day * DAY, UTC):%Y-%m-%d}"
+
+
+def lines(records: list[Record], separator: str) -> str:
+    rows = (
+        (str(user), str(item), f"{value:g}", str(day * DAY)) for user, item, value, day in records
+    )
+    return "".join(separator.join(row) + "\n" for row in rows)
+
+
+def columns(records: list[Record]) -> dict[str, Any]:
+    """As text where a table has a name that is not a 64-bit integer."""
+    users = [record.user for record in records]
+    if any(not isinstance(user, int) or user >= 2**63 for user in users):
+        users = [str(user) for user in users]
+    return {
+        "user": users,
+        "item": [record.item for record in records],
+        "rating": [float(record.value) for record in records],
+        "time": [record.day * DAY for record in records],
+    }
+
+
+SCHEMA = pa.schema(
+    [("user", pa.int64()), ("item", pa.int64()), ("rating", pa.float64()), ("time", pa.int64())]
+)
+
+
+def arrow(records: list[Record]) -> pa.Table:
+    found = columns(records)
+    if found["user"] and isinstance(found["user"][0], str):
+        return pa.table(found)
+    return pa.table(found, schema=SCHEMA)
+
+
+class TestCsv(ReaderBattery):
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        path = folder / "ratings.csv"
+        path.write_text("user,item,rating,time\n" + lines(records, ","))
+        return path
+
+
+class TestQuotedText(ReaderBattery):
+    """Tabs, quotes, dates, blanks, Windows' line breaks, a byte order mark, gzip."""
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        path = folder / "ratings.tsv.gz"
+        rows = "".join(
+            f'"{user}"\t {item}\t{value:g}\t{date(day)}\r\n' for user, item, value, day in records
+        )
+        text = "\ufeffuser\titem\trating\tdate\r\n" + rows
+        path.write_bytes(gzip.compress(text.encode(), 1))
+        return path
+
+
+class TestCountedColumns(ReaderBattery):
+    options: ClassVar[dict[str, Any]] = ReaderBattery.options | {
+        "columns": {"user": 0, "item": 1, "rating": 2, "time": 3},
+        "separator": "|",
+    }
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        path = folder / "ratings.txt"
+        path.write_text(lines(records, "|"))
+        return path
+
+
+class TestParquet(ReaderBattery):
+    names_lines = False
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        path = folder / "ratings.parquet"
+        pq.write_table(arrow(records), path, row_group_size=8)
+        return path
+
+
+class TestArrow(ReaderBattery):
+    names_lines = False
+
+    def write(self, folder: Path, records: list[Record]) -> pa.Table:
+        return arrow(records)
+
+
+class TestPolars(ReaderBattery):
+    names_lines = False
+
+    def write(self, folder: Path, records: list[Record]) -> pl.DataFrame:
+        return pl.DataFrame(arrow(records))
+
+
+class TestLazyPolars(ReaderBattery):
+    names_lines = False
+
+    def write(self, folder: Path, records: list[Record]) -> pl.LazyFrame:
+        return pl.DataFrame(arrow(records)).lazy()
+
+
+class TestPandas(ReaderBattery):
+    names_lines = False
+
+    def write(self, folder: Path, records: list[Record]) -> pd.DataFrame:
+        return arrow(records).to_pandas()
+
+
+class TestObjects(ReaderBattery):
+    """A pandas column without a type, whose cells are text and numbers in turn."""
+
+    names_lines = False
+
+    def write(self, folder: Path, records: list[Record]) -> pd.DataFrame:
+        frame = arrow(records).to_pandas()
+        users = [record.user for record in records]
+        frame["user"] = pd.Series(users, index=frame.index, dtype=object)
+        return frame
+
+
+class TestMovieLensTabs(ReaderBattery):
+    options: ClassVar[dict[str, Any]] = {}
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        titles = "".join(f"{item}|Film {item}|x\n" for item in CATALOG.ids)
+        (folder / "u.item").write_text(titles)
+        (folder / "u.data").write_text(lines(records, "\t"))
+        return folder
+
+
+class TestMovieLensColons(ReaderBattery):
+    options: ClassVar[dict[str, Any]] = {"scale": (1, 5)}
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        titles = "".join(f"{item}::Film {item}::Drama\n" for item in CATALOG.ids)
+        (folder / "movies.dat").write_text(titles)
+        (folder / "ratings.dat").write_text(lines(records, "::"))
+        return folder
+
+
+class TestMovieLensCsv(ReaderBattery):
+    options: ClassVar[dict[str, Any]] = {}
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        titles = "".join(f"{item},Film {item},Drama\n" for item in CATALOG.ids)
+        (folder / "movies.csv").write_text("movieId,title,genres\n" + titles)
+        rows = "userId,movieId,rating,timestamp\n" + lines(records, ",")
+        (folder / "ratings.csv").write_text(rows)
+        return folder
+
+
+class TestNetflix(ReaderBattery):
+    options: ClassVar[dict[str, Any]] = {"catalog": CATALOG}
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        for number in CATALOG.ids:
+            rows = [
+                f"{user},{value:g},{date(day)}\n"
+                for user, item, value, day in records
+                if str(item) == number
+            ]
+            (folder / f"mv_{int(number):07d}.txt").write_text(f"{number}:\n" + "".join(rows))
+        return folder
+
+
+class TestJester(ReaderBattery):
+    """A line for each person: people have no names, and a wrong line is one bad row."""
+
+    options: ClassVar[dict[str, Any]] = {}
+    has_times = has_names = False
+    odd_users: ClassVar[list[Any]] = []
+
+    def write(self, folder: Path, records: list[Record]) -> Path:
+        path = folder / "jester-data-1.csv"
+        jokes = Catalog([str(joke) for joke in range(1, 101)]).ids
+        rows = []
+        for person in sorted({record.user for record in records}):
+            own = {str(r.item): r.value for r in records if r.user == person}
+            rows.append(",".join([str(len(own)), *(f"{own.get(joke, 99):g}" for joke in jokes)]))
+        path.write_text("".join(f"{row}\n" for row in rows))
+        return path
