@@ -13,6 +13,8 @@ import numba
 import pytest
 from hypothesis import settings
 
+import compile_once
+
 # A kernel compiles on its first call, which no deadline should count.
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
@@ -20,6 +22,8 @@ settings.load_profile("discreet")
 # Starting two threads takes 50 times as long as checking a handful of ratings on one. Tests of
 # threads ask for them.
 numba.set_num_threads(1)
+# Of processes that need the same kernel, one compiles it.
+compile_once.install()
 
 # In a job that runs in the background an interrupt is ignored, until somebody listens to it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -29,8 +33,21 @@ _ROOT = Path(__file__).resolve().parent.parent
 # One process runs all of these, and first, since they mostly wait: for Spark, for a browser.
 _WHOLE = ("tests/spark", "tests/web")
 
-# `make quick` leaves these out as a whole, and elsewhere what is marked `slow`.
-_SLOW = ("tests/spark", "tests/web", "tests/integration")
+# `make quick` leaves these out as a whole, and elsewhere what is marked `slow`. It keeps the
+# batteries, which hold statistics, mechanisms, predictors and readers to their claims.
+_SLOW = (
+    *("tests/spark", "tests/web", "tests/integration", "tests/audit", "tests/papers"),
+    *("tests/serve", "tests/statistical", "tests/measure/engines"),
+    *(f"tests/measure/test_{name}.py" for name in (
+        "outputs_bounds", "pairs_bounds", "covariance_bounds", "refinement_bounds", "item_sums",
+        "agreement", "refinement_users", "covariance", "centring", "item_counts", "user_votes",
+        "pairs", "budget",
+    )),
+    *("tests/methods/test_bounded.py", "tests/methods/test_never_worse.py"),
+    *("tests/methods/test_nothing.py", "tests/protocols/local_reports/test_draw.py"),
+    *("tests/protocols/local_reports/test_server.py", "tests/privacy/ledger/test_faults.py"),
+    *("tests/cli/test_demo.py", "tests/cli/test_choose_epsilon.py"),
+)  # fmt: skip
 
 # Parts that a lean set-up lacks, and how to get them; files that import one are skipped without it.
 _EXTRAS = {
