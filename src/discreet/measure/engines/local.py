@@ -23,9 +23,12 @@ from discreet.domain import InputError
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
 
-# Sums in a band, unless one row has more: 2^15 of eight bytes fill half of a 512 KiB cache. The
-# band's size changes the time, by under 10 % from 2^14 to 2^17, and never the sums.
+# Sums in a band, at least: 2^15 of eight bytes fill half of a 512 KiB cache. Chosen by hand; bands
+# change the time and never the sums.
 _BAND = 1 << 15
+# Bands of a triangle, about, at most: every band passes over all users, so the bands of a large
+# head are larger than that cache. Chosen by hand: 17,770 items give bands of 5 MiB.
+_MOST_BANDS = 256
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,9 +108,10 @@ def co_moments(
 def _bands(size: int) -> Iterator[tuple[int, int]]:
     """The bands' first rows, and the rows after their last."""
     first = entries = 0
+    room = max(_BAND, size * (size + 1) // 2 // _MOST_BANDS)
     for row in range(size):
         entries += size - row
-        if entries >= _BAND or row == size - 1:
+        if entries >= room or row == size - 1:
             yield first, row + 1
             first, entries = row + 1, 0
 
