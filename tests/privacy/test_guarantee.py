@@ -110,7 +110,7 @@ def test_words_for_a_rating() -> None:
     assert words("gaussian").splitlines() == [
         f"epsilon {math.ceil(one * 1e4) / 1e4:g}, delta 1e-06, per rating",
         "With or without any one rating, the probability of any outcome changes by at most a "
-        f"factor of {up(math.exp(one)):g} (except with probability 1 in 1,000,000).",
+        f"factor of {up(math.exp(one)):g}, plus at most 1 in 1,000,000.",
         f"A changed rating counts as removed and added again: factor {up(math.exp(two)):g} "
         f"(epsilon {math.ceil(two * 1e4) / 1e4:g}).",
         "For a person's whole history there is no bound, because nothing limits how much one "
@@ -248,11 +248,11 @@ def test_factors_in_print(epsilon: float, shown: str) -> None:
         (0.15, "1 in 6"),
         (0.9, "1 in 1"),
         (3e-7, "1 in 3,333,333"),
-        (1e-18, "at most 1 in 10^15"),
+        (1e-18, "1 in 10^15"),
     ],
 )
 def test_odds_are_never_better_than_delta(delta: float, odds: str) -> None:
-    assert _odds(delta) == f" (except with probability {odds})"
+    assert _odds(delta) == f", plus at most {odds}"
 
 
 def test_a_budget_that_was_asked_for_is_printed_as_asked() -> None:

@@ -263,8 +263,8 @@ class BudgetOptions:
     delta: Annotated[
         float | None,
         typer.Option(
-            help="The probability with which the epsilon bound may fail. [default: 1e-06; 0 with "
-            "Laplace noise]"
+            help="What may be added to the probability of any outcome beyond the factor e^epsilon. "
+            "[default: 1e-06; 0 with Laplace noise]"
         ),
     ] = None
     noise: Annotated[
@@ -293,8 +293,8 @@ class BudgetOptions:
             )
         if self.noise is Noise.GAUSSIAN and self.delta == 0:
             raise InputError(
-                "Gaussian noise always has a small probability of failure, so delta must be above "
-                f"0: give {_DELTA:g}, or use --noise laplace, which has delta 0"
+                f"Gaussian noise needs a delta above 0: give {_DELTA:g}, or use --noise laplace, "
+                "which has delta 0"
             )
         if self.noise is Noise.LAPLACE and self.delta > 0:
             raise InputError(

@@ -40,8 +40,9 @@ def init(
     delta: Annotated[
         list[float] | None,
         typer.Option(
-            help="The probability with which the epsilon bound may fail: one for all limits, or "
-            "one for each --protect; 0 for pure differential privacy. [default: 1e-06]"
+            help="What may be added to the probability of any outcome beyond the factor "
+            "e^epsilon: one for all limits, or one for each --protect; 0 for pure differential "
+            "privacy. [default: 1e-06]"
         ),
     ] = None,
     reserve: Annotated[
@@ -121,8 +122,8 @@ def plan(
     delta: Annotated[
         float,
         typer.Option(
-            help="The delta of each release, the probability with which its epsilon bound may "
-            "fail; 0 for pure differential privacy."
+            help="The delta of each release: what may be added to the probability of any outcome "
+            "beyond the factor e^epsilon; 0 for pure differential privacy."
         ),
     ] = GaussianNoise.default_delta,
     times: Annotated[int, typer.Option(help="The number of releases.")] = 12,

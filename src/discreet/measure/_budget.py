@@ -149,6 +149,7 @@ class Spender:
         exacts = measure_all(source, *several, progress=progress)
         for statistic, exact in zip(several, exacts, strict=True):
             for part, integers in zip(statistic.parts, exact, strict=True):
+                assert part.label not in parts, "every part has a label of its own"
                 parts[part.label] = part, integers
         assert parts.keys() == shares.keys(), "every part has a share"
         return {label: self.release(*parts[label], share) for label, share in shares.items()}

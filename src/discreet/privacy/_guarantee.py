@@ -28,7 +28,8 @@ class Guarantee:
     Attributes:
         unit: Whom it protects.
         events: Everything that was spent on it.
-        delta: The probability with which the bound may fail; 0 for pure differential privacy.
+        delta: What may be added to the probability of any outcome beyond the factor e^epsilon; 0
+            for pure differential privacy.
         assumes: What must be true for the promise to hold, each a clause after "that".
         not_private: Why there is no guarantee, each a clause; empty for a private release.
         provenance: What it was made from and which ledger paid; None where nothing is known of
@@ -225,8 +226,10 @@ def _rounded_up(value: float, digits: int) -> str:
 
 
 def _odds(delta: float) -> str:
+    # P(S) <= e^epsilon Q(S) + delta: delta is added. That the factor holds "except with probability
+    # delta" would say more than that, and is false (docs/guarantees.md).
     if delta == 0:
         return ""
     if delta <= 1e-15:
-        return " (except with probability at most 1 in 10^15)"
-    return f" (except with probability 1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,})"
+        return ", plus at most 1 in 10^15"
+    return f", plus at most 1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,}"

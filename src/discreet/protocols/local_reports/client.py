@@ -424,8 +424,12 @@ class LocalParticipant(Participant):
 
     @property
     def _bound(self) -> str:
-        factor = math.exp(self.collection.epsilon)
-        return f"No guess about a rating becomes more than {factor:,.3g} times as likely by it."
+        # Rounded up: the sentence is a bound.
+        factor = math.ceil(100 * math.exp(self.collection.epsilon)) / 100
+        return (
+            "For somebody who knows everything else about you, no guess about a rating becomes more "
+            f"than {factor:,.10g} times as likely by it."
+        )
 
     @property
     def _all(self) -> float:
