@@ -1,8 +1,8 @@
 """The private door: statistics with their sensitivities and proofs, and what releases them.
 
 Auditors read this room. Every private number that leaves it is a part of a statistic, released by a
-`Spender` with noise for its share of a charged budget; `outputs`, `sets` and `choose_best` draw from
-a mechanism on a receipt of their own.
+`Spender` with noise for its share of a charged budget; `outputs`, `sets` and `choose_best` draw
+from a mechanism on a receipt of their own.
 """
 
 from discreet.measure._budget import Budget, Spender

@@ -105,12 +105,12 @@ class Guarantee:
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
-        change = "does not change"
-        if self.epsilon > 0:
-            change = f"changes by at most a factor of {_factor(self.epsilon)}"
-        return (
-            f"With or without {whom}, the probability of any outcome {change}{_odds(self.delta)}."
-        )
+        bounds = [f"a factor of {_factor(self.epsilon)}"] if self.epsilon > 0 else []
+        bounds += [_odds(self.delta)] if self.delta else []
+        change = f"changes by at most {', plus at most '.join(bounds)}"
+        if not bounds:
+            change = "does not change"
+        return f"With or without {whom}, the probability of any outcome {change}."
 
     def _on_changes(self) -> str:
         if all(event.covers_change for event in self.events):
@@ -228,8 +228,6 @@ def _rounded_up(value: float, digits: int) -> str:
 def _odds(delta: float) -> str:
     # P(S) <= e^epsilon Q(S) + delta: delta is added. That the factor holds "except with probability
     # delta" would say more than that, and is false (docs/guarantees.md).
-    if delta == 0:
-        return ""
     if delta <= 1e-15:
-        return ", plus at most 1 in 10^15"
-    return f", plus at most 1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,}"
+        return "1 in 10^15"
+    return f"1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,}"

@@ -427,8 +427,8 @@ class LocalParticipant(Participant):
         # Rounded up: the sentence is a bound.
         factor = math.ceil(100 * math.exp(self.collection.epsilon)) / 100
         return (
-            "For somebody who knows everything else about you, no guess about a rating becomes more "
-            f"than {factor:,.10g} times as likely by it."
+            "For somebody who knows everything else about you, no guess about a rating becomes "
+            f"more than {factor:,.10g} times as likely by it."
         )
 
     @property
