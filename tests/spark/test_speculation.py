@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.measure._everybody import total
+from discreet.measure._source import total
 
 from discreet import spark as cluster
 from discreet.ratings import Ratings
