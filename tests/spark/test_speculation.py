@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from discreet.measure._source import total
 
 from discreet import spark as cluster
+from discreet.measure._source import total
 from discreet.ratings import Ratings
 from spark._cluster import COUNTS, HERE, SOCKETS, THERE
 

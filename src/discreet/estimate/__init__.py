@@ -40,6 +40,7 @@ from discreet.estimate._effects import (
     usual_scale,
 )
 from discreet.estimate._shrinkage import (
+    effects_by_moments,
     learn_effects,
     shrink_counts,
     shrink_ratio,
@@ -66,6 +67,7 @@ __all__ = [
     "clean_paper",
     "clipped_moments",
     "combine_counts",
+    "effects_by_moments",
     "effects_from_sums",
     "effects_from_votes",
     "feature_directions",

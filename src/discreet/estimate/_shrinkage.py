@@ -77,17 +77,20 @@ def shrink_counts(counts: _Floats, spread: float) -> tuple[_Floats, float]:
     return np.maximum(counts + drawn, 0.0), spread * math.sqrt(weight)
 
 
-def shrink_ratio(total: Noisy, number: Noisy, guess: float, doubt: float) -> tuple[float, float]:
+def shrink_ratio(
+    total: Noisy, number: Noisy, guess: float, doubt: float, within: float = 3.0
+) -> tuple[float, float]:
     """total/number, drawn towards a guess as far as noise asks for; and its variance.
 
     Args:
         total: Noisy.
         number: Noisy; positive before noise.
         guess: What it would be taken for without looking.
-        doubt: The guess's standard deviation; no answer is further than three of them away.
+        doubt: The guess's standard deviation.
+        within: No answer is further from the guess than this many of them.
     """
     count = max(number.value, number.spread, 1.0)
-    ratio = min(max(total.value / count, guess - 3 * doubt), guess + 3 * doubt)
+    ratio = min(max(total.value / count, guess - within * doubt), guess + within * doubt)
     noise = (total.spread**2 + (ratio * number.spread) ** 2) / count**2
     if doubt == 0:
         return guess, 0.0
@@ -111,3 +114,29 @@ def update_effects(
     real = min(max((excess - doubt) / float(trust @ variances + 1e-300), 0.0), 1.0)
     gain = real * variances / (real * variances + spread)
     return gain * observed, variances * spread / (variances + spread)
+
+
+def effects_by_moments(
+    residuals: _Floats, counts: _Floats, noise: _Floats, squares: _Floats, largest: float
+) -> tuple[_Floats, _Floats]:
+    """Mean and variance of h where residuals_i = n_i h_i + noise_i and h_i ~ N(0, tau^2).
+
+    For counts that are themselves mostly noise: tau^2 is what the residuals' squares have beyond
+    noise, over what n^2 is, without dividing by single counts as `learn_effects` does. A standard
+    error less for the means, and one more for the variances.
+
+    Args:
+        residuals: Noisy sums.
+        counts: n, above 0.
+        noise: Variances of the residuals.
+        squares: Unbiased estimates of n^2.
+        largest: The most that tau^2 can be.
+    """
+    trust = 1 / noise**2
+    scale = max(float(trust @ squares), 1e-300)
+    excess = float(trust @ (residuals**2 - noise)) / scale
+    doubt = math.sqrt(2 * float(trust**2 @ noise**2)) / scale
+    tau2 = min(max(excess - doubt, 1e-6 * largest), largest)
+    upper = min(max(excess + doubt, tau2, 0.3 * largest), largest)
+    gain = tau2 * counts / (tau2 * counts**2 + noise)
+    return gain * residuals, upper * noise / (upper * counts**2 + noise)

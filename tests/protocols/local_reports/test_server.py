@@ -15,14 +15,14 @@ from discreet.predict import People
 from discreet.privacy import SEEDED, SeededRandomness, Unit
 from discreet.protocols.local_reports.messages import Collection, Report
 from discreet.protocols.local_reports.server import (
-    Law,
+    AnswerLaw,
     LocalReports,
     Spool,
     _products,
     geometric_variance,
-    head_of,
-    learn_effects,
+    popular_items,
     report,
+    reported_effects,
 )
 from discreet.release import Release, load
 from protocols.local_reports._making import (
@@ -44,7 +44,7 @@ def truth(people: People, items: int) -> tuple[np.ndarray, np.ndarray]:
 
 def debiased(collection: Collection, reports: list[Report]) -> tuple[np.ndarray, np.ndarray]:
     """x and e for every report, the slow way."""
-    law = Law.of(collection)
+    law = AnswerLaw.of(collection)
     x, shown = np.zeros((2, len(reports), len(collection.catalog)))
     for row, each in enumerate(reports):
         x[row, each.items] = law.slope * collection.centred(each.values)
@@ -58,7 +58,7 @@ def debiased(collection: Collection, reports: list[Report]) -> tuple[np.ndarray,
 def test_one_answer_is_debiased(mechanism: str, epsilon: float, scale: Scale) -> None:
     """By the exact formula: the mean and the second moment of x and y for each rating."""
     collection = make_collection(2, mechanism, epsilon, scale=scale)
-    law, m = Law.of(collection), 0.7
+    law, m = AnswerLaw.of(collection), 0.7
     assert scale.levels is not None
     for rating in (None, *scale.levels):
         chances, z, s = _outcomes(collection, rating)
@@ -142,11 +142,11 @@ def test_blocks_give_what_the_slow_way_gives(
     monkeypatch.setattr("discreet.protocols.local_reports.server._CELLS", 19 * 7)
     collection = make_collection(19, mechanism, 2.0)
     reports = list(send_all(collection, make_people(50, 19, seed=3)))
-    law = Law.of(collection)
+    law = AnswerLaw.of(collection)
     x, e = debiased(collection, reports)
     with Spool(collection) as spool:
         totals = spool.fill(iter(reports))
-        effects = learn_effects(collection, law, totals)
+        effects = reported_effects(collection, law, totals)
         head = np.array([1, 4, 5, 18], np.int32)
         cov, wgt = _products(law, effects, spool, head)
     assert totals.reports == 50
@@ -164,9 +164,9 @@ def test_the_noise_is_as_large_as_the_law_says(mechanism: str) -> None:
     items = 120
     people = make_people(600, items, seed=4, share=0.1, taste=0.0)
     collection = make_collection(items, mechanism, 1.0)
-    law = Law.of(collection)
+    law = AnswerLaw.of(collection)
     with Spool(collection) as spool:
-        effects = learn_effects(collection, law, spool.fill(send_all(collection, people)))
+        effects = reported_effects(collection, law, spool.fill(send_all(collection, people)))
         cov, _ = _products(law, effects, spool, np.arange(items, dtype=np.int32))
     roots = np.sqrt(effects.moments)
     even = (cov / roots[:, None] / roots)[np.triu_indices(items, 1)]
@@ -303,8 +303,8 @@ def test_the_head_is_what_can_be_told_from_noise() -> None:
         collection = make_collection(150, epsilon=epsilon)
         with Spool(collection) as spool:
             totals = spool.fill(send_all(collection, people))
-        effects = learn_effects(collection, Law.of(collection), totals)
-        head = head_of(effects, 1.0)
+        effects = reported_effects(collection, AnswerLaw.of(collection), totals)
+        head = popular_items(effects, 1.0)
         assert np.all(np.diff(head) > 0)
         rest = np.setdiff1d(np.arange(150), head)
         if len(rest):

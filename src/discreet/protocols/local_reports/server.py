@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import CatalogOrigin, InputError
+from discreet.domain import CatalogOrigin, InputError, Noisy
 from discreet.estimate import (
     LARGEST_EFFECT,
     RATING_VARIANCE,
     USER_VARIANCE,
     clean_auto,
+    effects_by_moments,
     mean_guess,
     shrink_counts,
+    shrink_ratio,
     stretch,
 )
 from discreet.privacy import Guarantee, Unit
@@ -55,7 +57,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Totals:
+class ReportTotals:
     """What all reports add up to, item by item, in integers.
 
     Attributes:
@@ -89,7 +91,7 @@ class Spool:
     ) -> None:
         self._file.close()
 
-    def fill(self, uploads: Iterable[Report]) -> Totals:
+    def fill(self, uploads: Iterable[Report]) -> ReportTotals:
         """Take all reports in and add them up."""
         reports, shown = 0, np.zeros(self._size, np.int64)
         sums = np.zeros(self._size, np.int64)
@@ -101,7 +103,7 @@ class Spool:
             reports += len(batch)
             shown += np.bincount(places, minlength=self._size)
             sums += np.bincount(places, block.values, self._size).astype(np.int64)
-        return Totals(reports, shown, sums)
+        return ReportTotals(reports, shown, sums)
 
     def blocks(self) -> Iterator[Block]:
         """All of them again."""
@@ -128,7 +130,7 @@ class Spool:
 
 
 @dataclass(frozen=True)
-class Law:
+class AnswerLaw:
     """What is known of answers beforehand.
 
     Attributes:
@@ -148,7 +150,7 @@ class Law:
     added: float
 
     @classmethod
-    def of(cls, collection: Collection) -> Law:
+    def of(cls, collection: Collection) -> AnswerLaw:
         """The law of a collection's answers."""
         if collection.mechanism is Mechanism.MODIFIED_LAPLACE:
             keep = collection.laplace.keep
@@ -207,7 +209,7 @@ RATING_SPREAD = 1.2
 
 
 @dataclass(frozen=True, eq=False)
-class Effects:
+class ReportedEffects:
     """What reports say of the items one by one.
 
     Attributes:
@@ -238,7 +240,9 @@ class Effects:
         return self.mean + self.effects
 
 
-def learn_effects(collection: Collection, law: Law, totals: Totals) -> Effects:
+def reported_effects(
+    collection: Collection, law: AnswerLaw, totals: ReportTotals
+) -> ReportedEffects:
     """Debias the totals; then the posterior of each effect under a prior learnt from all."""
     people, width = totals.reports, stretch(collection.scale)
     counts = (totals.shown.astype(np.float64) - law.fake * people) / law.gap
@@ -252,16 +256,16 @@ def learn_effects(collection: Collection, law: Law, totals: Totals) -> Effects:
 
     flat = np.full(len(counts), mean)
     noise = people * moments(flat)
-    effects, left = _posterior(
+    effects, left = effects_by_moments(
         sums - mean * counts, known, noise, counts**2 - spread**2, LARGEST_EFFECT * width
     )
     half = collection.scale.range / 2
     effects = np.clip(effects, -half - mean, half - mean)
     final_moments = moments(mean + effects)
-    return Effects(people, mean, doubt, effects, left, counts, known, spread, final_moments)
+    return ReportedEffects(people, mean, doubt, effects, left, counts, known, spread, final_moments)
 
 
-def _known_counts(law: Law, counts: _Floats, people: int) -> tuple[_Floats, float]:
+def _known_counts(law: AnswerLaw, counts: _Floats, people: int) -> tuple[_Floats, float]:
     """Counts that can be divided by, and the usual noise of one.
 
     After `shrink_counts` none is below a floor that grows with the noise.
@@ -275,7 +279,7 @@ def _known_counts(law: Law, counts: _Floats, people: int) -> tuple[_Floats, floa
 
 def _mean(
     collection: Collection,
-    law: Law,
+    law: AnswerLaw,
     sums: _Floats,
     counts: _Floats,
     people: int,
@@ -289,28 +293,8 @@ def _mean(
     )
     spread = math.sqrt(people * float(moments.sum()))
     number = max(float(counts.sum()), spread / scale.range, 1.0)
-    ratio = min(max(float(sums.sum()) / number, guess - 2 * doubt), guess + 2 * doubt)
-    noise = (spread / number) ** 2
-    weight = doubt**2 / (doubt**2 + noise)
-    return guess + weight * (ratio - guess), weight * noise
-
-
-def _posterior(
-    residuals: _Floats, counts: _Floats, noise: _Floats, squares: _Floats, largest: float
-) -> tuple[_Floats, _Floats]:
-    """Mean and variance of h where residuals_i = n_i h_i + noise_i and h_i ~ N(0, tau^2).
-
-    tau^2 is what the residuals' squares have beyond noise, over what n^2 is; a standard error less
-    for the means, and one more for the variances.
-    """
-    trust = 1 / noise**2
-    scale = max(float(trust @ squares), 1e-300)
-    excess = float(trust @ (residuals**2 - noise)) / scale
-    doubt = math.sqrt(2 * float(trust**2 @ noise**2)) / scale
-    tau2 = min(max(excess - doubt, 1e-6 * largest), largest)
-    upper = min(max(excess + doubt, tau2, 0.3 * largest), largest)
-    gain = tau2 * counts / (tau2 * counts**2 + noise)
-    return gain * residuals, upper * noise / (upper * counts**2 + noise)
+    total = Noisy(float(sums.sum()), spread)
+    return shrink_ratio(total, Noisy(number, 0.0), guess, doubt, within=2.0)
 
 
 # How uncertain `USER_VARIANCE` is, in the same units. Chosen by hand.
@@ -321,7 +305,8 @@ _STRENGTH = 0.05
 _MOST_HEAD = 2000
 # Ratings; a rarer item tells more about its raters than about itself. Chosen by hand.
 _FEWEST_RATINGS = 60
-# Factors at most, as many as a curator's release has by default.
+# Factors at most, as many as a curator's release has by default (`methods.Method.rank`, which this
+# side may not import).
 _RANK = 20
 
 
@@ -343,11 +328,15 @@ class Tastes:
 
 
 def learn_tastes(
-    collection: Collection, law: Law, effects: Effects, spool: Spool, rank: int = _RANK
+    collection: Collection,
+    law: AnswerLaw,
+    effects: ReportedEffects,
+    spool: Spool,
+    rank: int = _RANK,
 ) -> Tastes:
     """Cov and Wgt over the popular items, what people's own levels add taken off, and factors."""
     width, items = stretch(collection.scale), len(collection.catalog)
-    head = head_of(effects, width)
+    head = popular_items(effects, width)
     cov, wgt = _products(law, effects, spool, head)
     moments, counts = effects.moments[head], effects.known[head]
     user_variance = _user_variance(cov, wgt, effects.people, moments, width)
@@ -374,7 +363,9 @@ def _factors(
     return clean_auto(cov / roots[:, None] / roots, counts / roots, sigma, rank, width)
 
 
-def head_of(effects: Effects, width: float, most: int = _MOST_HEAD) -> npt.NDArray[np.int32]:
+def popular_items(
+    effects: ReportedEffects, width: float, most: int = _MOST_HEAD
+) -> npt.NDArray[np.int32]:
     """The popular items among which tastes stand out of the noise, in rising order.
 
     Of the h most popular, tastes have an eigenvalue of about strength x sum n^2 / people, and noise
@@ -393,7 +384,7 @@ def head_of(effects: Effects, width: float, most: int = _MOST_HEAD) -> npt.NDArr
 
 
 def _products(
-    law: Law, effects: Effects, spool: Spool, head: npt.NDArray[np.int32]
+    law: AnswerLaw, effects: ReportedEffects, spool: Spool, head: npt.NDArray[np.int32]
 ) -> tuple[_Floats, _Floats]:
     """Sums over people of y_i y_j and of e_i e_j; the diagonals mean nothing and are 0."""
     cov, wgt = (np.zeros((len(head), len(head))) for _ in range(2))
@@ -476,13 +467,13 @@ class LocalReports(servers.Protocol):
             raise InputError("a release needs a scale between 0.1 and 1,000 wide; use another unit")
         if len(collection.catalog) < 2:
             raise InputError("a release needs a catalogue of at least two items")
-        law = Law.of(collection)
+        law = AnswerLaw.of(collection)
         with Spool(collection, folder) as spool:
             totals = spool.fill(messages)
             if totals.reports < _FEWEST:
                 found = totals.reports
                 raise InputError(f"a release needs at least {_FEWEST} reports, not {found}")
-            effects = learn_effects(collection, law, totals)
+            effects = reported_effects(collection, law, totals)
             tastes = learn_tastes(collection, law, effects, spool)
         return _release(collection, totals, effects, tastes, not_private)
 
@@ -497,8 +488,8 @@ def report(release: Release) -> dict[str, Any]:
 
 def _release(
     collection: Collection,
-    totals: Totals,
-    effects: Effects,
+    totals: ReportTotals,
+    effects: ReportedEffects,
     tastes: Tastes,
     not_private: tuple[str, ...],
 ) -> Release:
@@ -527,7 +518,7 @@ def _release(
 
 
 def _figures(
-    collection: Collection, totals: Totals, effects: Effects, tastes: Tastes
+    collection: Collection, totals: ReportTotals, effects: ReportedEffects, tastes: Tastes
 ) -> dict[str, Any]:
     """What an administrator wants to see."""
     users = collection.event.seen_by(Unit.USER)
