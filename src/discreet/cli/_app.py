@@ -140,7 +140,8 @@ def as_option(hint: Hint) -> str:
 
 
 def _usage(error: Any) -> str:
-    message = error.format_message()
+    # Typer tells what kind of exception a converter raised; readers of the message need not know.
+    message = error.format_message().replace("Value error, ", "")
     if "\n" in message:  # the help, where no command was named
         return str(message)
     command = error.ctx.command_path if getattr(error, "ctx", None) else "discreet"
