@@ -88,7 +88,7 @@ def test_the_end_of_what_was_tried_is_told_of() -> None:
         (("--delta", "0"), "delta"),
         (("--draws", "1"), "at least 2 draws"),
         (("--attacks", "1"), "attacks can be made"),
-        (("--methods", "magic"), "'magic' is no method"),
+        (("--methods", "magic"), "there is no method 'magic'"),
         (("--shape", "2000,50"), "users,items,ratings"),
         (("--shape", "moon"), "moon"),
         (("--cost-of-breach", "-1"), "--cost-of-breach is a number from 0 on"),
