@@ -167,7 +167,7 @@ def test_everybody_adds_their_own_whatever_the_blocks_and_threads(
 ) -> None:
     people, statistic = data.draw(people_on(scale, ITEMS, 6)), data.draw(records_on(scale))
     alone = [statistic.measure(ratings_of([person], ITEMS, scale)) for person in people]
-    together = refinement._sum(alone, ITEMS, statistic.directions.shape[1])
+    together = Moments(*refinement._sum(alone, ITEMS, statistic.directions.shape[1], 1))
     everybody = ratings_of(people, ITEMS, scale)
     assert same(statistic.measure(everybody), together)
     with pytest.MonkeyPatch.context() as patch:

@@ -125,7 +125,8 @@ def test_everybody_adds_their_own_whatever_the_blocks_and_threads(
     people = data.draw(people_on(scale, ITEMS, 6))
     statistic = data.draw(users_on(scale, strange=strange))
     alone = [statistic.measure(ratings_of([person], ITEMS, scale)) for person in people]
-    together = told(refinement._sum(alone, ITEMS, statistic.factors.shape[1] - 1))
+    k = statistic.factors.shape[1] - 1
+    together = told(UserMoments(*refinement._sum(alone, ITEMS, k, 2)))
     everybody = ratings_of(people, ITEMS, scale)
     assert told(statistic.measure(everybody)) == together
     with pytest.MonkeyPatch.context() as patch:

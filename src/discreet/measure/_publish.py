@@ -52,10 +52,11 @@ def publish_item_counts(
     budget = Budget.of(protect, noise, epsilon, delta).bounded_by(ratings.intake)
     label = "item counts"
     request = Request.of(ratings, protect, label, epsilon=epsilon, delta=delta)
-    receipt = request.charge([budget.event(label)], label, ledger, randomness)
+    event = budget.event(label)
+    receipt = request.charge([event], label, ledger, randomness)
     spender = Spender(budget, receipt, label)
     statistic = ItemCounts(protect, noise)
     (counts,) = spender.measure(ratings, statistic, {statistic.parts[0].label: 1.0}).values()
     reasons = () if spender.is_private else (SEEDED,)
-    promise = request.promise(spender.promised, delta, spender.charge, *reasons)
+    promise = request.promise((event,), delta, spender.charge, *reasons)
     return PublicCounts(counts.value, counts.spread, promise)

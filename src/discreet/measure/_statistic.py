@@ -40,6 +40,15 @@ class Part:
     is_triangle: bool = False
 
 
+class PrivateSums(tuple[Any, ...]):
+    """The integers of several parts, in their order; private, so there is no `repr` of them."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"PrivateSums(private, {len(self)} parts)"
+
+
 class Statistic(abc.ABC):
     """Sums over people of whole numbers that depend on that person and on public things alone.
 
@@ -117,7 +126,7 @@ class PairStatistic(Statistic):
     def measure(self, ratings: Ratings, progress: Progress | None = None) -> tuple[Ints, ...]:
         """The exact integers; private. `progress` hears of pairs done and pairs in all."""
         entries = self.entries(ratings)
-        return (*self.sum_pairs(entries, progress), *self.sum_items(entries))
+        return PrivateSums((*self.sum_pairs(entries, progress), *self.sum_items(entries)))
 
     def measure_items(self, ratings: Ratings) -> tuple[Ints, ...]:
         """`sum_items` of some people's ratings; private."""
