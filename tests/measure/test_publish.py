@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,14 @@ def test_the_ledger_is_charged_with_what_the_guarantee_says(
     public = publish_item_counts(ratings, protect=Unit.USER, epsilon=1.0, delta=1e-6, ledger=ledger)
     (entry,) = ledger.history()
     assert entry.events == public.guarantee.events
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_budget_without_noise_is_refused(ratings: Ratings, delta: float) -> None:
+    with pytest.raises(InputError, match="epsilon must be finite"):
+        publish_item_counts(
+            ratings, protect=Unit.USER, epsilon=math.inf, delta=delta, ledger="unbooked"
+        )
 
 
 def test_a_refused_charge_draws_nothing(ratings: Ratings, ledger: Ledger) -> None:

@@ -73,6 +73,15 @@ class Budget:
         """Whether no noise is added."""
         return math.isinf(self.amount)
 
+    def check_finite(self) -> None:
+        """Refuse a budget without noise, where there is nothing to publish without it.
+
+        Raises:
+            InputError: The budget is infinite.
+        """
+        if self.is_infinite:
+            raise InputError("epsilon must be finite: without noise nothing is protected")
+
     def bounded_by(self, intake: Intake) -> Budget:
         """The same for ratings that came in this way: per rating, a bound on a user's counts."""
         most = intake.most_ratings if self.unit is Unit.RATING else None

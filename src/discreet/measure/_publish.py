@@ -50,6 +50,7 @@ def publish_item_counts(
         raise InputError(f"delta must be at least 0 and below 1, not {delta:g}")
     noise = Noise.for_delta(delta)
     budget = Budget.of(protect, noise, epsilon, delta).bounded_by(ratings.intake)
+    budget.check_finite()
     label = "item counts"
     request = Request.of(ratings, protect, label, epsilon=epsilon, delta=delta)
     event = budget.event(label)

@@ -102,6 +102,7 @@ def publish_rmse(
     statistic = ProbeError(probe.scale)
     noise = Noise.for_delta(delta)
     budget = Budget.of(protect, noise, epsilon, delta).bounded_by(probe.intake)
+    budget.check_finite()
     label = "probe error"
     request = Request.of(probe, protect, label, budget=budget)
     receipt = request.charge([budget.event(label)], label, ledger, randomness)
