@@ -40,6 +40,10 @@ _HELD_OUT: dict[_Splitting, str] = {
 _FLATTERING: tuple[_Splitting, ...] = ("random", "leave-out")
 _Epsilons = Annotated[str, typer.Option(help="Privacy budgets, separated by commas.")]
 _Draws = Annotated[int, typer.Option(help="How many times to draw the noise of each budget.")]
+_Method = Annotated[
+    MethodName | None,
+    typer.Option(help="The method of the private releases, as in fit. [default: as in fit]"),
+]
 _Predictors = Annotated[
     str | None,
     typer.Option(
@@ -49,8 +53,8 @@ _Predictors = Annotated[
 _OrderChoice = Annotated[
     Order,
     typer.Option(
-        help="The order of lists: what the person would have and like (best), or expected ratings "
-        "alone (expected)."
+        help="The order of lists. best: by what the person has and probably likes; expected: by "
+        "expected rating."
     ),
 ]
 _Models = Annotated[
@@ -86,7 +90,7 @@ def evaluate(
     epsilon: _Epsilons = "1",
     budget: BudgetOptions,
     draws: _Draws = 3,
-    method: _inputs.MethodChoice = MethodName.REFINED,
+    method: _Method = None,
     predictor: _Predictors = None,
     order: _OrderChoice = "best",
     models: _Models = None,
@@ -117,8 +121,8 @@ def evaluate(
     parts = _split(private, how, share, seed)
     if how in _FLATTERING and private.times is not None:
         _console.warn(
-            f"--split {how} flatters: what people rate later, and everybody else, is in the "
-            "training part; --split time is what a site lives through"
+            f"--split {how} flatters: the training part holds ratings that are later than those "
+            "held out; --split time is closer to real use"
         )
     chosen: dict[str, Any] = {
         "predictors": _inputs.parse_names(predictor),
@@ -178,8 +182,8 @@ def _show(rows: list[Row], held_out: str, few: int) -> None:
     cells = [_cells(row, rated, several) for row in rows]
     _console.out.print(_console.table(("model",), (*figures, "NDCG@10, few"), cells))
     _console.say(_few_line(rows[0], few))
-    for line in dict.fromkeys(_spread_line(row) for row in rows if row.draws > 1):
-        _console.say(line)
+    if drawn := [row for row in rows if row.draws > 1]:
+        _console.say(_spread_line(drawn))
 
 
 def _compare_with_popularity(rows: list[Row]) -> None:
@@ -204,11 +208,12 @@ def _few_line(row: Row, few: int) -> str:
     return f"few: users with at most {few:,} training ratings, {row.few.people:,} of {row.people:,}"
 
 
-def _spread_line(row: Row) -> str:
-    errors = "" if row.rmse_sd is None else f"RMSE {row.rmse_sd:.4f}, "
-    return (
-        f"standard deviation over draws, epsilon {row.epsilon:g}: {errors}NDCG@10 {row.ndcg_sd:.4f}"
-    )
+def _spread_line(rows: list[Row]) -> str:
+    """How far the figures of single draws lie apart."""
+    errors = [row.rmse_sd for row in rows if row.rmse_sd is not None]
+    spreads = [f"RMSE {max(errors):.4f}"] if errors else []
+    spreads.append(f"NDCG@10 {max(row.ndcg_sd for row in rows):.4f}")
+    return f"standard deviation over draws, at most: {', '.join(spreads)}"
 
 
 def _cells(row: Row, rated: bool, several: bool) -> list[str]:
