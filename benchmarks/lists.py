@@ -24,6 +24,7 @@ import importlib.util
 import math
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,7 +132,9 @@ def item_knn(train: sparse.csr_matrix, neighbours: int) -> Score:
     from implicit.nearest_neighbours import CosineRecommender
 
     model = CosineRecommender(K=neighbours)
-    model.fit(train, show_progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of the kind of matrix that it makes itself
+        model.fit(train, show_progress=False)
     return lambda own: (own @ model.similarity).toarray()
 
 
