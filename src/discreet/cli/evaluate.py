@@ -53,8 +53,8 @@ _Predictors = Annotated[
 _OrderChoice = Annotated[
     Order,
     typer.Option(
-        help="The order of lists. best: by what the person has and probably likes; expected: by "
-        "expected rating."
+        help="The order of lists, as in recommend. best: what goes with people's items and they "
+        "probably like; expected: by expected rating alone."
     ),
 ]
 _Models = Annotated[
