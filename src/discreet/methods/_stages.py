@@ -59,7 +59,7 @@ from discreet.measure.refinement import (
     UserRefinement,
 )
 from discreet.measure.user_votes import UserCount, UserMeans, UserVotes
-from discreet.methods._method import Method, Task
+from discreet.methods._method import RatingMethod, Task
 from discreet.privacy import Unit
 
 _Floats = npt.NDArray[np.float64]
@@ -112,7 +112,7 @@ class Stages(abc.ABC):
     strength: float
     share: float
 
-    def __init__(self, method: Method, task: Task) -> None:
+    def __init__(self, method: RatingMethod, task: Task) -> None:
         self.method, self.task = method, task
 
     def measure_items(self, kept: float = 0.0) -> None:
@@ -213,7 +213,7 @@ class Stages(abc.ABC):
         return reach if reach is not None else _USER_REACH * math.sqrt(max(factors.shape[1], 1))
 
 
-def stages_of(method: Method, task: Task) -> Stages:
+def stages_of(method: RatingMethod, task: Task) -> Stages:
     """The stages for a task's kind of ratings and a method's unit."""
     kinds: Mapping[Unit, type[Stages]] = _PRESENCE if task.scale.presence else _STARS
     return kinds[method.protect](method, task)

@@ -28,10 +28,11 @@ from discreet.estimate import (
 from discreet.methods._method import (
     MOST_HEAD,
     Learnt,
-    Method,
+    RatingMethod,
     Task,
     check_number,
     factor_arrays,
+    model_of,
     register,
 )
 from discreet.methods._names import MethodName
@@ -56,7 +57,7 @@ _WIDTH = 4.0
 
 @register
 @dataclass(frozen=True)
-class RefinedMethod(Method):
+class RefinedMethod(RatingMethod):
     """Our own method: see docs/method.md.
 
     Attributes:
@@ -109,7 +110,7 @@ class RefinedMethod(Method):
             factors = np.hstack([factors, pointing.factors(self.rank, width)])
             if part and factors.shape[1]:
                 factors, variances = self._refine(task, stages, factors, part)
-        return Learnt(effects, factor_arrays(factors, variances), found)
+        return model_of(effects, task.scale, factor_arrays(factors, variances), found)
 
     def _learn_presence(self, task: Task, stages: Stages) -> Learnt:
         """The mean taste m of every item, and how uncertain it is; m moves the levels too."""
@@ -137,7 +138,7 @@ class RefinedMethod(Method):
         stored = arrays["factors"].astype(np.float64)
         released = stages.released
         level = released.effects - 0.5 * np.einsum("ij,ij->i", stored, stored)
-        return Learnt(dataclasses.replace(released, effects=level), arrays, found)
+        return model_of(dataclasses.replace(released, effects=level), task.scale, arrays, found)
 
     def _public(self, task: Task, stages: Stages, width: float) -> tuple[_Floats, dict[str, Any]]:
         """Directions from public features, as far as ratings agree along them; none if not."""
