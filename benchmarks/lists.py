@@ -141,7 +141,7 @@ def item_knn(train: sparse.csr_matrix, neighbours: int) -> Score:
 # Each peer's routine and the settings that are tried. Chosen by hand, and widened where a choice on
 # a validation part of MovieLens 1M was the smallest or the largest.
 PEERS: dict[str, tuple[Callable[..., Any], list[dict[str, float]]]] = {
-    "EASE": (ease, [{"penalty": penalty} for penalty in (300.0, 1000.0, 3000.0, 10000.0)]),
+    "EASE": (ease, [{"penalty": penalty} for penalty in (300.0, 1000.0, 3000.0, 10000.0, 30000.0)]),
     "ALS": (
         als,
         [
