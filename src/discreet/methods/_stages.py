@@ -240,12 +240,12 @@ class _Stars(Stages):
         self.list_share = method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
             share = 0.0
-        # Tastes and levels have their shares of what lists leave.
-        left = 1 - self.list_share
-        share, level = share * left, level * left
+        # Tastes and levels have their shares of what lists and others leave.
+        rest = 1 - self.scalars - first - self.list_share - kept
+        share, level = (part * rest / (1 - first) for part in (share, level))
         if level:
             effects = self._measure_level(effects, level)
-        rest = 1 - self.scalars - first - level - share - self.list_share - kept
+        rest -= level + share
         return self._second_round(effects, rest), strength, share
 
     @abc.abstractmethod
