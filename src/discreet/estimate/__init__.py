@@ -41,9 +41,11 @@ from discreet.estimate._effects import (
 )
 from discreet.estimate._lists import (
     ListModel,
+    PairSpectrum,
     PairSums,
     average,
     count_strength,
+    drift_of,
     learn_lists,
     popularity_alone,
 )
@@ -67,6 +69,7 @@ __all__ = [
     "Effects",
     "ListModel",
     "NoisyRows",
+    "PairSpectrum",
     "PairSums",
     "TasteDirections",
     "TasteSums",
@@ -82,6 +85,7 @@ __all__ = [
     "clipped_moments",
     "combine_counts",
     "count_strength",
+    "drift_of",
     "effects_by_moments",
     "effects_from_sums",
     "effects_from_votes",

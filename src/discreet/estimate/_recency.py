@@ -20,8 +20,8 @@ WINDOW = 0.2
 # the shorter the larger the budget. Tuned on validation parts by time of two data sets.
 _SHORTEST, _LONGEST = 0.03, 0.1
 # The half-life in standard deviations of an item's count: with half of the recent records on fifty
-# items, each of them stands out of the noise by four.
-_VISIBLE = 280.0
+# items, each of them stands out of the noise by eight.
+_VISIBLE = 800.0
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ def recent_weights(counts: Noisy, total: float, noise: float) -> _Floats:
     Args:
         counts: Records in the periods of a window.
         total: All records.
-        noise: The standard deviation of an item's recent count.
+        noise: The standard deviation of an item's recent count, as a part of the sum of all counts.
     """
-    half_life = min(max(_VISIBLE * noise / max(total, 1.0), _SHORTEST), _LONGEST)
+    half_life = min(max(_VISIBLE * noise, _SHORTEST), _LONGEST)
     inside = np.maximum(counts.value, 0.0)
     after = np.cumsum(inside[::-1])[::-1] - inside / 2
     weights: _Floats = 2.0 ** (-after / (half_life * max(total, 1.0)))

@@ -11,7 +11,10 @@ from discreet.domain import InputError, Noisy
 from discreet.estimate import (
     WINDOW,
     ListModel,
+    PairSpectrum,
     PairSums,
+    average,
+    drift_of,
     find_window,
     learn_lists,
     popularity_alone,
@@ -27,9 +30,10 @@ from discreet.privacy import Unit
 _HEAD, _HEAD_POWER, _SMALLEST_HEAD, _LARGEST_HEAD = 45.0, 0.6, 40, 1500
 # The part of the pairs' share for each of the two numbers that say what they are out of.
 _NUMBERS = 0.005
-# Parts of the budget: for finding out when records were made, twice, and for recent counts.
-_WHEN, _RECENT = 0.005, 0.05
-# What recency costs in all, where records have times.
+# Parts of the budget: for finding out when records were made, twice; for recent counts; and for
+# counting them again, at most, where much has changed. Tuned on validation parts by time.
+_WHEN, _RECENT, _AGAIN = 0.005, 0.05, 0.35
+# What recency costs in all, where records have times and nothing has changed.
 RECENCY_SHARE = 2 * _WHEN + _RECENT
 # Four weeks: the first look at when records were made. 2^32 seconds are 1,776 of them.
 _FOUR_WEEKS = 28 * 86_400
@@ -51,12 +55,13 @@ class Lists:
     """The stages that make lists, for a method's unit and noise.
 
     Args:
-        method: With the unit, the noise, and the most directions and items.
+        method: With the unit and the noise.
         task: With the ratings and the budget.
+        rank: The most directions of lists, popularity's own included.
     """
 
-    def __init__(self, method: Method, task: Task) -> None:
-        self._method, self._task = method, task
+    def __init__(self, method: Method, task: Task, rank: int) -> None:
+        self._method, self._task, self._rank = method, task, rank
 
     @property
     def mu(self) -> float:
@@ -75,14 +80,20 @@ class Lists:
             raise InputError("recency needs ratings with times")
         return source.has_times and (source.intake.is_latest if wanted is None else wanted)
 
-    def recent(self) -> Noisy | None:
-        """Counts in which older records count less; None if nothing can be seen of times."""
+    def recent(self, counts: Noisy) -> tuple[Noisy | None, float]:
+        """Counts in which older records count less, and the share of the budget that they cost.
+
+        None if nothing can be seen of times.
+
+        Args:
+            counts: Of all records.
+        """
         unit, measure = self._method.protect, self._task.measure
         whole = Periods(0, _FOUR_WEEKS, 2**32 // _FOUR_WEEKS + 1)
         (rough,) = measure(PeriodCounts(unit, whole), {"records by period": _WHEN})
         window = find_window(rough)
         if window is None:
-            return None
+            return None, _WHEN
         start, end = (place * _FOUR_WEEKS for place in (window.first, window.last + 1))
         clear = _CLEAR * self._task.spender.spread_of(_WHEN)
         wanted = WINDOW * window.total / clear if clear > 0 else math.inf
@@ -90,17 +101,22 @@ class Lists:
         periods = Periods(start, -(-(end - start) // number), number)
         label = "recent records by period"
         (fine,) = measure(PeriodCounts(unit, periods, label), {label: _WHEN})
-        noise = self._task.spender.spread_of(_RECENT)
+        noise = self._task.spender.spread_of(_RECENT + _AGAIN / 2)
+        noise /= max(float(counts.value.sum()), 1.0)
         weights = recent_weights(fine, window.total, noise)
         grid = np.floor(weights * WEIGHT_GRID).astype(np.int64)
         statistic = RecentCounts(unit, self._method.noise, periods, grid)
-        (counts,) = measure(statistic, {"recent item counts": _RECENT})
-        return counts
+        (recent,) = measure(statistic, {"recent item counts": _RECENT})
+        again = _AGAIN * drift_of(counts, recent)
+        if again < _RECENT / 2:
+            return recent, RECENCY_SHARE
+        (second,) = measure(statistic, {"recent item counts": again})
+        return average(recent, second), RECENCY_SHARE + again
 
     def learn(
         self, counts: Noisy, head: npt.NDArray[np.int32], share: float, recent: Noisy | None
-    ) -> tuple[ListModel, PairSums | None]:
-        """The list model, and the pairs that it was learnt from; none for a share of 0."""
+    ) -> tuple[ListModel, PairSpectrum | None]:
+        """The list model, and what the pairs showed; nothing for a share of 0."""
         if not share:
             return popularity_alone(counts, recent), None
         unit, noise, task = self._method.protect, self._method.noise, self._task
@@ -116,7 +132,8 @@ class Lists:
         (pairs,) = task.measure(statistic, {"presence pairs": rest}, stage="item pairs")
         chance = self._chance(float(np.maximum(counts.value[head], 0.0).sum()), mass, weight)
         sums = PairSums(head, pairs, mass, weight, chance)
-        return learn_lists(counts, sums, self._method.list_rank, recent), sums
+        spectrum = PairSpectrum.of(counts, sums, self._rank - 1)
+        return learn_lists(counts, spectrum, recent), spectrum
 
     def _chance(self, records: float, mass: Noisy, weight: Noisy) -> float:
         """The sum of w(m)^2 over all pairs, m(m-1)/2 of each person, from what was released.

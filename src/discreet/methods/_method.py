@@ -253,6 +253,11 @@ class RatingMethod(Method):
         share = min(self._most_taste, 0.8 - 20 / max(strength, 1e-9))
         return share if share >= 0.1 else 0.0
 
+    def share_of_lists(self, strength: float) -> float:
+        """How much of the budget lists get."""
+        del strength
+        return 0.0
+
     def share_of_level(self, strength: float) -> float:
         """How much measuring the global mean again gets: much where nothing else can be learnt."""
         if self.level_share is not None:

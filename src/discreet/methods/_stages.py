@@ -105,12 +105,14 @@ class Stages(abc.ABC):
         effects: What was released of the items, once they have been measured.
         strength: How well items can be learnt (`Effects.strength`).
         share: Of the budget, for tastes; 0 where they cannot be learnt.
+        list_share: Of the budget, for lists.
     """
 
     per_user: bool
     effects: Effects
     strength: float
     share: float
+    list_share: float = 0.0
 
     def __init__(self, method: RatingMethod, task: Task) -> None:
         self.method, self.task = method, task
@@ -235,11 +237,15 @@ class _Stars(Stages):
         effects = self._first_round(first)
         strength = effects.strength(self._mu)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
+        self.list_share = method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
             share = 0.0
+        # Tastes and levels have their shares of what lists and others leave.
+        rest = 1 - self.scalars - first - self.list_share - kept
+        share, level = (part * rest / (1 - first) for part in (share, level))
         if level:
             effects = self._measure_level(effects, level)
-        rest = 1 - self.scalars - first - level - share - kept
+        rest -= level + share
         return self._second_round(effects, rest), strength, share
 
     @abc.abstractmethod

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.estimate import average, count_strength
 from discreet.measure.item_counts import ItemCounts
-from discreet.methods._lists import RECENCY_SHARE, Lists, head_of
+from discreet.methods._lists import Lists, head_of
 from discreet.methods._method import Learnt, Method, Task, check_number, register
 from discreet.methods._names import MethodName
 
@@ -47,14 +47,15 @@ class ListsMethod(Method):
         check_number("count_share", self.count_share, 0.02, 0.8)
 
     def learn(self, task: Task) -> Learnt:
-        lists = Lists(self, task)
+        lists = Lists(self, task, self.list_rank)
         spent = self.count_share
         statistic = ItemCounts(self.protect, self.noise)
         label = statistic.parts[0].label
         (counts,) = task.measure(statistic, {label: spent})
         recent = None
         if lists.knows_when(self.recency):
-            recent, spent = lists.recent(), spent + RECENCY_SHARE
+            recent, cost = lists.recent(counts)
+            spent += cost
         strength = count_strength(counts, lists.mu)
         again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9))
         if self.list_rank == 0:
