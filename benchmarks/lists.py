@@ -138,8 +138,8 @@ def item_knn(train: sparse.csr_matrix, neighbours: int) -> Score:
     return lambda own: (own @ model.similarity).toarray()
 
 
-# Each peer's routine and the settings that are tried: chosen by hand. On MovieLens 1M a few of those
-# that win lie at an edge: rank 16 by time and in the folds, 10 neighbours in the folds.
+# Each peer's routine and the settings that are tried: chosen by hand. On MovieLens 1M some winners
+# lie at an edge: rank 16 by time and in the folds, 10 neighbours in the folds.
 PEERS: dict[str, tuple[Callable[..., Any], list[dict[str, float]]]] = {
     "EASE": (ease, [{"penalty": penalty} for penalty in (300.0, 1000.0, 3000.0, 10000.0, 30000.0)]),
     "ALS": (
