@@ -15,7 +15,7 @@ from safetensors.numpy import save, save_file
 
 from discreet.domain import Catalog, InputError
 from discreet.release import _codec, load
-from release._making import assert_same, make_release, random_release, spent
+from release._making import assert_same, make_release, random_lists, random_release, spent
 
 
 def refused(path: Path, reason: str, **options: Any) -> None:
@@ -33,8 +33,17 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_damaged_bytes_are_noticed_wherever_they_are(saved: Path) -> None:
+@pytest.fixture(params=[random_release, random_lists])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A file with a head of pairs, and one with lists, whose rows are bytes."""
+    path = tmp_path / "r.discreet"
+    request.param(d=4, k=2, guarantee=spent()).save(path)
+    return path
+
+
+def test_damaged_bytes_are_noticed_wherever_they_are(either: Path) -> None:
     """A bit of every third byte flips: the file is refused, or still means exactly the same."""
+    saved = either
     good, release = saved.read_bytes(), load(saved)
     rng = np.random.default_rng(3)
     places = range(0, len(good), 3)
@@ -53,7 +62,8 @@ def test_damaged_bytes_are_noticed_wherever_they_are(saved: Path) -> None:
     assert refusals > 0.99 * len(places)
 
 
-def test_every_truncation_is_noticed(saved: Path) -> None:
+def test_every_truncation_is_noticed(either: Path) -> None:
+    saved = either
     good = saved.read_bytes()
     for length in (*range(0, len(good), 41), len(good) - 1):
         saved.write_bytes(good[:length])

@@ -230,6 +230,7 @@ _TYPES = {
     "I32": "<i4",
     "U32": "<u4",
     "U8": "|u1",
+    "I8": "|i1",
 }
 # Bytes at the start of a safetensors file that hold the header's length; the format's own number.
 _LENGTH_BYTES = 8
