@@ -19,9 +19,10 @@ const TYPES = {
   I32: ["int32", Int32Array],
   U32: ["uint32", Uint32Array],
   U8: ["uint8", Uint8Array],
+  I8: ["int8", Int8Array],
 };
 
-// Type, axes ("^x": a triangle of x), the smallest value, and "index" of items that all differ.
+// Type, axes ("^x": a triangle of x), the smallest value, and "index" of items that all differ, "rising" of those in order.
 const CATALOG = { catalog_ids: "uint8 ids", catalog_id_ends: "uint32 items" };
 const TITLES = { catalog_titles: "uint8 titles", catalog_title_ends: "uint32 items" };
 const LEVELS = { item_effects: "float32 items", item_counts: "float32 items 0" };
@@ -30,6 +31,16 @@ const FACTORS = { ...ITEMS, factors: "float32 items,factors", factor_variances: 
 const HEAD = "int32 head 0 index";
 const PAIRS = "float32 ^head";
 const MODEL = { global_mean: -Infinity, user_variance: 0, rating_variance: 1e-9 };
+const LISTS = {
+  list_popularity: "float32 items 0",
+  list_start: "float32 items",
+  list_gain: "float32 items 0",
+  list_head: "int32 rows 0 rising",
+  list_rows: "int8 rows,rank",
+  list_scales: "float32 rank 0",
+  list_tail: "float32 items",
+  list_axis: "float32 rank",
+};
 const BUCKETS = {
   ...LEVELS,
   bucket_sizes: "int32 buckets 0",
@@ -44,7 +55,8 @@ const BUCKETS = {
 const CLUSTERS = [BUCKETS, { global_mean: -Infinity, bits: 1, thin: 0, fake_percent: 0, popular_share: 0 }];
 // Arrays, the smallest values of parameters; arrays that are there all or none, their parameters.
 const METHODS = {
-  refined: [FACTORS, MODEL],
+  refined: [FACTORS, MODEL, LISTS],
+  lists: [{ item_counts: LEVELS.item_counts, ...LISTS }, {}],
   covariance: [FACTORS, MODEL, { head: HEAD, covariance: PAIRS, weights: PAIRS },
     ["covariance_noise", "weights_noise"]],
   "slope-one": [ITEMS, MODEL, { head: HEAD, differences: PAIRS, pair_weights: PAIRS },
@@ -234,6 +246,7 @@ function checkLayout(method, items, parameters, tensors) {
     need(found.join() === shape.join(), `array '${name}' has shape ${shape}, not ${found}`);
     checkValues(name, data, Number(smallest), index ? items : Infinity);
     need(!index || new Set(data).size === data.length, `array '${name}' names an item more than once`);
+    need(index !== "rising" || data.every((item, i) => !(item < data[i - 1])), `array '${name}' is not in the catalogue's order`);
   }
 }
 

@@ -90,8 +90,11 @@ _PROTOCOLS = {
 """Scripts of one protocol alone, by its name."""
 _COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
 """Scripts of any protocol."""
-_PREDICTORS = {f"js/predict/{name}.js" for name in ("clusters", "knn", "pairs", "posterior")}
-"""Scripts that releases of some methods need: a page sees to it that it keeps its release's own."""
+_PREDICTORS = {
+    f"js/predict/{name}.js"
+    for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior")
+}
+"""Scripts that some releases need: a page sees to it that it keeps its release's own."""
 _ALIASES = {"index.html": "/", "operator.html": "/operator"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -27,22 +27,34 @@ export function search(home, question) {
   return found.sort((a, b) => rank(b) - rank(a) || count(b) - count(a) || a - b);
 }
 
-/** One title with its stars. */
+/** One title with its stars, and a way to those that are like it. */
 function row(home, index, more = []) {
   const title = home.catalog.titles[index];
   const control = rater(home.scale, title, home.valueOf(index), (value) => home.rate(index, value));
-  const made = el("li", {}, el("span", { className: "title" }, title), ...more, control);
+  const alike = home.predictor?.compares(index) ? [small("Similar", `Titles similar to ${title}`, () => showSimilar(home, index))] : [];
+  const made = el("li", {}, el("span", { className: "title" }, title), ...more, ...alike, control);
   made.dataset.index = String(index);
   return made;
 }
 
-/** What the search finds, or where to begin. It stays put while the person rates. */
+const small = (text, name, onclick) => el("button", { className: "small", "aria-label": name, onclick }, text);
+
+/** What the search finds, what is similar to a title, or where to begin. It stays put while the person rates. */
 export function showFound(home) {
   const question = by("search").value.trim();
-  const found = question ? search(home, question) : starters(home);
+  const alike = question ? undefined : home.alike;
+  const found = question ? search(home, question) : alike === undefined ? starters(home) : home.predictor.similar(alike, MOST_FOUND, home.skips);
   fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i)));
   const more = found.length > MOST_FOUND ? `; here are the first ${MOST_FOUND}` : "";
-  say("found", question ? `${counted(found.length, "title")} found${more}.` : words("begin-with"));
+  const said = alike === undefined ? words("begin-with") : words("alike", home.catalog.titles[alike]);
+  say("found", question ? `${counted(found.length, "title")} found${more}.` : said);
+}
+
+function showSimilar(home, index) {
+  home.alike = index;
+  by("search").value = "";
+  showFound(home);
+  by("found").focus();
 }
 
 function starters(home) {
@@ -95,14 +107,13 @@ function ownRow(home, id, { title, value }) {
 
 /**
  * Recommendations. A row that is just being rated stays where it is until the focus moves on.
- * @param {{index: number, score: number, because: {title: string, index: number, amount: number}[]}[]} entries
- * @param {(score: number) => string} expected
+ * @param {import("../predict/predictor.js").Recommendation[]} entries
  */
-export function showRecommended(home, entries, expected) {
+export function showRecommended(home, entries) {
   const list = by("recommended");
   /** @type {HTMLElement | null} */
   const busy = document.activeElement?.closest("#recommended > li");
-  const rows = entries.filter(({ index }) => String(index) !== busy?.dataset.index).map((entry) => recommended(home, entry, expected));
+  const rows = entries.filter(({ index }) => String(index) !== busy?.dataset.index).map((entry) => recommended(home, entry));
   if (!busy) return fill(list, ...rows);
   const at = [...list.children].indexOf(busy);
   for (const other of [...list.children]) if (other !== busy) other.remove();
@@ -111,10 +122,21 @@ export function showRecommended(home, entries, expected) {
   busy.after(...rows.slice(at));
 }
 
-function recommended(home, { index, score: found, because }, expected) {
-  const score = el("span", { className: "expected" }, expected(found));
-  const why = listed(because.map(({ title }) => title));
-  return row(home, index, [score, ...(why ? [el("span", { className: "soft because" }, words("because", why))] : [])]);
+function recommended(home, { index, title, expected, because }) {
+  const { presence, hi } = home.scale;
+  const more = [small("Hide", `Hide ${title}`, ({ target }) => hide(home, index, target.closest("li")))];
+  if (expected !== undefined) more.unshift(el("span", { className: "expected" }, `${expected.toFixed(1)} of ${brief(hi)}`));
+  const why = listed(because.map((each) => each.title));
+  if (why) more.push(el("span", { className: "soft because" }, words(presence ? "because-known" : "because", why)));
+  return row(home, index, more);
+}
+
+/** Leave a title out of lists without rating it; the focus goes to the one that takes its place. */
+function hide(home, index, at) {
+  const place = [...by("recommended").children].indexOf(at);
+  at.remove();
+  home.hide(home.catalog.ids[index]);
+  [...by("recommended").children].at(place - by("recommended").children.length)?.querySelector("button").focus();
 }
 
 const listed = (texts) => new Intl.ListFormat("en").format(texts);
