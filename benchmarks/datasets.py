@@ -21,8 +21,6 @@ from discreet.privacy import SeededRandomness
 from discreet.ratings import Ratings, Split, read_ratings, split_by_time, split_random
 
 BUDGETS = {"rating": (0.5, 1.0, 4.0), "user": (1.0, 4.0, 10.0)}
-LISTS = 1.0
-"""How much being popular counts in the lists that NDCG and recall judge."""
 
 Read = Callable[[Path, bool], Ratings]
 SETS: dict[str, Read] = {
@@ -113,8 +111,7 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
 def ours(split: Split, unit: str, epsilon: float, draw: int, method: str) -> Scorer:
     told = {"protect": unit, "epsilon": epsilon, "method": method}
     release = fit(split.train, randomness=SeededRandomness(draw), **told)
-    bonus = 0.0 if split.train.scale.presence else LISTS * split.train.scale.range / 4
-    scorer: Scorer = release.predictor(popularity=bonus)
+    scorer: Scorer = release.predictor()
     return scorer
 
 

@@ -11,7 +11,7 @@ import typer
 from discreet.cli import _console, _own_ratings
 from discreet.cli._console import Json
 from discreet.domain import InputError
-from discreet.predict import Recommendation, Recommendations, load
+from discreet.predict import Order, Recommendation, Recommendations, load
 
 
 def recommend(
@@ -20,9 +20,12 @@ def recommend(
     like: _own_ratings.Likes = None,
     n: Annotated[int, typer.Option("-n", "--number", help="How many items to recommend.")] = 10,
     predictor: _own_ratings.PredictorName = None,
-    popularity: Annotated[
-        float, typer.Option(help="The weight of popularity, besides the predicted rating.")
-    ] = 0.0,
+    order: Annotated[
+        Order,
+        typer.Option(
+            help="best: by what the person has and probably likes; expected: by expected rating."
+        ),
+    ] = "best",
     available: Annotated[
         Path | None,
         typer.Option(help="Recommend only these items: a file with an id or title per line."),
@@ -44,7 +47,7 @@ def recommend(
     presence = release.scale.presence
     own = _own_ratings.read(ratings, like, presence=presence)
     names = None if available is None else _own_ratings.read_names(available)
-    model = release.predictor(predictor, popularity=popularity)
+    model = release.predictor(predictor, order=order)
     found: Recommendations = model.recommend(own, n, available=names, explain=explain)
     _own_ratings.report_unknown(found.unknown, release.catalog)
     if json:

@@ -195,7 +195,7 @@ class _Experiment:
                 began = time.perf_counter()
                 scorer: Any = made
                 if isinstance(made, Release):
-                    scorer = made.predictor(name, popularity=self.popularity)
+                    scorer = made.predictor(name)
                     spoken[name] = scorer.name
                 quality = self.judge.judge(scorer, progress=self._judging())
                 judged[name].append((quality, fitting + time.perf_counter() - began))

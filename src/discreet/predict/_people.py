@@ -75,17 +75,17 @@ class Recommendation:
         item: Its index in the catalogue.
         id: Its identifier.
         title: What people call it.
-        score: The expected rating, not clipped to the scale, so that scores order all items. For
-            presence data, roughly the probability that the person has the item.
-        because: The own ratings that raise the score most, as (title, by how much), the largest
-            first; empty unless you asked for it, or if none raises it. For presence data, amounts
-            are in logarithms of the probability.
+        score: What the list is ordered by: higher is better. It has no unit.
+        expected: The expected rating, clipped to the scale; None if the release predicts none.
+        because: The own ratings that raise the score of this item most, as (title, by how much),
+            the largest first; empty unless you asked for it, or if none raises it.
     """
 
     item: int
     id: str
     title: str
     score: float
+    expected: float | None = None
     because: tuple[tuple[str, float], ...] = ()
 
 
