@@ -21,15 +21,12 @@ export class ListScores {
     this._sum = new Float64Array(axis.length);
   }
 
-  fill({ items: own }, items, out) {
+  /** Of all items. */
+  scores({ items }) {
     const { popularity, start, gain } = this._levels;
     this._sum.fill(0);
-    for (const item of own) this._row(item).forEach((one, f) => (this._sum[f] += one));
-    for (let i = 0; i < out.length; i++) {
-      const item = items ? items[i] : i;
-      out[i] = own.length ? start[item] + gain[item] * dot(this._row(item), this._sum) : popularity[item];
-    }
-    return out;
+    for (const item of items) this._row(item).forEach((one, f) => (this._sum[f] += one));
+    return popularity.map((score, item) => (items.length ? start[item] + gain[item] * dot(this._row(item), this._sum) : score));
   }
 
   _explain({ items }) {
@@ -39,7 +36,5 @@ export class ListScores {
 
 /** Of releases that predict no ratings. */
 export class ListsPredictor extends Predictor {
-  _fill(own, items, out) {
-    this.lists.fill(own, items, out);
-  }
+  _fill() {}
 }

@@ -69,12 +69,12 @@ export class Predictor {
    * times how likely the person likes it.
    */
   ranks(own, expected = this.scores(own)) {
-    if (!this.isRating) return expected;
     const { scale: { lo, hi }, arrays } = this.release;
     const counts = arrays.item_counts.data;
     const floor = (COUNT_FLOOR * total(counts)) / this.size;
-    const has = this.lists?.fill(own, null, new Float32Array(this.size)) ?? counts.map((count) => count + floor);
-    return has.map((score, item) => (score > 0 ? score * normal((this._cut(expected[item]) - hi) / (LIKED * (hi - lo)) + 1) : score));
+    const has = this.lists?.scores(own);
+    if (!this.isRating) return has ?? expected;
+    return (has ?? counts.map((count) => count + floor)).map((score, item) => (score > 0 ? score * normal((this._cut(expected[item]) - hi) / (LIKED * (hi - lo)) + 1) : score));
   }
 
   _cut(score) {
