@@ -35,10 +35,10 @@ const home = {
   skips: (index) =>
     home.hidden.has(home.catalog.ids[index]) ||
     Object.entries(home.where).some(([name, value]) => value && !home.catalog.columns[name][index].split("|").includes(value)),
-  /** Leave a title out of lists from now on. @param {string} id */
-  hide(id) {
-    home.hidden.add(id);
-    keepHidden();
+  /** Leave these titles out of lists from now on, and no others. @param {string[]} ids */
+  hide(ids) {
+    showHidden(ids);
+    store.write("hidden", ids).catch(complain);
   },
   /** The person's rating of an item. @param {number} index */
   valueOf: (index) => home.ratings.get(home.catalog.ids[index])?.value,
@@ -103,24 +103,14 @@ function rerank() {
   say("you-said", own.items.length ? "" : words("general"));
 }
 
-function keepHidden() {
-  store.write("hidden", [...home.hidden]).catch(complain);
-  showHidden();
-}
-
-function showHidden() {
+function showHidden(ids) {
+  home.hidden = new Set(ids);
   by("unhide").hidden = !home.hidden.size;
-  by("unhide").textContent = words("unhide", home.hidden.size);
   rerank();
 }
 
-async function readHidden() {
-  home.hidden = new Set(await store.read("hidden"));
-  showHidden();
-}
-
 /** Choices by public columns of the catalogue; those of very many values are left out. */
-function showColumns({ columns = {} }) {
+function showColumns(columns = {}) {
   const choices = Object.entries(columns).map(([name, cells]) => {
     const values = [...new Set(cells.flatMap((cell) => cell.split("|")))].filter(Boolean).sort();
     const options = ["", ...values].map((value) => el("option", { value }, value || "any"));
@@ -155,7 +145,7 @@ async function open() {
   }
   by("main").hidden = false;
   showOwn(home);
-  await readHidden();
+  showHidden(await store.read("hidden"));
   state.ready = "yes";
 }
 
@@ -170,7 +160,7 @@ async function openCatalog() {
     by("how").hidden = names.length < 2;
     fill(by("predictor"), ...names.map((name) => el("option", { selected: name === home.chosen }, name)));
     showGuarantee(loaded);
-    showColumns(release.catalog);
+    showColumns(release.catalog.columns);
   } else {
     Object.assign(home, await loadCatalog());
     say("you-said", words("no-release"));
@@ -193,10 +183,7 @@ function listen() {
     home.alike = undefined;
     showFound(home);
   };
-  by("unhide").onclick = () => {
-    home.hidden.clear();
-    keepHidden();
-  };
+  by("unhide").onclick = () => home.hide([]);
   by("recommended").addEventListener("focusout", (event) => {
     if (event.currentTarget.querySelector(".rated") && !event.target.closest("li").contains(event.relatedTarget)) setTimeout(rerank);
   });
@@ -219,7 +206,7 @@ function listen() {
   serviceWorker?.startMessages();
   store.onChange(async (what, elsewhere) => {
     if (what.startsWith("forgotten")) return showForgotten(what);
-    if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept(), readHidden()]) : tellKept();
+    if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept(), store.read("hidden").then(showHidden)]) : tellKept();
     let before;
     do {
       before = changed;

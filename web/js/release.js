@@ -4,23 +4,16 @@ import { checkScale } from "./scale.js";
 export const FORMAT = 1;
 
 /**
- * @typedef {{ids: string[], titles: string[], origin: string, digest: string,
- *   find: (name: string) => number|undefined}} Catalog  `find` takes an id or a title.
+ * @typedef {{ids: string[], titles: string[], origin: string, digest: string, columns?: Record<string, string[]>,
+ *   find: (name: string) => number|undefined}} Catalog  `find` takes an id or a title; columns: a cell for each item, which
+ *   may hold several values with | between them.
  * @typedef {{version: number, method: string, scale: import("./scale.js").Scale, guarantee: any,
  *   parameters: any, arrays: Record<string, {data: any, shape: number[]}>, catalog: Catalog,
  *   digest: string}} Release  The guarantee is as stated: its epsilons were not computed again. Arrays are
  *   views of the buffer where they can be; 64-bit integers are handed out as Float64Array.
  */
 
-const TYPES = {
-  F64: ["float64", Float64Array],
-  F32: ["float32", Float32Array],
-  I64: ["int64", BigInt64Array],
-  I32: ["int32", Int32Array],
-  U32: ["uint32", Uint32Array],
-  U8: ["uint8", Uint8Array],
-  I8: ["int8", Int8Array],
-};
+const TYPES = { F64: Float64Array, F32: Float32Array, I64: BigInt64Array, I32: Int32Array, U32: Uint32Array, U8: Uint8Array, I8: Int8Array };
 
 // Type, axes ("^x": a triangle of x), the smallest value, and "index" of items that all differ, "rising" of those in order.
 const CATALOG = { catalog_ids: "uint8 ids", catalog_id_ends: "uint32 items" };
@@ -146,12 +139,12 @@ function readContainer(buffer) {
 
 function placeOf(name, entry) {
   const { dtype, shape, data_offsets: offsets } = entry ?? {};
-  const [type, kind] = Object.hasOwn(TYPES, dtype) ? TYPES[dtype] : [];
+  const kind = Object.hasOwn(TYPES, dtype) && TYPES[dtype];
   const lists = kind && Array.isArray(shape) && Array.isArray(offsets) && offsets.length === 2;
   const bytes = lists && shape.reduce((product, length) => product * length, kind.BYTES_PER_ELEMENT);
   need(lists && [...shape, ...offsets].every(isCount) && offsets[1] - offsets[0] === bytes,
     `its header is wrong about '${name.slice(0, 40)}'`);
-  return { name, type, kind, shape, first: offsets[0], last: offsets[1] };
+  return { name, type: kind.name.toLowerCase().replace(/big|array/g, ""), kind, shape, first: offsets[0], last: offsets[1] };
 }
 
 /** Arrays follow each other and fill the data: nothing hides or is missing. */

@@ -135,8 +135,8 @@ function recommended(home, { index, title, expected, because }) {
 function hide(home, index, at) {
   const place = [...by("recommended").children].indexOf(at);
   at.remove();
-  home.hide(home.catalog.ids[index]);
-  [...by("recommended").children].at(place - by("recommended").children.length)?.querySelector("button").focus();
+  home.hide([...home.hidden, home.catalog.ids[index]]);
+  by("recommended").children[place]?.querySelector("button").focus();
 }
 
 const listed = (texts) => new Intl.ListFormat("en").format(texts);

@@ -1,8 +1,8 @@
 /**
  * What every predictor can do: score, recommend, explain, and find what is similar.
  * @typedef {{items: Int32Array, values: Float64Array}} Own  catalogue indices in rising order, and the
- *   ratings beside them
- * @typedef {{index: number, id: string, title: string, score: number, expected?: number,
+ *   ratings beside them, as `ownRatings` makes them; nothing checks them again
+ * @typedef {{index: number, id: string, title: string, score: number, expected: number | undefined,
  *   because: {title: string, index: number, amount: number}[]}} Recommendation  the score is what lists are
  *   ordered by and has no unit; expected: the expected rating, cut to the scale, where there are ratings;
  *   because: own items and by how much they raise the score of the lists section, or else what is expected
@@ -34,10 +34,6 @@ export class Predictor {
 
   /** Expected ratings of all items, not cut; of presence, logarithms; else what lists are ordered by. */
   scores(own, out = new Float32Array(this.size)) {
-    const inside = (item) => Number.isInteger(item) && item >= 0 && item < this.size;
-    const fine = (item, j) => inside(item) && !(item <= own.items[j - 1]) && Number.isFinite(own.values[j]);
-    if (own.items.length !== own.values.length || !own.items.every(fine))
-      throw new Error("own ratings are items of the catalogue in rising order, a number beside each");
     this._fill(own, null, out);
     return out;
   }
@@ -48,7 +44,6 @@ export class Predictor {
    * @returns {Recommendation[]}
    */
   recommend(own, n = 10, skips = () => false) {
-    if (!(n >= 0)) throw new Error("n is how many items to recommend");
     const { catalog } = this.release;
     const expected = this.scores(own, this._room);
     const ranks = this.ranks(own, expected);
