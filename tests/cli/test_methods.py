@@ -107,22 +107,15 @@ def test_presence_is_shown_without_figures_of_ratings(clicks: list[str], tmp_pat
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_lists_of_presence_show_the_chances_that_predict_shows(
-    clicks: list[str], tmp_path: Path
-) -> None:
+def test_lists_of_presence_show_no_chances(clicks: list[str], tmp_path: Path) -> None:
     path = tmp_path / "clicks.discreet"
     call("fit", *clicks, "-o", path, "--protect", "rating", "--epsilon", 20)
     own = ("--like", "i0", "--like", "i4")
     listed = call("recommend", path, *own, "-n", 2, "--json").json()["recommendations"]
-    assert all("score" not in entry for entry in listed)
-    items = [part for entry in listed for part in ("--items", entry["id"])]
-    expected = call("predict", path, *own, *items, "--json").json()["predictions"]
-    chances = [entry["chance"] for entry in listed]
-    assert chances == pytest.approx([entry["chance"] for entry in expected], rel=1e-5)
-    for command in (("recommend", path, *own, "-n", 2), ("predict", path, *own, *items)):
-        lines = call(*command).out.splitlines()
-        assert lines[0].split() == ["id", "title", "chance"]
-        assert lines[1].split()[-1] == f"{chances[0]:.1%}"
+    assert [entry["expected"] for entry in listed] == [None, None]
+    lines = call("recommend", path, *own, "-n", 2).out.splitlines()
+    assert [line.strip() for line in lines[:3]] == ["title", *(each["title"] for each in listed)]
+    assert "predicts no ratings" in call("predict", path, *own).complaint()
 
 
 def test_dense_without_effect_is_told_of(sample: list[str], tmp_path: Path) -> None:

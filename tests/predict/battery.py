@@ -148,14 +148,47 @@ class PredictorBattery:
         assert model.recommend(everything) == []
         assert model.recommend(own, 0) == []
 
-    def test_only_what_is_available_is_recommended(self, model: Predictor, people: People) -> None:
+    def test_filters(self, model: Predictor, people: People) -> None:
         own = self.someone(people)
         open_ = np.setdiff1d(np.arange(len(model.catalog)), own.items)[:2].tolist()
         titles = model.catalog.titles
         offered = [titles[open_[0]], model.catalog.ids[open_[1]], titles[own.items[0]]]
-        assert sorted(entry.item for entry in model.recommend(own, available=offered)) == open_
-        assert [e.item for e in model.recommend(own, available=open_[:1])] == open_[:1]
-        assert model.recommend(own, available=[]) == []
+        assert sorted(entry.item for entry in model.recommend(own, only=offered)) == open_
+        assert [e.item for e in model.recommend(own, only=open_[:1])] == open_[:1]
+        assert [e.item for e in model.recommend(own, only=offered[0])] == open_[:1]
+        assert model.recommend(own, only=[]) == []
+        assert [e.item for e in model.recommend(own, only=offered, exclude=offered[:1])] == open_[
+            1:
+        ]
+        everything, first = model.recommend(own, 99), model.recommend(own, 1)[0]
+        assert model.recommend(own, 99, exclude=[first.item, "Faust"]) == everything[1:]
+        with pytest.raises(InputError, match="has no column 'genres'; it has none"):
+            model.recommend(own, where={"genres": "Comedy"})
+        with pytest.raises(InputError, match="items must lie between"):
+            model.recommend(own, exclude=[10**6])
+
+    def test_similar_items(self, model: Predictor) -> None:
+        """Those of the release, or a line that it has none; never the item itself."""
+        try:
+            found = [model.similar(item, 99) for item in range(len(model.catalog))]
+        except InputError as refused:
+            assert "does not say what items are alike" in str(refused)
+            return
+        table = {(item, e.item): e.similarity for item, each in enumerate(found) for e in each}
+        assert all(0 < size <= 1 for size in table.values())
+        assert all(item != other for item, other in table)
+        for (item, other), size in table.items():
+            assert table[other, item] == pytest.approx(size)
+        longest = max(range(len(found)), key=lambda item: len(found[item]))
+        sizes = [entry.similarity for entry in found[longest]]
+        assert sizes == sorted(sizes, reverse=True)
+        title = model.catalog.titles[longest]
+        assert model.similar(title, 2) == found[longest][:2]
+        named = model.similar(title, 99, exclude=["Faust"], only=model.catalog.ids)
+        assert named == found[longest] and named.unknown == ("Faust",)
+        for ask in (lambda: model.similar("Nosferatu"), lambda: model.similar(title, -1)):
+            with pytest.raises(InputError):
+                ask()
 
     def test_ids_titles_and_checked_ratings_mean_the_same(
         self, model: Predictor, people: People
@@ -171,8 +204,8 @@ class PredictorBattery:
     ) -> None:
         own = self.by_title(model, self.someone(people))
         more = own | {"Nosferatu": model.release.scale.hi}
-        best = model.recommend(more, available=[*model.catalog.titles, "Faust"])
-        assert best.unknown == ("Nosferatu", "Faust")
+        best = model.recommend(more, only=[*model.catalog.titles, "Faust"], exclude=["M"])
+        assert best.unknown == ("Nosferatu", "Faust", "M")
         assert model.read(more).unknown == ("Nosferatu",)
         assert best == model.recommend(own)
 

@@ -178,6 +178,37 @@ def test_the_normal_distribution_is_right_everywhere_on_the_scale(scale: Scale) 
     np.testing.assert_allclose(found, slow, rtol=1e-6, atol=1e-6)
 
 
+def test_items_of_the_checkerboard_are_like_those_of_their_colour() -> None:
+    model = checkerboard("lists").predictor()
+    even = [(entry.item, entry.similarity) for entry in model.similar("item 2", 12)]
+    assert even == [(0, 1.0), (4, 1.0), (6, 1.0)]
+    assert [entry.item for entry in model.similar("1", 2)] == [3, 5]
+    # Of the tail one direction is known, and the same of all of it: not what each is like.
+    assert model.similar("9") == []
+
+
+def test_similar_items_are_those_of_nearby_rows() -> None:
+    release = random_refined(d=20, h=8)
+    rows, head = slow_rows(release), release.arrays["list_head"].tolist()
+    item = head[3]
+    slow = {j: rows[item] @ rows[j] / np.linalg.norm(rows[item]) / np.linalg.norm(rows[j])
+            for j in head if j != item}  # fmt: skip
+    found = {entry.item: entry.similarity for entry in release.predictor().similar(item, 20)}
+    assert found == pytest.approx({j: size for j, size in slow.items() if size > 0}, abs=1e-6)
+
+
+def test_lists_of_what_has_a_value_in_a_column() -> None:
+    release = checkerboard("lists")
+    columns = {"kind": ["Odd|even"] + [("even", " odd ")[i % 2] for i in range(1, 12)]}
+    catalog = Catalog(release.catalog.ids, release.catalog.titles, columns=columns)
+    model = dataclasses.replace(release, catalog=catalog).predictor()
+    odd = [entry.item for entry in model.recommend([], 12, where={"kind": "ODD"})]
+    assert odd == [0, 1, 3, 5, 7, 9, 11]
+    both = model.recommend([], 12, where={"kind": ["odd", "even"]}, exclude=["0"], only=range(4))
+    assert [entry.item for entry in both] == [1, 2, 3]
+    assert [entry.item for entry in model.similar("2", where={"kind": "odd"})] == [0]
+
+
 def test_presence_with_lists_is_ordered_by_them_alone() -> None:
     release = dataclasses.replace(random_refined(d=20), scale=PRESENCE)
     for own in ([], ["3", "5"]):

@@ -86,6 +86,25 @@ def test_round_trip_with_lists(tmp_path: Path, h: int, k: int) -> None:
         assert_same(release, load(tmp_path / "r", verify=True))
 
 
+def test_columns_of_the_catalogue_are_kept(tmp_path: Path) -> None:
+    columns = {"genres": ["Comedy|Drama", "", "é"], "year": ["1979", "", ""]}
+    catalog = Catalog(["a", "b", "c"], ["A", "B", "C"], columns=columns)
+    release, plain = (
+        make_release(np.ones((3, 1)), catalog=each)
+        for each in (catalog, Catalog(["a", "b", "c"], ["A", "B", "C"]))
+    )
+    release.save(tmp_path / "r")
+    loaded = load(tmp_path / "r", verify=True)
+    assert_same(release, loaded)
+    assert loaded.catalog.columns == {name: tuple(each) for name, each in columns.items()}
+    assert loaded.digest() == release.digest() != plain.digest()
+    plain.save(tmp_path / "plain")
+    with safe_open(tmp_path / "plain", framework="np") as file:
+        assert "columns" not in json.loads(file.metadata()["catalog"])
+        assert not any(name.startswith("catalog_column") for name in file.keys())  # noqa: SIM118
+    assert load(tmp_path / "plain").catalog.columns == {}
+
+
 def stored_scale(release: Release, path: Path) -> dict[str, Any]:
     release.save(path)
     with safe_open(path, framework="np") as file:

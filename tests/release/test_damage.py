@@ -178,6 +178,21 @@ def test_forging_without_a_change_is_accepted(tmp_path: Path) -> None:
         (lambda m, t: m["scale"].update(presence="no"), "presence is True or False"),
         (lambda m, t: m["scale"].update(absence=True), "scale or catalogue has wrong fields"),
         (lambda m, t: m["catalog"].update(items=5), "does not have as many items"),
+        (lambda m, t: m["catalog"].update(columns="kind"), "columns cannot be read"),
+        (lambda m, t: m["catalog"].update(columns=[1]), "columns cannot be read"),
+        (lambda m, t: m["catalog"].update(columns=["a", "a"]), "do not have a name each"),
+        (lambda m, t: m["catalog"].update(columns=[""]), "do not have a name each"),
+        (lambda m, t: m["catalog"].update(columns=["a"]), "'catalog_column_0' is missing"),
+        (lambda m, t: t.update(catalog_column_0=np.zeros(3, "u1")), "does not belong"),
+        (
+            lambda m, t: (
+                m["catalog"].update(columns=["a"]),
+                t.update(
+                    catalog_column_0=np.zeros(3, "u1"), catalog_column_0_ends=np.zeros(3, "u4")
+                ),
+            ),
+            "as many titles as items",
+        ),
         (
             lambda m, t: m["parameters"].update(global_mean=10**400),
             "'global_mean' must be a finite",

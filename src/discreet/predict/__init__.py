@@ -11,7 +11,14 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.predict._people import People, Recommendation, Recommendations, drop_own
+from discreet.predict._people import (
+    People,
+    Recommendation,
+    Recommendations,
+    SimilarItem,
+    SimilarItems,
+    drop_own,
+)
 from discreet.predict._predictor import Order, Predictor
 from discreet.release import Release, load, register_predictors
 
@@ -71,6 +78,8 @@ __all__ = [
     "Recommendation",
     "Recommendations",
     "Release",
+    "SimilarItem",
+    "SimilarItems",
     "SlopeOnePredictor",
     "SvdPredictor",
     "drop_own",

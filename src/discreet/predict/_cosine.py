@@ -39,9 +39,9 @@ class CosinePredictor(PairPredictor):
 
     def __init__(self, release: Release, *, order: Order = "best") -> None:
         super().__init__(release, order=order)
-        self._similarities = np.empty((0, 0), np.float32)
+        self._matrix = np.empty((0, 0), np.float32)
         if len(self._head):
-            self._similarities = _similarities(release)
+            self._matrix = _similarities(release)
 
     def _add(
         self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
@@ -49,7 +49,7 @@ class CosinePredictor(PairPredictor):
         values = people.values if self._model.presence else y
         add_pairs(
             tasks, targets, people.starts, people.items, values, self._positions,
-            self._similarities, self._similarities, parts,
+            self._matrix, self._matrix, parts,
         )  # fmt: skip
 
     def _combine(self, base: Floats, bias: Floats, counts: Ints, parts: Floats) -> Floats:
@@ -61,11 +61,16 @@ class CosinePredictor(PairPredictor):
         mean = np.maximum(total, 0.0) + _POPULARITY * probability(base)
         return np.asarray(np.log(np.maximum(mean / (counts + _POPULARITY), _LEAST)))
 
+    def _similarities(self, item: int) -> Floats:
+        """Cosines of the release's products; 0 outside the head."""
+        every = np.arange(len(self.catalog), dtype=np.int32)
+        return self._between(self._matrix, np.array([item], np.int32), every)[:, 0]
+
     def _contributions(
         self, own: OwnRatings, items: npt.NDArray[np.int32]
     ) -> tuple[Floats, Floats]:
         """Of ratings as for `knn`; of presence, the change shared out by similarity."""
-        like = self._between(self._similarities, own.items, items)
+        like = self._between(self._matrix, own.items, items)
         base = self._model.baseline[items]
         if self._model.presence:
             moved = self._logarithm(base, like.sum(axis=1), len(own))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -89,19 +90,45 @@ class Recommendation:
     because: tuple[tuple[str, float], ...] = ()
 
 
-class Recommendations(list[Recommendation]):
-    """Recommendations, the best first.
+@dataclass(frozen=True)
+class SimilarItem:
+    """One item that is like another.
 
     Attributes:
-        unknown: The names, in the own ratings and among the available items, that the catalogue
+        item: Its index in the catalogue.
+        id: Its identifier.
+        title: What people call it.
+        similarity: How alike the two are, above 0 and at most 1.
+    """
+
+    item: int
+    id: str
+    title: str
+    similarity: float
+
+
+_Entry = TypeVar("_Entry")
+
+
+class Listing(list[_Entry]):
+    """A list of items, the best first.
+
+    Attributes:
+        unknown: The names that were given, in own ratings or to filter by, and that the catalogue
             does not have.
     """
 
-    def __init__(
-        self, entries: Iterable[Recommendation] = (), unknown: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, entries: Iterable[_Entry] = (), unknown: Iterable[str] = ()) -> None:
         super().__init__(entries)
-        self.unknown = unknown
+        self.unknown = tuple(unknown)
+
+
+class Recommendations(Listing[Recommendation]):
+    """Recommendations, the best first."""
+
+
+class SimilarItems(Listing[SimilarItem]):
+    """Items like another, the most alike first."""
 
 
 def drop_own(

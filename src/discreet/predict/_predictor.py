@@ -10,11 +10,19 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, InputError, OwnRatings
-from discreet.predict._lists import ListScores, has_and_likes, popular
-from discreet.predict._people import People, Recommendation, Recommendations
+from discreet.predict._lists import ListScores, cosines, has_and_likes, popular
+from discreet.predict._people import (
+    People,
+    Recommendation,
+    Recommendations,
+    SimilarItem,
+    SimilarItems,
+)
 from discreet.release import Release
 
 Own = Mapping[str, float] | Iterable[str] | OwnRatings
+Names = Iterable[str | int]
+Where = Mapping[str, str | Iterable[str]]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
@@ -96,7 +104,9 @@ class Predictor(abc.ABC):
         own: Own,
         n: int = 10,
         *,
-        available: Iterable[str | int] | None = None,
+        only: Names | None = None,
+        exclude: Names = (),
+        where: Where | None = None,
         explain: bool = False,
     ) -> Recommendations:
         """The items that suit the person best among those not rated yet, the best first.
@@ -104,17 +114,22 @@ class Predictor(abc.ABC):
         Args:
             own: The person's own ratings.
             n: How many, at most.
-            available: Ids, titles or catalogue indices to choose among; all items if absent.
+            only: Ids, titles or catalogue indices to choose among; all items if absent.
+            exclude: Ids, titles or catalogue indices to leave out: items that the person knows
+                without having rated them.
+            where: Values that items must have in columns of the catalogue, by the column's name:
+                `{"genres": "Comedy"}`. One of several values is enough; all columns must fit.
             explain: Name with each the own ratings that raise its score most.
 
         Raises:
-            InputError: An own rating is not valid, or n is negative.
+            InputError: An own rating is not valid, n is negative, or no item has a wanted value.
         """
         if n < 0:
             raise InputError(f"n is how many items to recommend, not {n}")
         ratings = self.read(own)
         (scores,), expected = self._order(People.one(ratings))
-        open_, unknown = self._open(ratings, available)
+        open_, unknown = self._open(only, exclude, where)
+        open_[ratings.items] = False
         best = _highest(scores, open_, n)
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
         scale, ids, titles = self.release.scale, self.catalog.ids, self.catalog.titles
@@ -123,7 +138,46 @@ class Predictor(abc.ABC):
             stars = np.clip(expected[0, best], scale.lo, scale.hi).tolist()
         columns = zip(best.tolist(), scores[best].tolist(), stars, reasons, strict=True)
         entries = (Recommendation(i, ids[i], titles[i], *others) for i, *others in columns)
-        return Recommendations(entries, (*ratings.unknown, *unknown))
+        return Recommendations(entries, [*ratings.unknown, *unknown])
+
+    def similar(
+        self,
+        item: str | int,
+        n: int = 10,
+        *,
+        only: Names | None = None,
+        exclude: Names = (),
+        where: Where | None = None,
+    ) -> SimilarItems:
+        """The items most like this one, for anybody; the most alike first.
+
+        An item of which the release knows nothing of its own has no similar items.
+
+        Args:
+            item: An id, title or catalogue index.
+            n: How many, at most.
+            only: As for `recommend`, like the next two.
+            exclude: Items to leave out.
+            where: Values of columns.
+
+        Raises:
+            InputError: The item is unknown, n is negative, or the release does not say what items
+                are alike.
+        """
+        if n < 0:
+            raise InputError(f"n is how many items to list, not {n}")
+        target = int(self._indices([item])[0])
+        found = self._similarities(target)
+        open_, unknown = self._open(only, exclude, where)
+        open_[target] = False
+        best = _highest(found, open_ & (found > 0), n)
+        ids, titles = self.catalog.ids, self.catalog.titles
+        sizes = np.minimum(found[best], 1.0).tolist()
+        entries = (
+            SimilarItem(i, ids[i], titles[i], size)
+            for i, size in zip(best.tolist(), sizes, strict=True)
+        )
+        return SimilarItems(entries, unknown)
 
     def explain(self, own: Own, item: str | int) -> list[tuple[str, float]]:
         """By how much each own rating moves this item's score, the largest first.
@@ -215,20 +269,40 @@ class Predictor(abc.ABC):
         _check_range("items", np.array(named, dtype=np.int64), len(self.catalog))
         return np.array(named, dtype=np.int32)
 
+    def _similarities(self, item: int) -> Floats:
+        """How alike an item and each item are, at most 1."""
+        lists = ListScores.of(self.release)
+        if lists is not None:
+            return lists.similarities(item)
+        if "factors" not in self.release.arrays:
+            method = self.release.method
+            raise InputError(f"a release of method '{method}' does not say what items are alike")
+        return cosines(self.release.arrays["factors"], item)
+
     def _open(
-        self, own: OwnRatings, available: Iterable[str | int] | None
+        self, only: Names | None, exclude: Names, where: Where | None
     ) -> tuple[npt.NDArray[np.bool_], list[str]]:
-        """Which items may be recommended, and available names that are not in the catalogue."""
-        open_ = np.full(len(self.catalog), available is None)
-        unknown = []
-        for item in available if available is not None else ():
-            index = self.catalog.find(item) if isinstance(item, str) else item
-            if index is None:
-                unknown.append(str(item))
-            else:
-                open_[self._indices([index])] = True
-        open_[own.items] = False
+        """Which items may be listed, and names that are not in the catalogue."""
+        unknown: list[str] = []
+        open_ = np.ones(len(self.catalog), bool) if only is None else self._marked(only, unknown)
+        open_ &= ~self._marked(exclude, unknown)
+        for column, values in (where or {}).items():
+            fits = np.zeros(len(open_), bool)
+            for value in [values] if isinstance(values, str) else values:
+                fits[np.array(self.catalog.items_with(column, value))] = True
+            open_ &= fits
         return open_, unknown
+
+    def _marked(self, names: Names, unknown: list[str]) -> npt.NDArray[np.bool_]:
+        """The named items; names that the catalogue does not have are added to `unknown`."""
+        marked = np.zeros(len(self.catalog), bool)
+        for name in [names] if isinstance(names, str) else names:
+            index = self.catalog.find(name) if isinstance(name, str) else name
+            if index is None:
+                unknown.append(str(name))
+            else:
+                marked[self._indices([index])] = True
+        return marked
 
     def _reasons(
         self, own: OwnRatings, items: npt.NDArray[np.int32]
@@ -259,7 +333,9 @@ def probability(logarithms: Floats) -> Floats:
     return np.asarray(np.exp(np.minimum(logarithms, 0.0)))
 
 
-def _highest(scores: Singles, open_: npt.NDArray[np.bool_], n: int) -> npt.NDArray[np.int32]:
+def _highest(
+    scores: Singles | Floats, open_: npt.NDArray[np.bool_], n: int
+) -> npt.NDArray[np.int32]:
     """The `n` open items with the highest scores; the first in the catalogue among equals."""
     candidates = np.flatnonzero(open_)
     wanted = min(n, len(candidates))
