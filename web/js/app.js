@@ -34,7 +34,7 @@ const home = {
   /** Whether an item is left out of lists. @param {number} index */
   skips: (index) =>
     home.hidden.has(home.catalog.ids[index]) ||
-    Object.entries(home.where).some(([name, value]) => value && !home.catalog.columns[name][index].split("|").includes(value)),
+    Object.entries(home.where).some(([name, value]) => value && !valuesIn(home.catalog.columns[name][index]).has(value)),
   /** Leave these titles out of lists from now on, and no others. @param {string[]} ids */
   hide(ids) {
     showHidden(ids);
@@ -109,11 +109,14 @@ function showHidden(ids) {
   rerank();
 }
 
+/** The values of a column's cells, by their lower case: one to a bar. */
+const valuesIn = (...cells) => new Map(cells.join("|").split("|").map((value) => [value.trim().toLowerCase(), value.trim()]));
+
 /** Choices by public columns of the catalogue; those of very many values are left out. */
-function showColumns(columns = {}) {
+function showColumns(columns) {
   const choices = Object.entries(columns).map(([name, cells]) => {
-    const values = [...new Set(cells.flatMap((cell) => cell.split("|")))].filter(Boolean).sort();
-    const options = ["", ...values].map((value) => el("option", { value }, value || "any"));
+    const values = [...valuesIn("", ...cells)].sort();
+    const options = values.map(([value, text]) => el("option", { value }, text || "any"));
     const onchange = ({ target }) => {
       home.where[name] = target.value;
       rerank();

@@ -83,7 +83,7 @@ export async function readRelease(buffer) {
   checkGuarantee(guarantee);
   const { method } = metadata;
   if (!Object.hasOwn(METHODS, method ?? "")) refuse(`is of an unknown method, '${method}'`);
-  checkLayout(method, about.items, parameters, tensors);
+  checkLayout(method, about, parameters, tensors);
   const catalog = await readCatalog(tensors, about);
   const kept = Object.entries(tensors).filter(([name]) => !name.startsWith("catalog_"));
   const arrays = Object.fromEntries(kept.map(([name, { data, shape }]) => [name, { data, shape }]));
@@ -214,11 +214,13 @@ function checkGuarantee({ unit, epsilon, delta, events, assumes, not_private: no
 }
 
 /** Arrays and parameters are those of the method. */
-function checkLayout(method, items, parameters, tensors) {
+function checkLayout(method, { items, columns = [] }, parameters, tensors) {
   const [always, limits, together = {}, needs = []] = METHODS[method];
   const layout = { ...CATALOG, ...always };
   for (const group of [TITLES, together])
     if (Object.keys(group).some((name) => name in tensors)) Object.assign(layout, group);
+  need(areTexts(columns) && new Set(["", ...columns]).size > columns.length, "its catalogue's columns do not have a name each");
+  columns.forEach((_, i) => Object.assign(layout, { [`catalog_column_${i}`]: `uint8 column${i}`, [`catalog_column_${i}_ends`]: "uint32 items" }));
   const least = { ...limits };
   if (layout.head) for (const name of needs) least[name] = 0;
   for (const [name, smallest] of Object.entries(least))
@@ -252,10 +254,10 @@ function checkValues(name, data, least, below) {
   }
 }
 
-async function readCatalog(tensors, { items, origin, digest }) {
+async function readCatalog(tensors, { items, origin, digest, columns: names = [] }) {
   need(items > 0, "its catalogue has no items");
   need(["given", "layout", "from-data"].includes(origin), "its catalogue does not say where it is from");
-  const texts = (name) => decodeTexts(tensors[`catalog_${name}s`].data, tensors[`catalog_${name}_ends`].data);
+  const texts = (name, mark = "s") => decodeTexts(tensors[`catalog_${name}${mark}`].data, tensors[`catalog_${name}_ends`].data);
   const ids = texts("id");
   const titles = tensors.catalog_titles ? texts("title") : ids;
   need(digest === (await catalogDigest(ids, titles)), "its catalogue does not match its digest");
@@ -266,7 +268,8 @@ async function readCatalog(tensors, { items, origin, digest }) {
       if ((places.get(title) ?? i) !== i) need(false, "in its catalogue a title means two items");
       places.set(title, i);
     });
-  return { ids, titles, origin, digest, find: (name) => places.get(name) };
+  const columns = Object.fromEntries(names.map((name, i) => [name, texts(`column_${i}`, "")]));
+  return { ids, titles, origin, digest, columns, find: (name) => places.get(name) };
 }
 
 /** Texts from their UTF-8 bytes end to end, and the byte after each one's last. */

@@ -6,7 +6,6 @@ import { dot } from "./predictor.js";
 /** If more own items come or go at once, everything is worked out again. */
 const MOST_CHANGED = 8;
 const STALE = -1;
-const NONE = { count: 0 };
 
 /**
  * G + M_i + b + sum w_j (x_j - b) over the own items most similar to item i. Similarities and weights
@@ -19,9 +18,9 @@ const NONE = { count: 0 };
 export class KnnPredictor extends ModelPredictor {
   constructor(release, name, parts = {}) {
     super(release, name, parts);
-    const { size, rank } = this;
+    const { size } = this;
     this._makeByMatrix = parts.makeByMatrix?.(this);
-    this._spreads = this.noise.map((noise, item) => noise + (rank ? dot(this._row(item), this._row(item)) : 0));
+    this._spreads = this.noise.map((noise, item) => noise + dot(this._row(item), this._row(item)));
     /** The own items that the rest is about, and each one's place among them. */
     this._own = new Int32Array();
     this._places = new Int32Array(size);
@@ -73,7 +72,7 @@ export class KnnPredictor extends ModelPredictor {
     else changed.forEach((item) => this._unsettle(item));
     this._own = items.slice();
     items.forEach((item, place) => (this._places[item] = place));
-    this._byFactors = this.rank ? this._makeByFactors(items) : () => NONE;
+    this._byFactors = this._makeByFactors(items);
     this._byMatrix = this._makeByMatrix?.(items);
   }
 
@@ -90,14 +89,12 @@ export class KnnPredictor extends ModelPredictor {
 
   /** How much of an item's variance the rating of another one explains, or how often both are rated. */
   _similarity(item, other) {
-    const { head, factors, rank } = this;
+    const { head } = this;
     if (head.positions[item] >= 0) {
       const place = head.positions[other];
       return place < 0 ? 0 : this.release.arrays.weights.data[head.entry(head.positions[item], place)];
     }
-    let product = 0;
-    for (let f = 0, at = item * rank, to = other * rank; f < rank; f++) product += factors[at + f] * factors[to + f];
-    return (product * product) / this._spreads[other];
+    return dot(this._row(item), this._row(other)) ** 2 / this._spreads[other];
   }
 
   /** See that an item's neighbours and their weights are known. @returns {number} How many there are. */

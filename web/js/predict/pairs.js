@@ -105,6 +105,15 @@ export class CosinePredictor extends PairPredictor {
     return this.release.scale.presence ? this._logarithm(item, 0, 0) : super._level(item);
   }
 
+  compares(item) {
+    return this.head.positions[item] >= 0;
+  }
+
+  _likeness(one, other) {
+    const [a, b] = [one, other].map((item) => this.head.positions[item]);
+    return a === b ? 0 : this._likes[this.head.entry(a, b)];
+  }
+
   _logarithm(item, likes, own) {
     return Math.log(Math.max((Math.max(likes, 0) + chance(this.baseline[item])) / (own + 1), FARTHEST));
   }

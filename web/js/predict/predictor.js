@@ -82,14 +82,17 @@ export class Predictor {
     return this.rows?.length > 0 && (this.lists?.head.has(item) ?? true);
   }
 
-  /** The items whose rows have the highest cosines with an item's own, the nearest first. @returns {number[]} */
+  /** The items that are most like an item, the nearest first. @returns {number[]} */
   similar(item, n = 10, skips = (_) => false) {
-    const rank = this.rows?.length / this.size;
-    const row = (one) => this.rows.subarray(one * rank, (one + 1) * rank);
-    const size = (one) => Math.sqrt(dot(row(one), row(one)));
-    const cosines = Float64Array.from(this._room, (_, other) =>
-      this.compares(item) && this.compares(other) ? dot(row(item), row(other)) / (size(item) * size(other)) || 0 : 0);
-    return highest(cosines, n, (other) => other === item || !cosines[other] || skips(other));
+    const found = Float64Array.from(this._room, (_, other) => (this.compares(item) && this.compares(other) ? this._likeness(item, other) : 0));
+    return highest(found, n, (other) => other === item || !(found[other] > 0) || skips(other));
+  }
+
+  /** The cosine of two items' rows; not a number where one is 0. */
+  _likeness(one, other) {
+    const rank = this.rows.length / this.size;
+    const [a, b] = [one, other].map((item) => this.rows.subarray(item * rank, (item + 1) * rank));
+    return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));
   }
 
   /** The score of an item for somebody unknown. @param {number} item @returns {any} a number */
