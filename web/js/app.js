@@ -186,7 +186,10 @@ function listen() {
     home.alike = undefined;
     showFound(home);
   };
-  by("unhide").onclick = () => home.hide([]);
+  by("unhide").onclick = () => {
+    home.hide([]);
+    by("you-title").focus();
+  };
   by("recommended").addEventListener("focusout", (event) => {
     if (event.currentTarget.querySelector(".rated") && !event.target.closest("li").contains(event.relatedTarget)) setTimeout(rerank);
   });

@@ -28,11 +28,11 @@ export function search(home, question) {
 }
 
 /** One title with its stars, and a way to those that are like it. */
-function row(home, index, more = []) {
+function row(home, index, more = [], last = []) {
   const title = home.catalog.titles[index];
   const control = rater(home.scale, title, home.valueOf(index), (value) => home.rate(index, value));
   const alike = home.predictor?.compares(index) ? [small("Similar", `Titles similar to ${title}`, () => showSimilar(home, index))] : [];
-  const made = el("li", {}, el("span", { className: "title" }, title), ...more, ...alike, control);
+  const made = el("li", {}, el("span", { className: "title" }, title), ...more, control, ...alike, ...last);
   made.dataset.index = String(index);
   return made;
 }
@@ -124,11 +124,10 @@ export function showRecommended(home, entries) {
 
 function recommended(home, { index, title, expected, because }) {
   const { presence, hi } = home.scale;
-  const more = [small("Hide", `Hide ${title}`, ({ target }) => hide(home, index, target.closest("li")))];
-  if (expected !== undefined) more.unshift(el("span", { className: "expected" }, `${expected.toFixed(1)} of ${brief(hi)}`));
+  const more = expected === undefined ? [] : [el("span", { className: "expected" }, `${expected.toFixed(1)} of ${brief(hi)}`)];
   const why = listed(because.map((each) => each.title));
   if (why) more.push(el("span", { className: "soft because" }, words(presence ? "because-known" : "because", why)));
-  return row(home, index, more);
+  return row(home, index, more, [small("Hide", `Hide ${title}`, ({ target }) => hide(home, index, target.closest("li")))]);
 }
 
 /** Leave a title out of lists without rating it; the focus goes to the one that takes its place. */
@@ -136,7 +135,7 @@ function hide(home, index, at) {
   const place = [...by("recommended").children].indexOf(at);
   at.remove();
   home.hide([...home.hidden, home.catalog.ids[index]]);
-  by("recommended").children[place]?.querySelector("button").focus();
+  by("recommended").children[place]?.lastChild.focus();
 }
 
 const listed = (texts) => new Intl.ListFormat("en").format(texts);
