@@ -53,6 +53,8 @@ def test_columns_of_the_list_of_items_go_into_the_release(
     assert load(path).catalog.columns == {}
     call("fit", *asked, "-o", path, "--epsilon", 1, "--keep-columns", "genres")
     assert load(path).catalog.columns == {"genres": ("Comedy", "Comedy|Crime", "Crime")}
+    assert call("inspect", path, "--json").json()["columns"] == ["genres"]
+    assert "columns" in call("inspect", path).out
     listed = call("recommend", path, "--where", "genres=crime", "--json").json()["recommendations"]
     assert {entry["title"] for entry in listed} == {"Y", "Z"}
     said = call("fit", *asked, "-o", path, "--epsilon", 1, "--keep-columns", "genre").complaint()

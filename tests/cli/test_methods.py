@@ -78,9 +78,8 @@ def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None
     listed = call("recommend", path, "--ratings", tmp_path / "mine.csv", "-n", 5, "--json").json()
     ids = [entry["id"] for entry in listed["recommendations"]]
     assert all(int(name[1:]) % 2 == 0 for name in ids) and not {"i0", "i4"} & set(ids)
-    liked = call("predict", path, "--like", "i0", "--items", "i2", "--items", "i3", "--json").json()
-    even, odd = (entry["chance"] for entry in liked["predictions"])
-    assert 0 < odd < even < 1
+    named = call("recommend", path, "--like", "i0", "--like", "i4", "-n", 5, "--json").json()
+    assert named == listed
     refused = call("recommend", path, "--like", "i0", "--predictor", "knn")
     assert refused.code != 0 and "needs ratings" in refused.err
     rated = call("recommend", path, "--like", "i0=5")
@@ -143,10 +142,15 @@ def test_features_are_read_and_reach_the_release(sample: list[str], tmp_path: Pa
     assert "feature_columns" not in load(plain).parameters
 
 
-def test_popularity_changes_lists(sample: list[str], tmp_path: Path) -> None:
+def test_the_order_of_lists_can_be_chosen(sample: list[str], tmp_path: Path) -> None:
     path = tmp_path / "m"
     call("fit", *sample, "-o", path, "--epsilon", 5)
-    counts = load(path).arrays["item_counts"]
-    options = ("--popularity", 1000, "-n", 1, "--json")
-    listed = call("recommend", path, *options).json()["recommendations"]
-    assert counts[listed[0]["item"]] == counts.max()
+    best, expected = (
+        call("recommend", path, "--order", order, "--json").json()["recommendations"]
+        for order in ("best", "expected")
+    )
+    stars = [entry["expected"] for entry in expected]
+    assert stars == sorted(stars, reverse=True)
+    scores = [entry["score"] for entry in best]
+    assert scores == sorted(scores, reverse=True)
+    assert max(entry["expected"] for entry in best) <= stars[0]

@@ -132,6 +132,17 @@ def listed(method: str, scale: Scale, d: int, h: int, k: int) -> Release:
     return replace(plain, arrays={**plain.arrays, **section})
 
 
+def described(release: Release) -> Release:
+    """The same, with public columns in the catalogue."""
+    d, kinds = len(release.catalog), ("Comedy|Drama", "", "Sci-Fi", "Amélie ☂")
+    columns = {
+        "genres": [kinds[i % 4] for i in range(d)],
+        "year": [str(1990 + i) for i in range(d)],
+    }
+    catalog = Catalog(release.catalog.ids, release.catalog.titles, columns=columns)
+    return replace(release, catalog=catalog)
+
+
 def paired(method: str, scale: Scale, d: int, m: int, noise: float) -> Release:
     """A release of item pairs; without any if m is 0."""
     rng = np.random.default_rng(d + m)
@@ -193,6 +204,7 @@ def releases() -> dict[str, Release]:
         "lists, stars": listed("lists", STARS, 17, 99, 4),
         "lists, no head": listed("lists", PRESENCE, 9, 0, 2),
         "lists, no rank": listed("lists", PRESENCE, 9, 4, 0),
+        "lists, columns": described(listed("lists", PRESENCE, 8, 4, 2)),
         "covariance, head": factored("covariance", STARS, 24, 3, 15),
         "covariance, large": factored("covariance", HALVES, 48, 6, 30, covariance_scale=1.25),
         "covariance, no diagonal": factored(

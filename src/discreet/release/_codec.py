@@ -418,9 +418,7 @@ class StoredCatalog(Catalog):
         if self._length == 0:
             raise InputError("the catalogue has no items")
         if any(len(self.tensors[ends]) != self._length for _, ends in pairs):
-            raise InputError(
-                "the catalogue does not have as many titles as items, or cells of a column"
-            )
+            raise InputError("the catalogue does not have as many titles as items, or cells")
 
     def __len__(self) -> int:
         return self._length
