@@ -122,7 +122,7 @@ def test_similar_titles_are_pythons(served: tuple[Talk, Release], visit: Visit) 
     talk, release = served
     page = visit(f"{talk.url}/")
     page.get_by_label("Look for a title").fill("quiet tea")
-    page.locator("#results").get_by_role("button", name="Titles similar to Quiet Tea").click()
+    page.locator("#results").get_by_role("button", name="Similar: Quiet Tea").click()
     right = [one.title for one in release.predictor().similar("Quiet Tea", 8)]
     assert page.locator("#results .title").all_inner_texts() == right
     assert page.locator("#found").inner_text() == "Similar to Quiet Tea:"
@@ -144,13 +144,13 @@ def test_a_title_can_be_hidden_and_stays_so(served: tuple[Talk, Release], visit:
     page = visit(f"{talk.url}/")
     before = recommended(page)
     assert not page.locator("#unhide").is_visible()
-    page.get_by_role("button", name=f"Hide {before[2]}", exact=True).click()
+    page.get_by_role("button", name=f"Hide: {before[2]}", exact=True).click()
     found = release.predictor().recommend({}, 10, exclude=[before[2]])
     right = [one.title for one in found]
     assert recommended(page) == right
     # The focus is on the same button of what took its place.
     focused = "document.activeElement.getAttribute('aria-label')"
-    assert page.evaluate(focused) == f"Hide {right[2]}"
+    assert page.evaluate(focused) == f"Hide: {right[2]}"
     page.keyboard.press("Enter")
     assert recommended(page)[:3] == [*right[:2], right[3]]
     # It is no rating, and no history.
@@ -183,7 +183,7 @@ def test_lists_are_filtered_by_public_columns(served: tuple[Talk, Release], visi
         choice.select_option(label=value)
         found = release.predictor().recommend({}, 10, where={"genres": value})
         assert recommended(page) == [one.title for one in found]
-    page.get_by_role("button", name="Titles similar to Quiet Rain", exact=True).first.click()
+    page.get_by_role("button", name="Similar: Quiet Rain", exact=True).first.click()
     alike = release.predictor().similar("Quiet Rain", 8, where={"genres": "Short"})
     assert page.locator("#results .title").all_inner_texts() == [one.title for one in alike]
     choice.select_option(label="any")
@@ -199,7 +199,7 @@ def test_a_release_without_columns_or_rows_offers_neither(browser: Any, tmp_path
     with running(Settings(tmp_path / "pairs.discreet", **FREE)) as talk:
         page = open_page(context, f"{talk.url}/", complaints)
         assert page.locator("#recommended > li").count() == 10
-        assert page.get_by_role("button", name="Titles similar to").count() == 0
+        assert page.get_by_role("button", name="Similar:").count() == 0
         assert not page.locator("#where").is_visible()
     context.close()
     assert complaints == []
@@ -209,7 +209,7 @@ def test_what_was_hidden_is_forgotten_too(served: tuple[Talk, Release], visit: V
     talk, _ = served
     page = visit(f"{talk.url}/")
     before = recommended(page)
-    page.get_by_role("button", name=f"Hide {before[0]}", exact=True).click()
+    page.get_by_role("button", name=f"Hide: {before[0]}", exact=True).click()
     page.get_by_role("button", name="Forget everything").first.click()
     page.get_by_role("dialog").get_by_role("button", name="Forget everything").click()
     page.wait_for_selector("html[data-ready=forgotten]")

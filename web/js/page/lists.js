@@ -27,24 +27,28 @@ export function search(home, question) {
   return found.sort((a, b) => rank(b) - rank(a) || count(b) - count(a) || a - b);
 }
 
-/** One title with its stars, and a way to those that are like it. */
+/** One title with its stars. */
 function row(home, index, more = [], last = []) {
   const title = home.catalog.titles[index];
   const control = rater(home.scale, title, home.valueOf(index), (value) => home.rate(index, value));
-  const alike = home.predictor?.compares(index) ? [small("Similar", `Titles similar to ${title}`, () => showSimilar(home, index))] : [];
-  const made = el("li", {}, el("span", { className: "title" }, title), ...more, control, ...alike, ...last);
+  const made = el("li", {}, el("span", { className: "title" }, title), ...more, control, ...last);
   made.dataset.index = String(index);
   return made;
 }
 
-const small = (text, name, onclick) => el("button", { className: "small", "aria-label": name, onclick }, text);
+/** A button that does something with a title. @param {(home: any, index: number, row: Element) => void} act */
+const small = (home, index, text, act) =>
+  el("button", { className: "small", "aria-label": `${text}: ${home.catalog.titles[index]}`, onclick: ({ target }) => act(home, index, target.closest("li")) }, text);
+
+/** A way to titles that are like one, if it is known what it is like. */
+const similar = (home, index) => (home.predictor?.compares(index) ? [small(home, index, "Similar", showSimilar)] : []);
 
 /** What the search finds, what is similar to a title, or where to begin. It stays put while the person rates. */
 export function showFound(home) {
   const question = by("search").value.trim();
   const alike = question ? undefined : home.alike;
   const found = question ? search(home, question) : alike === undefined ? starters(home) : home.predictor.similar(alike, MOST_FOUND, home.skips);
-  fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i)));
+  fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i, [], similar(home, i))));
   const more = found.length > MOST_FOUND ? `; here are the first ${MOST_FOUND}` : "";
   const said = alike === undefined ? words("begin-with") : words("alike", home.catalog.titles[alike]);
   say("found", question ? `${counted(found.length, "title")} found${more}.` : said);
@@ -122,12 +126,12 @@ export function showRecommended(home, entries) {
   busy.after(...rows.slice(at));
 }
 
-function recommended(home, { index, title, expected, because }) {
+function recommended(home, { index, expected, because }) {
   const { presence, hi } = home.scale;
   const more = expected === undefined ? [] : [el("span", { className: "expected" }, `${expected.toFixed(1)} of ${brief(hi)}`)];
-  const why = listed(because.map((each) => each.title));
+  const why = listed(because.map(({ title }) => title));
   if (why) more.push(el("span", { className: "soft because" }, words(presence ? "because-known" : "because", why)));
-  return row(home, index, more, [small("Hide", `Hide ${title}`, ({ target }) => hide(home, index, target.closest("li")))]);
+  return row(home, index, more, [...similar(home, index), small(home, index, "Hide", hide)]);
 }
 
 /** Leave a title out of lists without rating it; the focus goes to the one that takes its place. */
