@@ -63,7 +63,7 @@ class Predictor(abc.ABC):
         if order == "expected" and not self.predicts_ratings:
             raise InputError("order 'expected' needs ratings, and this release predicts none")
         self._best = order == "best"
-        self._lists = ListScores.of(release) if self._best else None
+        self._lists = ListScores.of(release)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.release!r})"
@@ -257,7 +257,7 @@ class Predictor(abc.ABC):
 
     def _moves(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> tuple[Floats, Floats]:
         """What each own rating adds to what lists are ordered by, as in `_contributions`."""
-        if self._lists is not None:
+        if self._best and self._lists is not None:
             return np.zeros(len(own)), self._lists.contributions(own, items)
         return self._contributions(own, items)
 
@@ -271,9 +271,8 @@ class Predictor(abc.ABC):
 
     def _similarities(self, item: int) -> Floats:
         """How alike an item and each item are, at most 1."""
-        lists = ListScores.of(self.release)
-        if lists is not None:
-            return lists.similarities(item)
+        if self._lists is not None:
+            return self._lists.similarities(item)
         if "factors" not in self.release.arrays:
             method = self.release.method
             raise InputError(f"a release of method '{method}' does not say what items are alike")
