@@ -212,7 +212,7 @@ function listen() {
   serviceWorker?.startMessages();
   store.onChange(async (what, elsewhere) => {
     if (what.startsWith("forgotten")) return showForgotten(what);
-    if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept(), store.read("hidden").then(showHidden)]) : tellKept();
+    if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept(), store.read("hidden").then(showHidden).catch(() => {})]) : tellKept();
     let before;
     do {
       before = changed;
