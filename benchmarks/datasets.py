@@ -91,12 +91,13 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
     judge = Judge(split, people=asked.people)
 
     def tell(model: str, qualities: list[Quality]) -> None:
-        figures = [
+        errors = [q.rmse for q in qualities if q.rmse is not None]
+        rmse = f"{np.mean(errors):.4f}" if errors else "-"
+        gain, recall = (
             np.mean([getattr(q, field) for q in qualities])
-            for field in ("rmse", "ndcg_at_10", "recall_at_20")
-        ]
-        rmse = "-" if split.train.scale.presence else f"{figures[0]:.4f}"
-        print(f"{title} | {model} | {rmse} | {figures[1]:.4f} | {figures[2]:.4f}", flush=True)
+            for field in ("ndcg_at_10", "recall_at_20")
+        )
+        print(f"{title} | {model} | {rmse} | {gain:.4f} | {recall:.4f}", flush=True)
 
     if not split.train.scale.presence:
         tell("user mean", [judge.judge(user_mean(split.train))])

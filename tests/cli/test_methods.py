@@ -100,9 +100,9 @@ def test_presence_is_shown_without_figures_of_ratings(clicks: list[str], tmp_pat
     budget = ("--protect", "rating", "--epsilon", "4,20", "--draws", 2)
     said = call("evaluate", *clicks, *budget, "-o", tmp_path / "p.png")
     table = [" ".join(line.split()) for line in said.out.splitlines()]
-    assert "model predictor epsilon NDCG@10 recall@20" in table
-    private = [line for line in table if line.startswith("private posterior")]
-    assert len(private) == 2 and all("±" in line for line in private)
+    assert "model epsilon NDCG@10 recall@20 coverage NDCG@10, few" in table
+    assert [line.split()[1] for line in table if line.startswith("private ")] == ["4", "20"]
+    assert table[-1].startswith("standard deviation over draws, at most: NDCG@10 ")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
