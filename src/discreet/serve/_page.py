@@ -91,8 +91,7 @@ _PROTOCOLS = {
 _COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
 """Scripts of any protocol."""
 _PREDICTORS = {
-    f"js/predict/{name}.js"
-    for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior")
+    f"js/predict/{name}.js" for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior")
 }
 """Scripts that some releases need: a page sees to it that it keeps its release's own."""
 _ALIASES = {"index.html": "/", "operator.html": "/operator"}
