@@ -6,10 +6,7 @@ with noise on them.
 
 from discreet.estimate._cleaning import clean_auto, clean_none, clean_paper
 from discreet.estimate._directions import (
-    TasteDirections,
     belief_in_features,
-    beyond_popularity,
-    centred_rows,
     feature_directions,
     free_directions,
     most_popular,
@@ -71,14 +68,11 @@ __all__ = [
     "NoisyRows",
     "PairSpectrum",
     "PairSums",
-    "TasteDirections",
     "TasteSums",
     "Window",
     "attention_of",
     "average",
     "belief_in_features",
-    "beyond_popularity",
-    "centred_rows",
     "clean_auto",
     "clean_none",
     "clean_paper",

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import head_entries
+from discreet.measure._source import count_inside, head_entries
 from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress, Statistic
 from discreet.measure.engines.local import weighted_pairs
 from discreet.privacy import Noise, Unit
@@ -83,10 +83,9 @@ class PairMovement:
     def of_pairs(self) -> float:
         """Of the strict triangle, in grid units."""
         m, before, after = self._steps
+        new, old, drop = m, m * (m - 1) / 2, np.abs(before - after)
         if self.unit is Unit.USER:
-            new, old, drop = (m + 1) * m / 2, 0.0, 0.0
-        else:
-            new, old, drop = m, m * (m - 1) / 2, np.abs(before - after)
+            new, old = (m + 1) * m / 2, np.zeros_like(m)
         if self.noise.kind.order == 1:
             moved = new * after + old * drop
         else:
@@ -186,9 +185,3 @@ class HeadWeights(Statistic):
         counts = count_inside(ratings.starts, inside[ratings.items])
         weights = pair_weights(self.unit, self.noise, len(self.head))[counts]
         return int((weights * counts).sum()), int(weights.sum())
-
-
-def count_inside(starts: _Ints, inside: _Head) -> _Ints:
-    """How many records of each person have a place in the head, which is -1 for all others."""
-    running = np.concatenate(([0], np.cumsum(inside >= 0)))
-    return np.asarray(running[starts[1:]] - running[starts[:-1]])
