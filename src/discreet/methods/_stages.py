@@ -41,7 +41,7 @@ from discreet.estimate import (
     usual_scale,
 )
 from discreet.measure.agreement import RatingAgreement
-from discreet.measure.centring import ItemLevels
+from discreet.measure.centring import HuberCentring, ItemLevels
 from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
@@ -140,6 +140,8 @@ class Stages(ItemStages):
 
     per_user: bool
     """Whether users are protected with all their ratings."""
+    centring: HuberCentring
+    """Of ratings, once the items' strength is known."""
     scalars = 0.0
     """The part of the budget for numbers besides the items'."""
 
@@ -164,7 +166,7 @@ class Stages(ItemStages):
         statistic = RatingAgreement(
             self.method.protect,
             short_rows(directions, effects.positive_counts),
-            centring=self.method.centring(self.task.scale),
+            centring=self.centring,
             levels=levels_of(effects),
         )
         (agreement,) = self.task.measure(statistic, {"agreement along features": FEATURE_SHARE})
@@ -175,6 +177,7 @@ class Stages(ItemStages):
         method, first = self.method, self.method.effect_share
         effects = self._first_round(first)
         strength = effects.strength(self._mu)
+        self.centring = method.centring(self.task.scale, strength)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
         self.list_share = method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
@@ -221,10 +224,10 @@ class _StarsPerRating(Stages):
         return effects_from_sums(self.task.scale, *released)
 
     def _second_round(self, effects: Effects, share: float) -> Effects:
-        centring = self.method.centring(self.task.scale)
-        statistic = ResidualSums(centring, levels_of(effects), self.method.noise, self.task.items)
+        levels, noise = levels_of(effects), self.method.noise
+        statistic = ResidualSums(self.centring, levels, noise, self.task.items)
         (sums,) = self.task.measure(statistic, {"centred item sums": share})
-        return update_by_residuals(effects, self.task.scale, centring.clamp, sums)
+        return update_by_residuals(effects, self.task.scale, self.centring.clamp, sums)
 
     def _shows_tastes(self, effects: Effects) -> bool:
         return bool(effects.people.value >= _FEWEST_RATINGS)
@@ -234,24 +237,22 @@ class _StarsPerRating(Stages):
         return RatingCovariance(
             method.noise,
             head,
-            method.centring(self.task.scale),
+            self.centring,
             levels_of(self.effects),
             method.offset,
             with_weights=with_weights,
         )
 
     def sampling(self, counts: _Floats) -> float:
-        clamp = self.method.centring(self.task.scale).clamp
-        return sampling_per_rating(self.task.scale, clamp, counts)
+        return sampling_per_rating(self.task.scale, self.centring.clamp, counts)
 
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         if self.method.noise.kind.order != 2:
             raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
-        centring = self.method.centring(self.task.scale)
         statistic = RatingRefinement(
             short_rows(factors, self.effects.positive_counts),
             _RECORD_REACH if reach is None else reach,
-            centring=centring,
+            centring=self.centring,
             levels=levels_of(self.effects),
         )
         rows, moments, weight = self.task.measure(
@@ -268,7 +269,7 @@ class _StarsPerRating(Stages):
             weight,
             directions=statistic.directions,
             counts=self.effects.positive_counts,
-            variance=clipped_moments(centring.clamp, self.task.scale)[1],
+            variance=clipped_moments(self.centring.clamp, self.task.scale)[1],
         )
 
 
