@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE
 from discreet.measure import Statistic
-from discreet.measure.agreement import PresenceAgreement, RatingAgreement
+from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring
-from discreet.measure.covariance import PresenceCovariance, RatingCovariance, UserCovariance
+from discreet.measure.covariance import RatingCovariance, UserCovariance
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
@@ -87,25 +87,11 @@ class TestRatingAgreement(PerRating):
         return RatingAgreement(self.unit, rows, centring=CENTRING, levels=levels)
 
 
-class TestPresenceAgreement(StatisticBattery):
-    scale = PRESENCE
-
-    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
-        return PresenceAgreement(self.unit, np.linspace(-1, 1, self.items)[:, None])
-
-
 class TestRatingCovariance(PerRating):
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         levels = data.draw(levels_on(self.scale, self.items))
         wanted = data.draw(st.booleans())
         return RatingCovariance(noise, HEAD, CENTRING, levels, with_weights=wanted)
-
-
-class TestPresenceCovariance(PerRating):
-    scale = PRESENCE
-
-    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
-        return PresenceCovariance(noise, HEAD)
 
 
 class TestUserCovariance(TestUserVotes):

@@ -6,6 +6,7 @@ with noise on them.
 
 from discreet.estimate._cleaning import clean_auto, clean_none, clean_paper
 from discreet.estimate._directions import (
+    TasteDirections,
     belief_in_features,
     feature_directions,
     free_directions,
@@ -68,6 +69,7 @@ __all__ = [
     "NoisyRows",
     "PairSpectrum",
     "PairSums",
+    "TasteDirections",
     "TasteSums",
     "Window",
     "attention_of",

@@ -103,7 +103,8 @@ CASES = [
     for noise in ("gaussian", "laplace")
     for method, more, presence in (
         ("refined", {"level_share": 0.1}, False),
-        ("refined", {}, True),
+        ("lists", {}, False),
+        ("lists", {}, True),
         ("covariance", {"dense": True, "head": 150}, False),
         ("slope-one", {"head": 150}, False),
         ("cosine", {"head": 150}, False),
