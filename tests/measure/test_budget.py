@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from discreet.measure import Budget, Part, Spender
 from discreet.methods import Cleaning, CovarianceMethod, Task, fit
 from discreet.privacy import Event, GaussianEvent, GeometricEvent, Noise, Randomness, Unit, unbooked
 from discreet.privacy.accounting import compose
+from discreet.ratings import Ratings
 from discreet.release import Release
 from measure._neighbours import SCALES, Person, ratings_of, spying
 
@@ -279,28 +281,26 @@ def test_times_leave_a_fit_through_its_noise_alone(unit: Unit, noise: Noise, met
         for who in range(300)
     ]
 
-    def timed(made: list[Person], time: int) -> Ratings:
-        """Everything was made within a day, but for the last record, of which this is the time."""
+    def timed(made: list[Person], time: int | None = None) -> Ratings:
+        """All was made within an hour, but for the last record, if a time of it is given."""
         ratings = ratings_of(made, ITEMS, scale)
-        times = np.full(len(ratings), 10**9, np.uint32) + np.arange(len(ratings), dtype=np.uint32)
-        times[-1] = time
+        times = (10**9 + np.arange(len(ratings))).astype(np.uint32)
+        if time is not None:
+            times[-1] = time
         return replace(ratings, times=times)
 
     def fitted(ratings: Ratings) -> Release:
         options: dict[str, Any] = {"method": method, "protect": unit, "noise": noise}
         return fit(ratings, epsilon=8.0, head=ITEMS, **options, ledger="unbooked")
 
-    before = timed(people, 10**9)
     moments = (0, 10**9, 10**9 + 7, 2**32 - 1)
     if unit is Unit.USER:
         more = [[*people, dict.fromkeys(items, 4.0)] for items in ([3], range(ITEMS))]
     else:
-        last = people[-1]
-        new = max(set(range(ITEMS)) - last.keys())
-        more = [[*people[:-1], {**last, new: 4.0}]] if new > max(last) else []
-        more.append([*people, {0: 4.0}])
+        people[-1] = {0: 2.0, 3: 5.0}
+        more = [[*people[:-1], {**people[-1], ITEMS - 1: 4.0}], [*people, {0: 4.0}]]
     with spying() as replay:
-        first = fitted(before)
+        first = fitted(timed(people))
         labels = [label for label, *_ in replay.outputs]
         assert {"records by period", "recent item counts"} <= set(labels)
         for neighbour in more:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -164,7 +165,7 @@ def test_everybodys_parts_in_a_transcript_add_up(unit: Unit, noise: Noise, metho
     edges = [0, 1, 2, 300, 900]
     parts = [
         transcript.contribution(people_between(ratings, *ends))
-        for ends in zip(edges, edges[1:], strict=False)
+        for ends in itertools.pairwise(edges)
     ]
     for place, spoken in enumerate(transcript.spoken):
         together = sum(part[place] for part in parts)
