@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from discreet.evaluate import Judge, popularity
 from discreet.methods import ListsMethod, Transcript, fit, record_fit
 from discreet.predict import Release
 from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Split
 from measure._neighbours import catalog_of
 from methods._kinds import ITEMS, two_kinds
@@ -127,8 +129,15 @@ def test_parts_of_a_random_split_have_no_present() -> None:
     blind, asked = fitted(part, **told), fitted(part, **told, recency=True)
     assert "recent item counts" not in {event.label for event in blind.guarantee.events}
     assert "recent item counts" in {event.label for event in asked.guarantee.events}
+
+
+@pytest.mark.parametrize("method", ["lists", "refined"])
+def test_recency_without_times_is_refused_before_the_charge(method: str, tmp_path: Path) -> None:
+    ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 2.0, 1e-6)])
+    ratings = replace(changing(Scale(1, 5), users=20), times=None)
     with pytest.raises(InputError, match="recency needs ratings with times"):
-        fitted(replace(ratings, times=None), **told, recency=True)
+        fit(ratings, method=method, recency=True, ledger=ledger)
+    assert ledger.history() == []
 
 
 def people_between(ratings: Ratings, first: int, last: int) -> Ratings:

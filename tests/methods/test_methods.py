@@ -131,7 +131,7 @@ def test_presence_alone_finds_who_likes_what(clicks: Split, protect: Unit) -> No
     found = judge.judge(release.predictor())
     assert found.ndcg_at_10 > 1.2 * floor
     blind = fitted(clicks, protect=protect, epsilon=0.02)
-    assert blind.arrays["list_rows"].shape[1] == 0
+    assert blind.parameters["list_directions"] == 0
 
 
 def test_presence_recommends_and_explains_from_names_alone(clicks: Split) -> None:
