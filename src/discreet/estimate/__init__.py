@@ -8,8 +8,6 @@ from discreet.estimate._cleaning import clean_auto, clean_none, clean_paper
 from discreet.estimate._directions import (
     TasteDirections,
     belief_in_features,
-    beyond_popularity,
-    centred_rows,
     feature_directions,
     free_directions,
     most_popular,
@@ -77,8 +75,6 @@ __all__ = [
     "attention_of",
     "average",
     "belief_in_features",
-    "beyond_popularity",
-    "centred_rows",
     "clean_auto",
     "clean_none",
     "clean_paper",

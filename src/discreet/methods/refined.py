@@ -25,7 +25,8 @@ from discreet.estimate import (
     most_popular,
     stretch,
 )
-from discreet.methods._lists import RECENCY_SHARE, Lists, head_of
+from discreet.measure import RatingsSource
+from discreet.methods._lists import RECENCY_SHARE, Lists, head_of, knows_when
 from discreet.methods._method import (
     LEAST_SHARE,
     MOST_HEAD,
@@ -110,7 +111,11 @@ class RefinedMethod(RatingMethod):
             check_number("reach", self.reach, 0.01, 1000)
         check_number("list_rank", self.list_rank, 0, 500, whole=True)
         if self.list_share:
-            check_number("list_share", self.list_share, 0.02, 0.7)
+            check_number("list_share", self.list_share, LEAST_SHARE, self._most_for_lists)
+
+    def check(self, source: RatingsSource) -> None:
+        super().check(source)
+        knows_when(source, self.recency)
 
     def head_size(self, strength: float, items: int) -> int:
         """Of the covariance: a few hundred items, enough to point the way to the rest."""
@@ -132,19 +137,24 @@ class RefinedMethod(RatingMethod):
         if self.list_share is not None:
             return self.list_share
         most, half = _LISTS[self.protect]
-        share = most / (1 + half / max(strength, 1e-9))
+        share = min(most / (1 + half / max(strength, 1e-9)), self._most_for_lists)
         return share if share >= LEAST_SHARE else 0.0
+
+    @property
+    def _most_for_lists(self) -> float:
+        """So that something is left for ratings, with recency and features paid for."""
+        return round(min(0.7, 0.85 - self.effect_share), 12)
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
         lists = Lists(self, task, self.list_rank)
-        knows_when = lists.knows_when(self.recency)
-        kept = RECENCY_SHARE if knows_when else 0.0
+        has_recent = knows_when(task.source, self.recency)
+        kept = RECENCY_SHARE if has_recent else 0.0
         stages.measure_items(kept + (0.0 if task.features is None else FEATURE_SHARE))
         effects = stages.effects
         counts = Noisy(effects.counts, effects.count_spread)
         recent, share = None, stages.list_share
-        if knows_when:
+        if has_recent:
             recent, cost = lists.recent(counts, share / 2)
             share += RECENCY_SHARE - cost
         head = head_of(counts, self.head, count_strength(counts, lists.mu * share**0.5))
