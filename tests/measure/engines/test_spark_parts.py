@@ -100,7 +100,9 @@ def ratings_of(presence: bool = False, times: bool = True) -> Ratings:
     return replace(made, scale=PRESENCE, codes=PRESENCE.encode(np.ones(len(made))))
 
 
-WITH_TASTES = {"taste_share": 0.5, "epsilon": 4.0}
+# A budget with which so few people's ratings show all that a method can measure.
+AMPLE = {"epsilon": 400.0}
+WITH_TASTES = {"taste_share": 0.5} | AMPLE
 CASES = [
     ({"protect": protect, "noise": noise, "method": method} | more, {"presence": presence} | kind)
     for protect in ("user", "rating")
@@ -108,8 +110,8 @@ CASES = [
     for method, more, presence, kind in (
         ("refined", WITH_TASTES | {"level_share": 0.1}, False, {}),
         ("refined", WITH_TASTES | {"head": 150}, False, {"times": False}),
-        ("lists", {"epsilon": 8.0, "head": 150}, True, {}),
-        ("lists", {"epsilon": 8.0}, True, {"times": False}),
+        ("lists", AMPLE | {"head": 150}, True, {}),
+        ("lists", AMPLE, True, {"times": False}),
         ("covariance", WITH_TASTES | {"dense": True, "head": 150}, False, {}),
         ("slope-one", WITH_TASTES | {"head": 150}, False, {}),
         ("cosine", WITH_TASTES | {"head": 150}, False, {}),
