@@ -29,7 +29,9 @@ from typing import Any
 
 import numpy as np
 
-RANK = 22
+# The most directions of a refinement: 20 of pairs, 20 of the covariance, 2 that cost nothing.
+RANK = 42
+# The most items of a head, of pairs and of the covariance.
 HEAD = 1500
 # From when to when made-up ratings are, in seconds since 1970: ten years from 2010 on.
 SPAN = 1_262_304_000, 1_577_836_800
