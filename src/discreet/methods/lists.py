@@ -40,6 +40,7 @@ class ListsMethod(Method):
 
     name = MethodName.LISTS
     takes_presence = True
+    takes_features = True
 
     list_rank: int = 64
     count_share: float = 0.1
