@@ -1,6 +1,7 @@
 """What all protocols share: how messages are written, capabilities, the client's own file."""
 
 from discreet.protocols.common._messages import (
+    FieldError,
     Fields,
     bytes_text,
     capability_digest,
@@ -10,6 +11,7 @@ from discreet.protocols.common._messages import (
 from discreet.protocols.common._state import Limit, StateFile
 
 __all__ = [
+    "FieldError",
     "Fields",
     "Limit",
     "StateFile",

@@ -30,6 +30,23 @@ def numbers_text(values: npt.NDArray[Any], dtype: str) -> str:
     return bytes_text(np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<")).tobytes())
 
 
+class FieldError(InputError):
+    """A field of a message does not have what it should.
+
+    Args:
+        kind: The message's name.
+        field: The field's name.
+        wanted: What it should be, in words.
+        limits: The least and the most, if it should be a whole number.
+    """
+
+    def __init__(
+        self, kind: str, field: str, wanted: str, limits: tuple[int, int] | None = None
+    ) -> None:
+        self.field, self.wanted, self.limits = field, wanted, limits
+        super().__init__(f"{kind}: '{field}' should be {wanted}")
+
+
 class Fields:
     """A JSON object from outside, read field by field.
 
@@ -60,7 +77,8 @@ class Fields:
         """A whole number."""
         value = self._get(name)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self._wrong(name, f"a whole number from {least:,} to {most:,}")
+            wanted = f"a whole number from {least:,} to {most:,}"
+            raise FieldError(self.kind, name, wanted, (least, most))
         return value
 
     def number(self, name: str, least: float, most: float) -> float:
@@ -131,8 +149,8 @@ class Fields:
             raise InputError(f"{self.kind}: '{name}' is missing")
         return self._content[name]
 
-    def _wrong(self, name: str, wanted: str) -> InputError:
-        return InputError(f"{self.kind}: '{name}' should be {wanted}")
+    def _wrong(self, name: str, wanted: str) -> FieldError:
+        return FieldError(self.kind, name, wanted)
 
 
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{43}")
