@@ -48,7 +48,7 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
     "protocols.*.authority": ("protocols.*.messages", "protocols.common"),
     # The registries: each loads one side alone.
     "protocols.clients": ("protocols.*.client", "protocols.common"),
-    "protocols.servers": ("protocols.*.server", "protocols.common", "release"),
+    "protocols.servers": ("protocols.*.server", "release"),
     # Packages above client and server run before both, so they may load neither.
     "protocols": (),
     "serve": (

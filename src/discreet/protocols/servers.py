@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.protocols.common import FieldError
+from discreet.domain.errors import FieldError
 from discreet.release import Release
 
 _SERVERS: dict[str, Callable[[], type[Protocol]]] = {

@@ -1,7 +1,6 @@
 """What all protocols share: how messages are written, capabilities, the client's own file."""
 
 from discreet.protocols.common._messages import (
-    FieldError,
     Fields,
     bytes_text,
     capability_digest,
@@ -11,7 +10,6 @@ from discreet.protocols.common._messages import (
 from discreet.protocols.common._state import Limit, StateFile
 
 __all__ = [
-    "FieldError",
     "Fields",
     "Limit",
     "StateFile",

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
+from discreet.domain.errors import FieldError
 
 
 def bytes_text(content: bytes) -> str:
@@ -28,23 +29,6 @@ def bytes_text(content: bytes) -> str:
 def numbers_text(values: npt.NDArray[Any], dtype: str) -> str:
     """Numbers as base64 of the little-endian bytes of `dtype`, `int32` for example."""
     return bytes_text(np.ascontiguousarray(values, np.dtype(dtype).newbyteorder("<")).tobytes())
-
-
-class FieldError(InputError):
-    """A field of a message does not have what it should.
-
-    Args:
-        kind: The message's name.
-        field: The field's name.
-        wanted: What it should be, in words.
-        limits: The least and the most, if it should be a whole number.
-    """
-
-    def __init__(
-        self, kind: str, field: str, wanted: str, limits: tuple[int, int] | None = None
-    ) -> None:
-        self.field, self.wanted, self.limits = field, wanted, limits
-        super().__init__(f"{kind}: '{field}' should be {wanted}")
 
 
 class Fields:

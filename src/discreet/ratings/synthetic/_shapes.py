@@ -7,10 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from types import MappingProxyType
-
-from scipy.special import ndtri
+from typing import TYPE_CHECKING
 
 from discreet.domain import InputError, Scale
+from discreet.domain.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = LazyModule("scipy.special")
 
 _FIVE_STARS = Scale(1, 5)
 # Below this share of filled cells a data set counts as sparse, and its catalogue may shrink. Chosen
@@ -106,7 +111,7 @@ class Shape:
         """Ratings of the busiest user before the catalogue cuts them off."""
         if self.top_user is not None:
             return max(self.top_user * self.items, self.mean_activity)
-        top_quantile = float(ndtri((self.users - 0.5) / self.users))
+        top_quantile = float(special.ndtri((self.users - 0.5) / self.users))
         # A log-normal of unit width has its z-quantile at exp(z - 1/2) times its mean.
         unbounded = self.mean_activity * math.exp(max(top_quantile - 0.5, 0.0))
         return max(min(unbounded, float(self.items)), self.mean_activity)
