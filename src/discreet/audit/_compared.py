@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import enum
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from discreet.methods import MethodName, fit, record_fit
 from discreet.predict import People
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse, TwoSidedGeometric
+from discreet.protocols.local_reports.messages import Mechanism
 from discreet.ratings import Ratings, split_random
 from discreet.release import Release
 
@@ -44,14 +44,7 @@ _UP = 1 + 2.0**-33
 ANSWERS = "slope-one-answers"
 
 
-class LocalMechanism(enum.StrEnum):
-    """How a report is randomised."""
-
-    MODIFIED_LAPLACE = "modified-laplace"
-    RANDOMIZED_RESPONSE = "randomized-response"
-
-
-METHODS: tuple[str, ...] = (*MethodName, *LocalMechanism, ANSWERS)
+METHODS: tuple[str, ...] = (*MethodName, *Mechanism, ANSWERS)
 """Releases by the name of their method; reports randomised at home; noise on every answer."""
 _PRESENCE_METHODS = (MethodName.REFINED, MethodName.COSINE)
 
@@ -220,7 +213,7 @@ class LocalMethod(ComparedMethod):
     of = "report"
 
     def __init__(self, bench: Bench, method: str) -> None:
-        self._bench, self._mechanism = bench, LocalMechanism(method)
+        self._bench, self._mechanism = bench, Mechanism(method)
 
     def without_noise(self) -> _Floats:
         train = self._bench.train
@@ -273,7 +266,7 @@ def true_reports(ratings: Ratings) -> Reports:
 
 def send_reports(
     ratings: Ratings,
-    mechanism: LocalMechanism,
+    mechanism: Mechanism,
     epsilon: float,
     victims: Victims,
     randomness: Randomness,
@@ -382,9 +375,9 @@ class _Response:
             return np.maximum(np.log(np.array(laws)), _NEVER).T[seen]
 
 
-_DEVICES: dict[LocalMechanism, type[_Laplace] | type[_Response]] = {
-    LocalMechanism.MODIFIED_LAPLACE: _Laplace,
-    LocalMechanism.RANDOMIZED_RESPONSE: _Response,
+_DEVICES: dict[Mechanism, type[_Laplace] | type[_Response]] = {
+    Mechanism.MODIFIED_LAPLACE: _Laplace,
+    Mechanism.RANDOMIZED_RESPONSE: _Response,
 }
 
 
@@ -488,7 +481,7 @@ def method_of(bench: Bench, method: str, settings: dict[str, Any]) -> ComparedMe
             f"{method} needs ratings, and there is presence alone: "
             f"choose from {', '.join(_PRESENCE_METHODS)}"
         )
-    if method in list(LocalMechanism):
+    if method in list(Mechanism):
         return LocalMethod(bench, method)
     if method == ANSWERS:
         return AnswersMethod(bench)
