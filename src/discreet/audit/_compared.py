@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from discreet.audit._adversary import Victims, attack_release, choose_victims
 from discreet.domain import InputError, Scale
@@ -104,9 +103,10 @@ class Bench:
             error = self.error(predicted) or 0.0
             return max(1 - error**2 / float(self._truth.var()), 0.0)
         held, others = np.split(predicted, 2)
-        ranks = rankdata(np.concatenate([held, others]))[: len(held)]
-        before = (ranks.mean() - (len(held) + 1) / 2) / len(others)
-        return max(2 * float(before) - 1, 0.0)
+        others = np.sort(others)
+        # A pair with the same prediction counts half.
+        below = [np.searchsorted(others, held, side).mean() for side in ("left", "right")]
+        return max(float(sum(below)) / len(others) - 1, 0.0)
 
     def error(self, predicted: _Floats) -> float | None:
         """The RMSE on the held-out ratings; None of presence, which has no ratings."""
