@@ -21,8 +21,6 @@ from discreet.privacy import SeededRandomness
 from discreet.ratings import Ratings, Split, read_ratings, split_by_time, split_random
 
 BUDGETS = {"rating": (0.5, 1.0, 4.0), "user": (1.0, 4.0, 10.0)}
-LISTS = 1.0
-"""How much being popular counts in the lists that NDCG and recall judge."""
 
 Read = Callable[[Path, bool], Ratings]
 SETS: dict[str, Read] = {
@@ -93,12 +91,13 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
     judge = Judge(split, people=asked.people)
 
     def tell(model: str, qualities: list[Quality]) -> None:
-        figures = [
+        errors = [q.rmse for q in qualities if q.rmse is not None]
+        rmse = f"{np.mean(errors):.4f}" if errors else "-"
+        gain, recall = (
             np.mean([getattr(q, field) for q in qualities])
-            for field in ("rmse", "ndcg_at_10", "recall_at_20")
-        ]
-        rmse = "-" if split.train.scale.presence else f"{figures[0]:.4f}"
-        print(f"{title} | {model} | {rmse} | {figures[1]:.4f} | {figures[2]:.4f}", flush=True)
+            for field in ("ndcg_at_10", "recall_at_20")
+        )
+        print(f"{title} | {model} | {rmse} | {gain:.4f} | {recall:.4f}", flush=True)
 
     if not split.train.scale.presence:
         tell("user mean", [judge.judge(user_mean(split.train))])
@@ -113,8 +112,7 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
 def ours(split: Split, unit: str, epsilon: float, draw: int, method: str) -> Scorer:
     told = {"protect": unit, "epsilon": epsilon, "method": method}
     release = fit(split.train, randomness=SeededRandomness(draw), **told)
-    bonus = 0.0 if split.train.scale.presence else LISTS * split.train.scale.range / 4
-    scorer: Scorer = release.predictor(popularity=bonus)
+    scorer: Scorer = release.predictor()
     return scorer
 
 

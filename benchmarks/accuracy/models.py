@@ -128,7 +128,7 @@ def _implicit(asked: Asked) -> Score:
 
 def _lists_and_ratings(split: Split, scorer: Any) -> Score:
     quality = Judge(split).judge(scorer)
-    return Score(None if np.isnan(quality.rmse) else quality.rmse, quality.ndcg_at_10)
+    return Score(quality.rmse, quality.ndcg_at_10)
 
 
 def _public(score: Callable[[Asked], Score], **options: Any) -> Kind:

@@ -12,13 +12,17 @@ import pytest
 
 from cli._calling import call, write_sample
 from discreet.evaluate import MODELS
-from discreet.ratings import read_ratings, split_random
+from discreet.ratings import read_ratings, split_by_time, split_random
 
 QUICK = ("--models", "private,global-mean,item-mean,user-mean,popularity", "--epsilon", "1,8")
 FIRST = (
     "For the curator's eyes only: these figures were computed from private ratings and are not "
     "private."
 )
+FIGURES = {
+    "people", "rmse", "mae", "ndcg_at_10", "ndcg_at_100", "recall_at_20", "mrr", "hit_rate_at_10",
+    "coverage", "novelty",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +45,22 @@ def test_a_process_compares_every_model(sample: list[str], tmp_path: Path) -> No
     budgets = {(row["protect"], row["epsilon"], row["delta"]) for row in rows[:2]}
     assert budgets == {("rating", 1.0, 1e-6), ("rating", 8.0, 1e-6)}
     for row in rows:
-        assert {"predictor", "rmse", "rmse_sd", "mae", "ndcg_at_10", "recall_at_20"} <= row.keys()
+        assert {"predictor", "rmse_sd", "ndcg_sd", "seconds", "draws"} <= row.keys()
+        assert row.keys() >= FIGURES and row["few"].keys() == FIGURES
         assert 0.5 < row["rmse"] < 3 and 0 <= row["ndcg_at_10"] <= 1
         assert (row["rmse_sd"] > 0) == (row["epsilon"] is not None)
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_global_mean_is_what_a_reader_of_the_files_finds(sample: list[str]) -> None:
-    options = ("--models", "global-mean", "--share", 0.2, "--seed", 5)
+@pytest.mark.parametrize("how", [(), ("--split", "random")])
+def test_the_global_mean_is_what_a_reader_of_the_files_finds(
+    sample: list[str], how: tuple[str, ...]
+) -> None:
+    options = ("--models", "global-mean", "--share", 0.2, "--seed", 5, *how)
     (row,) = rows_of(*sample, *options)
     path, catalog = Path(sample[0]), sample[-1]
-    split = split_random(read_ratings(path, scale=(1, 5), catalog=catalog), 0.2, 5)
+    ratings = read_ratings(path, scale=(1, 5), catalog=catalog)
+    split = split_random(ratings, 0.2, 5) if how else split_by_time(ratings, 0.2)
     with path.open() as file:
         everything = sum(float(line["rating"]) for line in csv.DictReader(file))
     test = split.test.values()
@@ -65,23 +74,74 @@ def test_people_get_a_table_that_begins_with_a_warning(sample: list[str]) -> Non
     lines = said.out.splitlines()
     assert lines[0] == FIRST
     assert "private: epsilon per user, delta 1e-06, 2 draws of the noise" in lines
-    heading = "model predictor epsilon RMSE MAE NDCG@10 recall@20"
+    heading = "model epsilon RMSE NDCG@10 recall@20 coverage NDCG@10, few"
     table = [" ".join(line.split()) for line in lines]
     assert heading in table
-    names = [line.split(" ")[0] for line in table[table.index(heading) + 1 :]]
+    names = [line.split(" ")[0] for line in table[table.index(heading) + 1 : -2]]
     assert names == ["private", "private", "global-mean", "item-mean", "user-mean", "popularity"]
+    assert lines[-2].startswith("few: users with at most 20 training ratings, ")
+    assert lines[-1].startswith("standard deviation over draws, at most: RMSE 0.")
     assert all(len(line.rstrip()) <= 80 and "…" not in line for line in lines[1:])
 
 
 def test_lists_worse_than_popularity_are_told_of(sample: list[str]) -> None:
-    told = ("--models", "private,popularity", "--draws", 1, "--epsilon", 0.1)
+    told = ("--models", "private,popularity", "--draws", 1, "--epsilon", 0.1, "--order", "expected")
     said = call("evaluate", *sample, *told)
-    ours, popular = (float(line.split()[-2]) for line in said.out.splitlines()[-2:])
+    ours, popular = (
+        float(line.split()[-5]) for line in said.out.splitlines() if line.startswith(("pri", "pop"))
+        if "epsilon" not in line
+    )  # fmt: skip
     assert ours < popular
     assert said.err.startswith("private lists are worse than lists by popularity alone")
-    assert "try --popularity 1" in said.err
-    assert call("evaluate", *sample, *told, "--popularity", 1).err == ""
     assert call("evaluate", *sample, "--models", "private", "--draws", 1).err == ""
+
+
+@pytest.fixture
+def timed(tmp_path: Path) -> list[object]:
+    """Forty ratings; each user's come at the times 1 to 8, and item i is rated i-th."""
+    path = tmp_path / "timed.csv"
+    lines = [f"u{user},i{item},{1 + (user + item) % 5},{item + 1}"
+             for user in range(5) for item in range(8)]  # fmt: skip
+    path.write_text("\n".join(["user,item,rating,timestamp", *lines]) + "\n")
+    return [path, "--scale", "1..5", "--catalog", "from-data"]
+
+
+def test_ratings_with_times_are_split_by_time(timed: list[object]) -> None:
+    options = ("--models", "popularity,recent-popularity", "--share", 0.25)
+    said = call("evaluate", *timed, *options, "--json")
+    told = said.json()
+    assert told["split"] == {"kind": "time", "held_out": "the latest 25 % of the ratings"}
+    assert said.err == ""
+    # Held out are items 6 and 7 of everybody; nothing in training tells them apart.
+    for row in told["rows"]:
+        assert (row["people"], row["recall_at_20"], row["coverage"]) == (5, 1.0, 0.25)
+    assert "held out: the latest 25 % of the ratings" in call("evaluate", *timed, *options).out
+
+
+@pytest.mark.parametrize("how", ["random", "leave-out"])
+def test_a_split_that_mixes_times_is_warned_of(timed: list[object], how: str) -> None:
+    said = call("evaluate", *timed, "--models", "popularity", "--split", how)
+    assert f"--split {how} flatters" in said.err
+    assert "at random" in said.out.splitlines()[2]
+
+
+def test_without_times_the_split_is_random(tmp_path: Path) -> None:
+    lines = [f"u{user},i{item},{1 + (user + item) % 5}" for user in range(9) for item in range(9)]
+    (tmp_path / "r.csv").write_text("\n".join(["user,item,rating", *lines]) + "\n")
+    told = ("--scale", "1..5", "--catalog", "from-data", "--models", "popularity")
+    said = call("evaluate", tmp_path / "r.csv", *told)
+    assert said.err == "" and "held out: 10 % of the ratings, at random" in said.out
+    refused = call("evaluate", tmp_path / "r.csv", *told[:-1], "recent-popularity").complaint()
+    assert "recent-popularity: goes by time" in refused
+
+
+def test_few_ratings_is_what_you_say(timed: list[object]) -> None:
+    told = ("--models", "popularity", "--share", 0.25, "--few")
+    assert "few: users with at most 6 training ratings, 5 of 5" in call(
+        "evaluate", *timed, *told, 6).out  # fmt: skip
+    assert "few: none of 5 users has at most 5" in call("evaluate", *timed, *told, 5).out
+    (row,) = rows_of(*timed, *told, 5)
+    assert row["few"] is None
 
 
 def test_a_seed_repeats_an_experiment(sample: list[str]) -> None:
@@ -123,6 +183,7 @@ def test_people_may_be_sampled(sample: list[str]) -> None:
         (("--predictor", "guess"), "'guess' is no predictor"),
         (("--share", "1"), "between 0 and 1"),
         (("--people", "0"), "at least 1 person"),
+        (("--few", "-1"), "few is a number of training ratings, not -1"),
         (("-o", "gone/p.png"), "gone/p.png"),
         (("--catalog", "none.csv"), "none.csv"),
     ],

@@ -44,6 +44,23 @@ def tiny(tmp_path: Path) -> Callable[..., list[str]]:
     return tiny
 
 
+def test_columns_of_the_list_of_items_go_into_the_release(
+    tiny: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    asked, path = tiny(), tmp_path / "m.discreet"
+    Path(asked[-1]).write_text("id,title,genres\nx,X,Comedy\ny,Y,Comedy|Crime\nz,Z,Crime\n")
+    call("fit", *asked, "-o", path, "--epsilon", 1)
+    assert load(path).catalog.columns == {}
+    call("fit", *asked, "-o", path, "--epsilon", 1, "--keep-columns", "genres")
+    assert load(path).catalog.columns == {"genres": ("Comedy", "Comedy|Crime", "Crime")}
+    assert call("inspect", path, "--json").json()["columns"] == ["genres"]
+    assert "columns" in call("inspect", path).out
+    listed = call("recommend", path, "--where", "genres=crime", "--json").json()["recommendations"]
+    assert {entry["title"] for entry in listed} == {"Y", "Z"}
+    said = call("fit", *asked, "-o", path, "--epsilon", 1, "--keep-columns", "genre").complaint()
+    assert "has no column 'genre' to keep (it has id, title, genres)" in said
+
+
 def test_the_road_from_ratings_to_recommendations(
     sample: list[str], ledger: Ledger, tmp_path: Path
 ) -> None:

@@ -78,9 +78,8 @@ def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None
     listed = call("recommend", path, "--ratings", tmp_path / "mine.csv", "-n", 5, "--json").json()
     ids = [entry["id"] for entry in listed["recommendations"]]
     assert all(int(name[1:]) % 2 == 0 for name in ids) and not {"i0", "i4"} & set(ids)
-    liked = call("predict", path, "--like", "i0", "--items", "i2", "--items", "i3", "--json").json()
-    even, odd = (entry["chance"] for entry in liked["predictions"])
-    assert 0 < odd < even < 1
+    named = call("recommend", path, "--like", "i0", "--like", "i4", "-n", 5, "--json").json()
+    assert named == listed
     refused = call("recommend", path, "--like", "i0", "--predictor", "knn")
     assert refused.code != 0 and "needs ratings" in refused.err
     rated = call("recommend", path, "--like", "i0=5")
@@ -101,28 +100,21 @@ def test_presence_is_shown_without_figures_of_ratings(clicks: list[str], tmp_pat
     budget = ("--protect", "rating", "--epsilon", "4,20", "--draws", 2)
     said = call("evaluate", *clicks, *budget, "-o", tmp_path / "p.png")
     table = [" ".join(line.split()) for line in said.out.splitlines()]
-    assert "model predictor epsilon NDCG@10 recall@20" in table
-    private = [line for line in table if line.startswith("private posterior")]
-    assert len(private) == 2 and all("±" in line for line in private)
+    assert "model epsilon NDCG@10 recall@20 coverage NDCG@10, few" in table
+    assert [line.split()[1] for line in table if line.startswith("private ")] == ["4", "20"]
+    assert table[-1].startswith("standard deviation over draws, at most: NDCG@10 ")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_lists_of_presence_show_the_chances_that_predict_shows(
-    clicks: list[str], tmp_path: Path
-) -> None:
+def test_lists_of_presence_show_no_chances(clicks: list[str], tmp_path: Path) -> None:
     path = tmp_path / "clicks.discreet"
     call("fit", *clicks, "-o", path, "--protect", "rating", "--epsilon", 20)
     own = ("--like", "i0", "--like", "i4")
     listed = call("recommend", path, *own, "-n", 2, "--json").json()["recommendations"]
-    assert all("score" not in entry for entry in listed)
-    items = [part for entry in listed for part in ("--items", entry["id"])]
-    expected = call("predict", path, *own, *items, "--json").json()["predictions"]
-    chances = [entry["chance"] for entry in listed]
-    assert chances == pytest.approx([entry["chance"] for entry in expected], rel=1e-5)
-    for command in (("recommend", path, *own, "-n", 2), ("predict", path, *own, *items)):
-        lines = call(*command).out.splitlines()
-        assert lines[0].split() == ["id", "title", "chance"]
-        assert lines[1].split()[-1] == f"{chances[0]:.1%}"
+    assert [entry["expected"] for entry in listed] == [None, None]
+    lines = call("recommend", path, *own, "-n", 2).out.splitlines()
+    assert [line.strip() for line in lines[:3]] == ["title", *(each["title"] for each in listed)]
+    assert "predicts no ratings" in call("predict", path, *own).complaint()
 
 
 def test_dense_without_effect_is_told_of(sample: list[str], tmp_path: Path) -> None:
@@ -150,10 +142,15 @@ def test_features_are_read_and_reach_the_release(sample: list[str], tmp_path: Pa
     assert "feature_columns" not in load(plain).parameters
 
 
-def test_popularity_changes_lists(sample: list[str], tmp_path: Path) -> None:
+def test_the_order_of_lists_can_be_chosen(sample: list[str], tmp_path: Path) -> None:
     path = tmp_path / "m"
     call("fit", *sample, "-o", path, "--epsilon", 5)
-    counts = load(path).arrays["item_counts"]
-    options = ("--popularity", 1000, "-n", 1, "--json")
-    listed = call("recommend", path, *options).json()["recommendations"]
-    assert counts[listed[0]["item"]] == counts.max()
+    best, expected = (
+        call("recommend", path, "--order", order, "--json").json()["recommendations"]
+        for order in ("best", "expected")
+    )
+    stars = [entry["expected"] for entry in expected]
+    assert stars == sorted(stars, reverse=True)
+    scores = [entry["score"] for entry in best]
+    assert scores == sorted(scores, reverse=True)
+    assert max(entry["expected"] for entry in best) <= stars[0]

@@ -9,7 +9,7 @@ import pytest
 
 from cli._calling import call, run_python
 from discreet.domain import Catalog
-from release._making import make_release
+from release._making import make_release, random_lists, random_refined
 
 TITLES = ["Alien", "Heat", "Ran", "Big, the film", "Up"]
 EFFECTS = [0.0, 0.5, -0.5, 1.0, 0.25]
@@ -40,15 +40,19 @@ def test_a_process_recommends_from_a_file_of_own_ratings(film: Path, tmp_path: P
         ("b", "Big, the film", 3),
         ("h", "Heat", 1),
     ]
-    scores = [e["score"] for e in told["recommendations"]]
-    assert scores == pytest.approx([4 + BIAS, 3.5 + BIAS], abs=1e-5)
+    expected = [e["expected"] for e in told["recommendations"]]
+    assert expected == pytest.approx([4 + BIAS, 3.5 + BIAS], abs=1e-5)
+    fields = ["item", "id", "title", "score", "expected", "because"]
+    assert all(list(entry) == fields for entry in told["recommendations"])
+    assert told["ordered_by"] == "popularity and how likely you are to like it"
 
 
 def test_people_get_a_table(film: Path) -> None:
     said = call("recommend", film, "--like", "Alien=5", "-n", 1, "--explain")
     lines = [line.split() for line in said.out.splitlines()]
-    assert lines[0] == ["id", "title", "because", "of", "expected"]
-    assert lines[1] == ["b", "Big,", "the", "film", "Alien", "(+0.43)", f"{4 + BIAS:.2f}"]
+    assert lines[0] == ["title", "because", "of", "expected"]
+    assert lines[1] == ["Big,", "the", "film", f"{4 + BIAS:.2f}"]
+    assert said.out.endswith("\nOrdered by popularity and how likely you are to like it.\n")
 
 
 def test_only_what_speaks_for_an_item_is_a_reason(tmp_path: Path) -> None:
@@ -76,13 +80,8 @@ def test_names_that_nearly_match_are_suggested(tmp_path: Path) -> None:
 
 def test_somebody_unknown_gets_the_best_liked(film: Path) -> None:
     said = call("recommend", film)
-    assert [line.split()[1] for line in said.out.splitlines()[1:]] == [
-        "Big,",
-        "Heat",
-        "Up",
-        "Alien",
-        "Ran",
-    ]
+    lines = said.out.splitlines()
+    assert [line.split()[0] for line in lines[1:6]] == ["Big,", "Heat", "Up", "Alien", "Ran"]
     assert "no own ratings given" in said.err
 
 
@@ -103,7 +102,7 @@ def test_own_ratings_are_read_as_people_write_them(film: Path, tmp_path: Path, t
     told = call("recommend", film, "--ratings", tmp_path / "mine.csv", "--json").json()
     first = told["recommendations"][0]
     assert (first["title"], len(told["recommendations"])) == ("Big, the film", 4)
-    assert first["score"] == pytest.approx(4 + BIAS, abs=1e-5)
+    assert first["expected"] == pytest.approx(4 + BIAS, abs=1e-5)
 
 
 def test_quoted_titles_may_hold_commas(film: Path, tmp_path: Path) -> None:
@@ -117,11 +116,61 @@ def test_likes_add_to_the_file_and_win(film: Path, tmp_path: Path) -> None:
     assert titles("recommend", film, *own) == ["Big, the film", "Ran"]
 
 
-def test_only_what_is_available_is_recommended(film: Path, tmp_path: Path) -> None:
+def test_filters_take_titles_and_files(film: Path, tmp_path: Path) -> None:
     (tmp_path / "shelf.txt").write_text("Up\n\nr\nAlien\nMetropolis\n")
-    said = call("recommend", film, "--like", "a=5", "--available", tmp_path / "shelf.txt", "--json")
+    shelf = ("recommend", film, "--like", "a=5", "--only", tmp_path / "shelf.txt")
+    said = call(*shelf, "--json")
     assert [e["title"] for e in said.json()["recommendations"]] == ["Up", "Ran"]
     assert "'Metropolis'" in said.err
+    assert titles(*shelf, "--only", "Heat") == ["Heat", "Up", "Ran"]
+    assert titles(*shelf, "--exclude", "u") == ["Ran"]
+    left = call("recommend", film, "--exclude", tmp_path / "shelf.txt", "--json").json()
+    assert [e["title"] for e in left["recommendations"]] == ["Big, the film", "Heat"]
+    assert left["unknown"] == ["Metropolis"]
+
+
+def test_columns_of_the_catalogue_filter(tmp_path: Path) -> None:
+    genres = ["Horror|Sci-Fi", "Crime", "Drama", "Comedy", "Comedy|Drama"]
+    years = ["1979", "1995", "1985", "1988", "2009"]
+    catalog = Catalog(list("ahrbu"), TITLES, columns={"genres": genres, "year": years})
+    path = tmp_path / "films.discreet"
+    make_release(np.zeros((5, 1)), effects=EFFECTS, catalog=catalog).save(path)
+
+    def where(*conditions: str) -> list[str]:
+        return titles("recommend", path, *(x for each in conditions for x in ("--where", each)))
+
+    assert where("genres=comedy") == ["Big, the film", "Up"]
+    assert where("genres=Crime", "genres=Sci-Fi") == ["Heat", "Alien"]
+    assert where("genres=Drama", "year=1985") == ["Ran"]
+    wrong = {
+        "genre=Comedy": "the catalogue has no column 'genre'; it has genres, year",
+        "genres=Comdy": "no item of the catalogue has 'Comdy' in its column 'genres'",
+        "Comedy": "--where names a column and a value, like --where genres=Comedy",
+    }
+    for condition, complaint in wrong.items():
+        assert complaint in call("recommend", path, "--where", condition).complaint()
+
+
+def test_lists_say_what_they_are_ordered_by_and_show_no_number_without_a_meaning(
+    tmp_path: Path,
+) -> None:
+    random_lists().save(tmp_path / "lists")
+    random_refined().save(tmp_path / "both")
+    own = ("--like", "1=5", "--like", "4=2")
+    said = call("recommend", tmp_path / "lists", *own)
+    assert said.out.splitlines()[0].split() == ["title"]
+    assert said.out.endswith("\nOrdered by how well each item goes with yours.\n")
+    said = call("recommend", tmp_path / "both", *own)
+    assert said.out.splitlines()[0].split() == ["title", "expected"]
+    assert said.out.endswith("goes with yours and how likely you are to like it.\n")
+    assert "Ordered by popularity.\n" in call("recommend", tmp_path / "lists").out
+    expected = call("recommend", tmp_path / "both", *own, "--order", "expected")
+    assert expected.out.endswith("\nOrdered by expected rating.\n")
+    stars = [float(line.split()[-1]) for line in expected.out.splitlines()[1:-2]]
+    assert len(stars) == 7 and stars == sorted(stars, reverse=True)
+    refused = call("recommend", tmp_path / "lists", *own, "--order", "expected").complaint()
+    assert "order 'expected' needs ratings" in refused
+    assert "predicts no ratings; see" in call("predict", tmp_path / "lists", *own).complaint()
 
 
 def test_both_predictors_agree_where_there_is_no_taste(film: Path) -> None:
@@ -165,7 +214,7 @@ def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
         (film, "--predictor", "guess"): "'guess' is no predictor",
         (film, "--ratings", tmp_path / "none.csv"): "none.csv: cannot be read",
         (film, "--ratings", tmp_path / "latin"): "is not UTF-8",
-        (film, "--available", tmp_path / "none.txt"): "none.txt: cannot be read",
+        (film, "--only", tmp_path / "latin"): "is not UTF-8",
         (tmp_path / "none.discreet",): "none.discreet: cannot be read",
         (tmp_path / "text",): "not a release",
     }
@@ -179,10 +228,11 @@ def test_it_works_where_the_private_rooms_were_deleted(film: Path) -> None:
         "import sys\n"
         "sys.modules['discreet.ratings'] = sys.modules['discreet.measure'] = None\n"
         "from discreet.cli._app import app\n"
-        "for command in ('recommend', 'predict', 'inspect'):\n"
-        f"    app([command, {str(film)!r}], standalone_mode=False)\n"
+        "for command in ('recommend', 'predict', 'inspect', 'similar'):\n"
+        "    more = ['Alien'] if command == 'similar' else []\n"
+        f"    app([command, {str(film)!r}, *more], standalone_mode=False)\n"
         "    print('ran', command)",
     )
     assert said.code == 0, said.err
     ran = [line for line in said.out.splitlines() if line.startswith("ran ")]
-    assert ran == ["ran recommend", "ran predict", "ran inspect"]
+    assert ran == ["ran recommend", "ran predict", "ran inspect", "ran similar"]

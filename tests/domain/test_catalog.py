@@ -28,6 +28,43 @@ def test_titles_that_occur_once_stay() -> None:
     assert len(catalog) == 2
 
 
+def test_columns_say_which_items_have_a_value() -> None:
+    genres = ["Comedy|Drama", "", " drama ", "Sci-Fi|Sci-Fi"]
+    catalog = Catalog(list("abcd"), columns={"genres": genres, "year": ["1", "2", "2", "1"]})
+    assert catalog.columns["genres"] == tuple(genres)
+    assert list(catalog.items_with("genres", "DRAMA")) == [0, 2]
+    assert list(catalog.items_with("genres", "sci-fi ")) == [3]
+    assert list(catalog.items_with("year", "2")) == [1, 2]
+    assert Catalog(["a"]).columns == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "complaint"),
+    [
+        ("genre", "x", "the catalogue has no column 'genre'; it has kind, year"),
+        ("kind", "y", "no item of the catalogue has 'y' in its column 'kind'"),
+    ],
+)
+def test_what_no_item_has_is_refused(column: str, value: str, complaint: str) -> None:
+    catalog = Catalog(["a"], columns={"kind": ["x"], "year": ["1"]})
+    with pytest.raises(InputError, match=re.escape(complaint)):
+        catalog.items_with(column, value)
+    with pytest.raises(InputError, match="no column 'kind'; it has none"):
+        Catalog(["a"]).items_with("kind", "x")
+
+
+@pytest.mark.parametrize("columns", [{"": ["x"]}, {"k": []}, {"k": "x"}, {"k": [1]}, {1: ["x"]}])
+def test_wrong_columns_are_refused(columns: dict[str, list[str]]) -> None:
+    with pytest.raises(InputError, match="column"):
+        Catalog(["a"], columns=columns)
+
+
+def test_columns_do_not_change_which_catalogue_it_is() -> None:
+    plain, described = Catalog(["a"]), Catalog(["a"], columns={"kind": ["x"]})
+    assert plain.digest() == described.digest()
+    assert plain == described and hash(plain) == hash(described)
+
+
 def test_titles_default_to_ids() -> None:
     catalog = Catalog(iter(["x", "y"]))
     assert catalog.titles == catalog.ids == ("x", "y")

@@ -11,7 +11,12 @@ from discreet.ratings import Ratings, Split
 FIVE_STARS = Scale(1, 5)
 
 
-def make_ratings(rows: list[dict[int, float]], items: int, scale: Scale = FIVE_STARS) -> Ratings:
+def make_ratings(
+    rows: list[dict[int, float]],
+    items: int,
+    scale: Scale = FIVE_STARS,
+    times: np.ndarray | None = None,
+) -> Ratings:
     """One user for each mapping from item to rating."""
     ordered = [sorted(row.items()) for row in rows]
     starts = np.cumsum([0, *map(len, ordered)])
@@ -23,6 +28,7 @@ def make_ratings(rows: list[dict[int, float]], items: int, scale: Scale = FIVE_S
         starts.astype(np.int64),
         np.array([item for item, _ in pairs], dtype=np.int32),
         scale.encode(values),
+        times,
     )
 
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.domain import Scale
-from discreet.evaluate import Baseline, global_mean, item_mean, people_of, popularity, user_mean
+from discreet.domain import InputError, Scale
+from discreet.evaluate import (
+    Baseline,
+    global_mean,
+    item_mean,
+    people_of,
+    popularity,
+    recent_popularity,
+    user_mean,
+)
 from discreet.ratings import Ratings
 from evaluate._making import make_ratings
 
@@ -53,6 +61,24 @@ def test_popularity_ranks_by_count() -> None:
     model = popularity(ratings)
     np.testing.assert_array_equal(model.scores(people_of(ratings), 0, 2), [[1, 3, 0]] * 2)
     np.testing.assert_allclose(predicted(model, ratings), 3.0)
+
+
+def test_recent_popularity_counts_the_latest_twentieth_alone() -> None:
+    # 40 records at the times 0 to 39; the last two are of item 2.
+    rows: list[dict[int, float]] = [{0: 5, 1: 3}] * 19 + [{1: 3, 2: 5}] * 1
+    times = np.array([*range(38), 37, 39], dtype=np.uint32)
+    ratings = make_ratings(rows, 3, times=times)
+    scores = recent_popularity(ratings).scores(people_of(ratings), 0, 1)
+    # Two records at time 37 are equally old: both count.
+    np.testing.assert_array_equal(scores, [[0, 2, 1]])
+    np.testing.assert_allclose(predicted(recent_popularity(ratings), ratings), 80 * 2 / 40)
+
+
+def test_recent_popularity_needs_times() -> None:
+    with pytest.raises(InputError, match="goes by time"):
+        recent_popularity(make_ratings(TRAIN, 3))
+    empty = make_ratings([{}], 2, times=np.empty(0, np.uint32))
+    assert recent_popularity(empty).ranks.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("make", [global_mean, item_mean, user_mean, popularity])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from discreet.domain import InputError
+from discreet.domain import PRESENCE, InputError
 from discreet.evaluate import Judge, Row, evaluate, global_mean
 from discreet.privacy import Unit
 from discreet.ratings import Split, find_shape, split_random
 from discreet.ratings import make_ratings as make_up
-from evaluate._making import make_split
+from discreet.release import Release
+from evaluate._making import make_ratings, make_split
 from release._making import make_release
 
 TRAIN = [{0: 5, 1: 2}, {0: 4, 1: 1}]
@@ -105,8 +107,54 @@ def test_baselines_are_judged_like_models(split: Split) -> None:
     (row,) = evaluate(split, models=["global-mean"])
     quality = Judge(split).judge(global_mean(split.train))
     assert (row.rmse, row.mae) == (quality.rmse, quality.mae)
-    assert (row.ndcg_at_10, row.recall_at_20) == (quality.ndcg_at_10, quality.recall_at_20)
+    for name in vars(quality):
+        assert getattr(row, name) == getattr(quality, name)
     assert (row.model, row.predictor, row.epsilon) == ("global-mean", None, None)
+
+
+def test_draws_are_averaged_for_people_with_few_ratings_too(fits: Fits, split: Split) -> None:
+    (row,) = evaluate(split, models=["private"], draws=3)
+    assert row.few is not None
+    assert (row.few.rmse, row.few.mrr) == (pytest.approx(row.rmse), pytest.approx(row.mrr))
+    assert (row.few.people, row.people) == (2, 2)
+    (row,) = evaluate(split, models=["private"], draws=1, few=1)
+    assert row.few is None
+
+
+def test_the_order_of_lists_reaches_the_predictor(
+    fits: Fits, split: Split, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    plain = Release.predictor
+
+    def predictor(release: Release, name: str | None = None, **options: Any) -> Any:
+        asked.append(options)
+        return plain(release, name, **options)
+
+    monkeypatch.setattr(Release, "predictor", predictor)
+    evaluate(split, models=["private"], draws=1)
+    evaluate(split, models=["private"], draws=1, order="expected")
+    assert asked == [{"order": "best"}, {"order": "expected"}]
+
+
+def test_the_latest_is_popular_only_where_there_are_times(fits: Fits, split: Split) -> None:
+    timed = Split(*(replace(part, times=part.starts[part.items * 0].astype(np.uint32))
+                    for part in (split.train, split.test)))  # fmt: skip
+    names = {row.model for row in evaluate(split, draws=1)}
+    assert {row.model for row in evaluate(timed, draws=1)} == names | {"recent-popularity"}
+    assert "recent-popularity" not in names
+    with pytest.raises(InputError, match="recent-popularity: goes by time"):
+        evaluate(split, models=["recent-popularity"])
+
+
+def test_interactions_have_no_errors_in_json() -> None:
+    train, test = (make_ratings(rows, 3, PRESENCE) for rows in ([{0: 1}, {1: 1}], [{1: 1}, {2: 1}]))
+    (row,) = evaluate(Split(train, test), models=["popularity"])
+    assert (row.rmse, row.rmse_sd, row.mae) == (None, None, None)
+    plain = row.as_json()
+    assert not {"rmse", "rmse_sd", "mae"} & plain.keys()
+    assert not {"rmse", "mae", "few"} & plain["few"].keys()
+    assert plain["few"]["ndcg_at_10"] == row.ndcg_at_10
 
 
 def test_progress_ends_with_everything_done(fits: Fits, split: Split) -> None:

@@ -25,7 +25,60 @@ def test_all_figures_by_hand() -> None:
     assert quality.rmse == pytest.approx(math.sqrt(3 / 4))
     assert quality.mae == pytest.approx(3 / 4)
     # Item 0 was rated and drops out, so both relevant items stand first; the third person has none.
-    assert (quality.ndcg_at_10, quality.recall_at_20) == (1.0, 1.0)
+    assert (quality.ndcg_at_10, quality.ndcg_at_100, quality.recall_at_20) == (1.0, 1.0, 1.0)
+    assert (quality.mrr, quality.hit_rate_at_10, quality.people) == (1.0, 1.0, 3)
+    # Item 0 is in no list of ten, the others in all. They count as if 1 of 3 users had them.
+    assert quality.coverage == 3 / 4
+    assert quality.novelty == pytest.approx(math.log2(3))
+
+
+def test_novelty_goes_by_the_users_with_training_ratings() -> None:
+    split = make_split(
+        [{0: 1.0}, {0: 2.0}, {0: 3.0, 1: 5.0}, {}, {1: 4.0}], [{1: 5.0}, *[{}] * 4], 2
+    )
+    # One person is judged, and item 1 listed: 2 of the 4 who have anything have it.
+    assert Judge(split).judge(popularity(split.train)).novelty == pytest.approx(1.0)
+
+
+def test_people_with_few_ratings_are_judged_apart() -> None:
+    train = [{0: 1.0}, {0: 2.0, 4: 1.0}, {0: 3.0, 4: 1.0}]
+    test = [{1: 5.0, 2: 3.0}, {3: 4.0}, {1: 5.0}]
+    split = make_split(train, test, 5)
+    scores = [[9, 4, 3, 2, 1], [9, 1, 2, 3, 4], [9, 1, 2, 3, 4]]
+    whole = Judge(split, few=1).judge(Table(scores))
+    assert whole.few is not None
+    assert (whole.people, whole.few.people, whole.few.few) == (3, 1, None)
+    alone = Judge(make_split(train[:1], test[:1], 5)).judge(Table(scores))
+    assert whole.few.rmse == alone.rmse == pytest.approx(math.sqrt(1 / 2))
+    for name in ("mae", "ndcg_at_10", "ndcg_at_100", "recall_at_20", "mrr", "hit_rate_at_10"):
+        assert getattr(whole.few, name) == getattr(alone, name)
+    assert (whole.few.mrr, whole.mrr) == (1.0, pytest.approx((1 + 1 + 1 / 3) / 3))
+    # The first person's list has 1, 2, 3 and 4, everybody else's 1, 2 and 3.
+    assert whole.few.coverage == whole.coverage == 4 / 5
+    assert Judge(split, few=2).judge(Table(scores)).few is not None
+    assert Judge(split, few=0).judge(Table(scores)).few is None
+
+
+def test_somebody_without_a_relevant_item_is_nobody_to_judge_lists_by() -> None:
+    split = make_split([{0: 1.0}, {0: 2.0, 3: 1.0}], [{1: 2.0}, {1: 5.0}], 4)
+    assert Judge(split, few=1).judge(popularity(split.train)).few is None
+
+
+class ListsAlone(Table):
+    """Refuses to predict ratings, and says so beforehand."""
+
+    predicts_ratings = False
+
+    def predict_pairs(self, people: object, rows: object, items: object) -> np.ndarray:
+        raise AssertionError("nobody should ask for ratings")
+
+
+def test_a_model_without_ratings_has_no_errors() -> None:
+    split = make_split(TRAIN, TEST, 4)
+    lists, both = (Judge(split).judge(table(SCORES)) for table in (ListsAlone, Table))
+    assert (lists.rmse, lists.mae) == (None, None)
+    assert lists.few is not None and lists.few.rmse is None
+    assert lists.ndcg_at_10 == both.ndcg_at_10
 
 
 def test_relevant_is_the_upper_quarter_of_the_scale() -> None:
@@ -45,7 +98,7 @@ def test_where_presence_is_all_every_test_item_is_relevant() -> None:
     judge = Judge(Split(train, test))
     for baseline in (global_mean, item_mean, user_mean, popularity):
         quality = judge.judge(baseline(train))
-        assert (quality.rmse, quality.mae, quality.recall_at_20) == (0.0, 0.0, 1.0)
+        assert (quality.rmse, quality.mae, quality.recall_at_20) == (None, None, 1.0)
         assert math.isfinite(quality.ndcg_at_10)
     # By popularity items stand 0, 1, 2; what was there in training drops out.
     assert judge.judge(popularity(train)).ndcg_at_10 == 1.0
@@ -90,6 +143,8 @@ def test_nobody_to_judge_by_is_refused() -> None:
         Judge(make_split(TRAIN, [{}, {}, {}], 4))
     with pytest.raises(InputError, match="at least 1 person, not 0"):
         Judge(make_split(TRAIN, TEST, 4), people=0)
+    with pytest.raises(InputError, match="a number of training ratings, not -1"):
+        Judge(make_split(TRAIN, TEST, 4), few=-1)
 
 
 def test_nothing_private_is_shown() -> None:

@@ -164,22 +164,14 @@ def test_presence_spends_what_was_asked(
         assert release.guarantee.epsilon == pytest.approx(epsilon, rel=1e-6)
 
 
-def test_popularity_counts_in_lists_and_not_in_what_is_shown(split: Split) -> None:
+def test_the_order_of_lists_changes_nothing_that_is_shown(split: Split) -> None:
     release = fitted(split, epsilon=20.0)
     own = {release.catalog.ids[3]: 5.0, release.catalog.ids[9]: 2.0}
-    plain, known = (
-        release.predictor(),
-        release.predictor(popularity=1e3),
-    )  # whatever is expected, counts decide
-    counts = release.arrays["item_counts"]
-    listed = [entry.item for entry in known.recommend(own, 5)]
-    open_ = np.setdiff1d(np.arange(len(counts)), plain.read(own).items)
-    assert set(listed) == set(open_[np.argsort(-counts[open_], kind="stable")[:5]].tolist())
-    shown = {entry.item: entry.score for entry in known.recommend(own, 5)}
-    expected = plain.scores(people_of(split.train).part(0, 0), 0, 0)
-    assert expected.shape == (0, len(counts))
-    np.testing.assert_allclose(
-        np.clip(list(shown.values()), 1, 5), plain.predict(own, list(shown)), atol=1e-3
-    )
-    with pytest.raises(InputError, match="popularity"):
-        release.predictor(popularity=-1.0)
+    best, expected = release.predictor(), release.predictor(order="expected")
+    listed = expected.recommend(own, 5)
+    shown = [entry.expected for entry in listed]
+    assert shown == sorted(shown, reverse=True)
+    for entry in (*best.recommend(own, 5), *listed):
+        assert entry.expected == pytest.approx(best.predict(own, [entry.item])[0], abs=1e-4)
+    nobody = best.scores(people_of(split.train).part(0, 0), 0, 0)
+    assert nobody.shape == (0, len(release.catalog))

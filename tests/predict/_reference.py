@@ -2,9 +2,48 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from discreet.release import Release, unpack
+
+
+def slow_rows(release: Release) -> np.ndarray:
+    """The rows u of a lists section."""
+    arrays = {name: array.astype(np.float64) for name, array in release.arrays.items()}
+    rows = np.outer(arrays["list_tail"], arrays["list_axis"])
+    for place, item in enumerate(release.arrays["list_head"].tolist()):
+        rows[item] = arrays["list_rows"][place] * arrays["list_scales"]
+    return rows
+
+
+def slow_lists(release: Release, own: np.ndarray) -> np.ndarray:
+    """The list score of every item: popularity, or what every own item adds."""
+    if len(own) == 0:
+        return release.arrays["list_popularity"].astype(np.float64)
+    rows, scores = slow_rows(release), release.arrays["list_start"].astype(np.float64)
+    for j in range(len(scores)):
+        for item in own.tolist():
+            scores[j] += float(release.arrays["list_gain"][j]) * (rows[item] @ rows[j])
+    return scores
+
+
+def slow_order(release: Release, own: np.ndarray, expected: np.ndarray) -> np.ndarray:
+    """What lists are ordered by, from the expected ratings (presence: whatever was the score)."""
+    if "list_rows" in release.arrays:
+        scores = slow_lists(release, own)
+    elif release.scale.presence:
+        return expected
+    else:
+        scores = release.arrays["item_counts"] + 0.1 * release.arrays["item_counts"].mean()
+    if release.scale.presence or release.method == "lists":
+        return scores
+    lo, hi = release.scale.lo, release.scale.hi
+    like, doubt = hi - 0.375 * (hi - lo), 0.375 * (hi - lo)
+    z = (np.clip(expected, lo, hi) - like) / doubt
+    likely = np.array([0.5 * (1 + math.erf(each / math.sqrt(2))) for each in z.tolist()])
+    return np.where(scores > 0, scores * likely, scores)
 
 
 class Slow:

@@ -7,7 +7,7 @@ class TestMine(PredictorBattery):
         ...  # made up, with a title for every item
 
     def slow(self, release: Release, items: np.ndarray, values: np.ndarray) -> np.ndarray:
-        ...  # the formula with plain numpy: one person's scores of all items, not clipped
+        ...  # the formula with plain numpy: one person's expected ratings of all items, not clipped
 """
 
 from __future__ import annotations
@@ -23,12 +23,15 @@ import pytest
 from discreet.domain import InputError, OwnRatings
 from discreet.predict import People, Predictor
 from discreet.release import Release
+from predict._reference import slow_order
 from predict._worlds import crowd
 from vectors.make_predictions import FILE, answer, of_file
 
 CASES = {case["name"]: case for case in json.loads(FILE.read_text("utf-8"))["cases"]}
 # Golden numbers were made on another processor: float32 may round differently.
 ATOL = 2e-6
+FORMS = {"scores": "<f4", "expected": "<f4", "predictions": "<f8", "contributions": "<f8"}
+NOTHING = np.empty(0, np.int32), np.empty(0)
 
 
 class PredictorBattery:
@@ -47,6 +50,13 @@ class PredictorBattery:
     @pytest.fixture
     def model(self) -> Predictor:
         return self.release().predictor(self.name, **self.options)
+
+    @pytest.fixture
+    def plain(self, model: Predictor) -> Predictor:
+        """The same, with lists ordered by the expected rating alone, if there are ratings."""
+        if not model.predicts_ratings:
+            return model
+        return model.release.predictor(self.name, order="expected", **self.options)
 
     @pytest.fixture
     def people(self, model: Predictor) -> People:
@@ -73,19 +83,26 @@ class PredictorBattery:
         assert model.name == self.name
         assert repr(model).startswith(type(model).__name__)
 
-    def test_agrees_with_the_slow_reference(self, model: Predictor, people: People) -> None:
-        scores = model.scores(people, 0, len(people))
-        assert scores.dtype == np.float32
+    def test_agrees_with_the_slow_reference(
+        self, model: Predictor, plain: Predictor, people: People
+    ) -> None:
+        expected, scores = (each.scores(people, 0, len(people)) for each in (plain, model))
+        assert expected.dtype == scores.dtype == np.float32
         for person in range(len(people)):
             own = people[person]
-            expected = self.slow(model.release, own.items, own.values)
-            np.testing.assert_allclose(scores[person], expected, atol=self.tolerance)
+            slow = self.slow(model.release, own.items, own.values)
+            np.testing.assert_allclose(expected[person], slow, atol=self.tolerance)
+            order = slow_order(model.release, own.items, slow)
+            np.testing.assert_allclose(scores[person], order, rtol=1e-5, atol=self.tolerance)
 
-    def test_equal_answers_in_bulk_and_alone(self, model: Predictor, people: People) -> None:
+    def test_equal_answers_in_bulk_and_alone(
+        self, model: Predictor, plain: Predictor, people: People
+    ) -> None:
         rng, d = np.random.default_rng(5), len(model.catalog)
         rows, items = rng.integers(len(people), size=300), rng.integers(d, size=300)
         together = model.predict_pairs(people, rows, items)
-        scores = model.scores(people, 3, len(people))
+        np.testing.assert_array_equal(together, plain.predict_pairs(people, rows, items))
+        scores = plain.scores(people, 3, len(people))
         for person in range(len(people)):
             alone = model.predict(people[person])
             mine = rows == person
@@ -95,19 +112,22 @@ class PredictorBattery:
                 np.testing.assert_allclose(shown, alone, atol=1e-5)
 
     def test_contributions_add_up_to_the_personal_part(
-        self, model: Predictor, people: People
+        self, plain: Predictor, people: People
     ) -> None:
         own = self.someone(people)
-        scores, nobody = model.scores(People.one(own), 0, 1)[0], model.scores(people, 0, 1)[0]
-        assert len(people[0]) == 0
-        for item in range(len(model.catalog)):
-            reasons = model.explain(own, item)
+        scores, nobody = plain.scores(People.one(own), 0, 1)[0], self.nobody(plain)
+        for item in range(len(plain.catalog)):
+            reasons = plain.explain(own, item)
             assert len(reasons) == len(own)
             sizes = [abs(moved) for _, moved in reasons]
             assert sizes == sorted(sizes, reverse=True)
             total = sum(moved for _, moved in reasons)
             assert total == pytest.approx(scores[item] - nobody[item], abs=1e-4)
-        assert model.explain({}, 0) == []
+        assert plain.explain({}, 0) == []
+
+    def nobody(self, plain: Predictor) -> np.ndarray:
+        """Where the scores of a person start."""
+        return plain.scores(People(np.zeros(2, np.int64), *NOTHING), 0, 1)[0]
 
     def test_recommends_the_best_that_is_not_rated(self, model: Predictor, people: People) -> None:
         for person in range(len(people)):
@@ -117,19 +137,58 @@ class PredictorBattery:
             open_ = np.setdiff1d(np.arange(len(scores)), own.items)
             expected = open_[np.argsort(-scores[open_], kind="stable")][:5]
             assert [entry.item for entry in best] == expected.tolist()
+            assert [entry.score for entry in best] == scores[expected].tolist()
             assert all(entry.because == () for entry in best)
+            shown = [entry.expected for entry in best]
+            if model.predicts_ratings:
+                np.testing.assert_allclose(shown, model.predict(own, expected), atol=1e-5)
+            else:
+                assert shown == [None] * len(best)
         everything = dict.fromkeys(model.catalog.titles, model.release.scale.hi)
         assert model.recommend(everything) == []
         assert model.recommend(own, 0) == []
 
-    def test_only_what_is_available_is_recommended(self, model: Predictor, people: People) -> None:
+    def test_filters(self, model: Predictor, people: People) -> None:
         own = self.someone(people)
         open_ = np.setdiff1d(np.arange(len(model.catalog)), own.items)[:2].tolist()
         titles = model.catalog.titles
         offered = [titles[open_[0]], model.catalog.ids[open_[1]], titles[own.items[0]]]
-        assert sorted(entry.item for entry in model.recommend(own, available=offered)) == open_
-        assert [e.item for e in model.recommend(own, available=open_[:1])] == open_[:1]
-        assert model.recommend(own, available=[]) == []
+        assert sorted(entry.item for entry in model.recommend(own, only=offered)) == open_
+        assert [e.item for e in model.recommend(own, only=open_[:1])] == open_[:1]
+        assert [e.item for e in model.recommend(own, only=offered[0])] == open_[:1]
+        assert model.recommend(own, only=[]) == []
+        assert [e.item for e in model.recommend(own, only=offered, exclude=offered[:1])] == open_[
+            1:
+        ]
+        everything, first = model.recommend(own, 99), model.recommend(own, 1)[0]
+        assert model.recommend(own, 99, exclude=[first.item, "Faust"]) == everything[1:]
+        with pytest.raises(InputError, match="has no column 'genres'; it has none"):
+            model.recommend(own, where={"genres": "Comedy"})
+        with pytest.raises(InputError, match="items must lie between"):
+            model.recommend(own, exclude=[10**6])
+
+    def test_similar_items(self, model: Predictor) -> None:
+        """Those of the release, or a line that it has none; never the item itself."""
+        try:
+            found = [model.similar(item, 99) for item in range(len(model.catalog))]
+        except InputError as refused:
+            assert "does not say what items are alike" in str(refused)
+            return
+        table = {(item, e.item): e.similarity for item, each in enumerate(found) for e in each}
+        assert all(0 < size <= 1 for size in table.values())
+        assert all(item != other for item, other in table)
+        for (item, other), size in table.items():
+            assert table[other, item] == pytest.approx(size)
+        longest = max(range(len(found)), key=lambda item: len(found[item]))
+        sizes = [entry.similarity for entry in found[longest]]
+        assert sizes == sorted(sizes, reverse=True)
+        title = model.catalog.titles[longest]
+        assert model.similar(title, 2) == found[longest][:2]
+        named = model.similar(title, 99, exclude=["Faust"], only=model.catalog.ids)
+        assert named == found[longest] and named.unknown == ("Faust",)
+        for ask in (lambda: model.similar("Nosferatu"), lambda: model.similar(title, -1)):
+            with pytest.raises(InputError):
+                ask()
 
     def test_ids_titles_and_checked_ratings_mean_the_same(
         self, model: Predictor, people: People
@@ -138,43 +197,54 @@ class PredictorBattery:
         by_title = self.by_title(model, own)
         by_id = {model.catalog.ids[i]: v for i, v in zip(own.items, own.values, strict=True)}
         for other in (by_title, by_id):
-            np.testing.assert_array_equal(model.predict(own), model.predict(other))
+            assert model.recommend(own, 99) == model.recommend(other, 99)
 
     def test_unknown_names_are_reported_and_change_nothing(
         self, model: Predictor, people: People
     ) -> None:
         own = self.by_title(model, self.someone(people))
         more = own | {"Nosferatu": model.release.scale.hi}
-        best = model.recommend(more, available=[*model.catalog.titles, "Faust"])
-        assert best.unknown == ("Nosferatu", "Faust")
+        best = model.recommend(more, only=[*model.catalog.titles, "Faust"], exclude=["M"])
+        assert best.unknown == ("Nosferatu", "Faust", "M")
         assert model.read(more).unknown == ("Nosferatu",)
-        np.testing.assert_array_equal(model.predict(own), model.predict(more))
+        assert best == model.recommend(own)
 
     def test_reasons_are_own_ratings_that_raise_the_score(
         self, model: Predictor, people: People
     ) -> None:
         own = self.someone(people)
+        titles = [model.catalog.titles[item] for item in own.items]
         for entry in model.recommend(own, 3, explain=True):
-            moved = dict(model.explain(own, entry.item))
-            assert len(entry.because) <= 3
-            for title, amount in entry.because:
-                assert amount > 0 and amount == pytest.approx(moved[title], rel=1e-6)
+            common, beyond = model._moves(own, np.array([entry.item], np.int32))
+            moved = dict(zip(titles, (common + beyond[0]).tolist(), strict=True))
+            assert dict(model.explain(own, entry.item)) == pytest.approx(moved)
+            raised = sorted(zip(beyond[0].tolist(), titles, strict=True), reverse=True)
+            most = [(title, pytest.approx(by)) for by, title in raised if by > 0][:3]
+            assert list(entry.because) == most
 
-    def test_popularity_changes_the_order_alone(self, model: Predictor, people: People) -> None:
+    def test_the_order_changes_the_order_alone(
+        self, model: Predictor, plain: Predictor, people: People
+    ) -> None:
         own = self.someone(people)
-        loud = model.release.predictor(self.name, popularity=3.0, **self.options)
-        shown = {entry.item: entry.score for entry in model.recommend(own, 99)}
-        listed = loud.recommend(own, 99)
-        assert {entry.item for entry in listed} == shown.keys()
-        for entry in listed:
-            assert entry.score == pytest.approx(shown[entry.item], abs=1e-4)
-        np.testing.assert_array_equal(model.predict(own), loud.predict(own))
-        with pytest.raises(InputError, match="popularity"):
-            model.release.predictor(self.name, popularity=-1.0)
+        listed = plain.recommend(own, 99)
+        shown = {entry.item: entry.expected for entry in model.recommend(own, 99)}
+        assert {entry.item: entry.expected for entry in listed} == shown
+        if model.predicts_ratings:
+            expected = [entry.expected for entry in listed]
+            assert expected == sorted(expected, reverse=True)
+            np.testing.assert_array_equal(model.predict(own), plain.predict(own))
+        else:
+            with pytest.raises(InputError, match="order 'expected' needs ratings"):
+                model.release.predictor(self.name, order="expected", **self.options)
+        with pytest.raises(InputError, match="order is best or expected, not 'popular'"):
+            model.release.predictor(self.name, order="popular", **self.options)
 
     @pytest.mark.parametrize("item", ["Nosferatu", 10**6, -1])
     def test_unknown_items_are_refused_in_one_line(self, model: Predictor, item: str | int) -> None:
-        for ask in (lambda: model.predict({}, [item]), lambda: model.explain({}, item)):
+        for ask in (
+            lambda: model.predict({}, [item]),
+            lambda: model.explain({}, item),
+        ):
             with pytest.raises(InputError) as refused:
                 ask()
             assert "\n" not in str(refused.value)
@@ -222,13 +292,14 @@ class PredictorBattery:
 def compare(stored: dict[str, Any], now: dict[str, Any]) -> None:
     """What a predictor says now is what the golden file says."""
     assert stored["items"] == now["items"]
-    for name, dtype in (("scores", "<f4"), ("predictions", "<f8"), ("contributions", "<f8")):
+    for name, dtype in FORMS.items():
         golden = np.frombuffer(base64.b64decode(stored[name]), dtype)
         np.testing.assert_allclose(golden, now[name], rtol=ATOL, atol=ATOL)
-    for (item, score, because), one in zip(
+    for (item, score, because, expected), one in zip(
         stored["recommendations"], now["recommendations"], strict=True
     ):
         assert (item, [i for i, _ in because]) == (one[0], [i for i, _ in one[2]])
         assert score == pytest.approx(one[1], rel=ATOL, abs=ATOL)
+        assert expected == (one[3] and pytest.approx(one[3], rel=ATOL, abs=ATOL))
         amounts = [amount for _, amount in because]
         assert amounts == pytest.approx([amount for _, amount in one[2]], rel=ATOL, abs=ATOL)

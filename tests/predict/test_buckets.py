@@ -106,7 +106,7 @@ class TestBuckets(PredictorBattery):
 
 def test_own_mean_and_the_buckets_average() -> None:
     release = make({2: {0: (3.0, 4), 1: (-1.0, 1)}}, effects=0.25)
-    model = release.predictor()
+    model = release.predictor(order="expected")
     assert isinstance(model, BucketPredictor) and model.name == "buckets"
     own = somebody(release, 2)
     assert model.bucket(own) == 2

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from discreet.domain import PRESENCE
 from discreet.predict import Predictor
 from discreet.release import Release
-from predict._worlds import two_tastes, two_tastes_by_matrix
+from predict._worlds import STARS, two_tastes, two_tastes_by_matrix
+from release._making import make_release
+from vectors.make_predictions import clustered, factored, listed, paired
 
+CLUSTER_ENTRIES = ("bucket_items", "bucket_sums", "bucket_counts")
 Make = Callable[[], Predictor]
 
 
@@ -53,18 +58,59 @@ def test_a_single_rating_is_enough_for_the_right_kind(model: Predictor) -> None:
 def test_without_ratings_the_items_own_effects_decide(model: Predictor) -> None:
     best = model.recommend({}, 6)
     assert [entry.item for entry in best] == [0, 3, 1, 4, 2, 5]
-    assert [entry.score for entry in best] == pytest.approx([3.3, 3.3, 3.2, 3.2, 3.1, 3.1])
+    assert [entry.expected for entry in best] == pytest.approx([3.3, 3.3, 3.2, 3.2, 3.1, 3.1])
     np.testing.assert_allclose(model.predict({}), [3.3, 3.2, 3.1, 3.3, 3.2, 3.1], atol=1e-6)
 
 
-def test_predictions_are_cut_to_the_scale_and_scores_are_not(model: Predictor) -> None:
+def test_predictions_are_cut_to_the_scale(model: Predictor) -> None:
     own = {f"id{i}": 5.0 if i < 3 else 1.0 for i in range(6) if i != 1}
     (best,) = model.recommend(own, 1)
     (predicted,) = model.predict(own, ["comedy B"])
     assert best.title == "comedy B"
-    assert predicted == pytest.approx(min(best.score, 5.0))
+    assert predicted == pytest.approx(best.expected)
     loud = model.predict({f"id{i}": 1.0 for i in range(3)} | {"id4": 5.0, "id5": 5.0})
     assert loud.min() >= 1 and loud.max() <= 5
+
+
+def test_expected_ratings_in_lists_are_cut_to_the_scale() -> None:
+    release = make_release(np.zeros((3, 1)), effects=[4, -4, 0])
+    listed = release.predictor("svd").recommend({}, 3)
+    assert [entry.expected for entry in listed] == [5.0, 3.0, 1.0]
+
+
+def without_clusters(method: str) -> Release:
+    """A release of clusters none of which has an entry."""
+    release = clustered(method, STARS, 9, 2, 4.0)
+    empty = {name: release.arrays[name][:0] for name in CLUSTER_ENTRIES}
+    ends = {"bucket_ends": np.zeros_like(release.arrays["bucket_ends"])}
+    return dataclasses.replace(release, arrays={**release.arrays, **empty, **ends})
+
+
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        (factored("refined", STARS, 9, 0), "posterior"),
+        (factored("refined", PRESENCE, 9, 0), "posterior"),
+        (factored("covariance", STARS, 9, 0), "svd"),
+        (factored("covariance", STARS, 9, 0), "knn"),
+        (paired("slope-one", STARS, 9, 0, 0.0), "slope-one"),
+        (paired("cosine", STARS, 9, 0, 0.0), "cosine"),
+        (paired("cosine", PRESENCE, 9, 0, 0.0), "cosine"),
+        (listed("refined", STARS, 9, 4, 0), "posterior"),
+        (listed("lists", PRESENCE, 9, 4, 0), "lists"),
+        (without_clusters("open-clusters"), "buckets"),
+        (without_clusters("open-clusters"), "clusters"),
+        (without_clusters("closed-clusters"), "clusters"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else f"{value.method} {value.scale}",
+)
+def test_who_knows_nothing_of_items_invents_no_reason(release: Release, name: str) -> None:
+    """Good ratings raise what is expected of every item alike: no reason for one of them."""
+    ids, hi = release.catalog.ids, release.scale.hi
+    own = dict.fromkeys(ids[:2], hi) | {ids[3]: 1.0}
+    listed = release.predictor(name).recommend(own, 9, explain=True)
+    assert len(listed) == 6
+    assert all(entry.because == () for entry in listed)
 
 
 def test_explanations_name_the_rating_that_mattered(model: Predictor) -> None:

@@ -83,7 +83,7 @@ class TestClusters(PredictorBattery):
 
 
 def test_more_people_than_fit_in_memory_at_once() -> None:
-    model, people = random_clusters(3).predictor(), crowd(12, 300, 5)
+    model, people = random_clusters(3).predictor(order="expected"), crowd(12, 300, 5)
     scores = model.scores(people, 0, 300)
     rows, items = np.repeat(np.arange(300)[::-1], 12), np.tile(np.arange(12), 300)
     pairs = model.predict_pairs(people, rows, items)

@@ -44,7 +44,7 @@ def realistic_head(m: int, noise: float, seed: int = 4) -> Release:
 @pytest.mark.parametrize(("k", "neighbours", "ridge"), [(1, 20, 0.0), (5, 4, 0.3), (20, 20, 0.0)])
 def test_knn_by_factors(k: int, neighbours: int, ridge: float) -> None:
     release, people = release_of_rank(k), crowd(D, people=8, most=40)
-    model = KnnPredictor(release, neighbours=neighbours, ridge=ridge)
+    model = KnnPredictor(release, neighbours=neighbours, ridge=ridge, order="expected")
     scores = model.scores(people, 0, len(people))
     for row in range(len(people)):
         own = person(people, row)
@@ -60,7 +60,9 @@ def test_knn_by_factors(k: int, neighbours: int, ridge: float) -> None:
 )
 def test_knn_by_matrix(noise: float, neighbours: int, ridge: float, shrink: float) -> None:
     release, people = realistic_head(40, noise), crowd(D, people=5, most=50)
-    model = KnnPredictor(release, neighbours=neighbours, ridge=ridge, shrink=shrink)
+    model = KnnPredictor(
+        release, neighbours=neighbours, ridge=ridge, shrink=shrink, order="expected"
+    )
     slow, scores = Slow(release), model.scores(people, 0, len(people))
     head = release.arrays["head"].tolist()
     for row in range(len(people)):
@@ -80,7 +82,7 @@ def test_a_matrix_of_noise_leaves_the_baseline_almost_alone() -> None:
     noisy = dict(release.arrays) | {"covariance": pack(rng.normal(0, 500, (40, 40)))}
     blind = dataclasses.replace(release, arrays=noisy, parameters=told)
     people, slow = crowd(D, people=8, most=50), Slow(release)
-    scores = KnnPredictor(blind).scores(people, 0, 8)
+    scores = KnnPredictor(blind, order="expected").scores(people, 0, 8)
     head = release.arrays["head"]
     for row in range(8):
         expected = slow.baseline + slow.bias(*person(people, row))
@@ -97,7 +99,7 @@ def test_an_unpublished_diagonal_is_the_variance_of_a_rating() -> None:
         },
         covariance_noise=0.0, weights_noise=0.0, covariance_scale=3.0,
     )  # fmt: skip
-    model = KnnPredictor(release, ridge=0.28, shrink=0.0)
+    model = KnnPredictor(release, ridge=0.28, shrink=0.0, order="expected")
     bias = 2.0 / 0.72 / (1 / 0.2 + 1 / 0.72)
     weight = 3 * 6 / 12 / (0.72 + 0.28)
     assert model.scores(People(np.array([0, 1]), np.array([0], np.int32), np.array([5.0])), 0, 1)[

@@ -90,7 +90,7 @@ class TestSlopeOneWithoutPairs(TestSlopeOne):
 @pytest.mark.parametrize("noise", [0.0, 30.0])
 def test_slope_one_is_what_the_definition_says(noise: float) -> None:
     release, people = slope_one_release(noise), crowd(D, people=9, most=9)
-    model = SlopeOnePredictor(release)
+    model = SlopeOnePredictor(release, order="expected")
     scores = model.scores(people, 0, len(people))
     for row in range(len(people)):
         expected = slow_slope_one(release, *person(people, row))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +75,34 @@ def random_release(d: int = 9, k: int = 3, m: int = 0, seed: int = 1, **told: An
         more_arrays=more,
         **told,
     )
+
+
+def list_section(d: int, h: int, k: int, seed: int = 1) -> dict[str, np.ndarray]:
+    """A lists section with random content, and rows of h items."""
+    rng = np.random.default_rng(seed)
+    return {
+        "list_popularity": rng.uniform(0, 0.5, d).astype(np.float32),
+        "list_start": rng.normal(0.1, 0.05, d).astype(np.float32),
+        "list_gain": rng.uniform(0, 2, d).astype(np.float32),
+        "list_head": np.sort(rng.permutation(d)[:h]).astype(np.int32),
+        "list_rows": rng.integers(-127, 128, (h, k)).astype(np.int8),
+        "list_scales": rng.uniform(0.001, 0.003, k).astype(np.float32),
+        "list_tail": rng.normal(0, 0.5, d).astype(np.float32),
+        "list_axis": rng.normal(0, 0.3, k).astype(np.float32),
+    }
+
+
+def random_lists(d: int = 9, h: int = 4, k: int = 3, seed: int = 1, **told: Any) -> Release:
+    """A release of method `lists` with random content."""
+    plain = random_release(d, 0, seed=seed, **told)
+    arrays = {"item_counts": plain.arrays["item_counts"]} | list_section(d, h, k, seed)
+    return replace(plain, method="lists", parameters={}, arrays=arrays)
+
+
+def random_refined(d: int = 9, k: int = 3, h: int = 4, seed: int = 1, **told: Any) -> Release:
+    """A release of method `refined` with a lists section, both with random content."""
+    plain = random_release(d, k, seed=seed, **told)
+    return replace(plain, method="refined", arrays={**plain.arrays, **list_section(d, h, 3, seed)})
 
 
 def _filled(value: Any, length: int) -> np.ndarray:

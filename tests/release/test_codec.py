@@ -24,7 +24,14 @@ from discreet.domain import PRESENCE, Catalog, CatalogOrigin, InputError, Scale
 from discreet.privacy import ChargeRecord, Guarantee, Provenance, PureEvent, Unit
 from discreet.release import Release, _release, load
 from discreet.release._codec import _digest
-from release._making import assert_same, make_release, random_release, spent
+from release._making import (
+    assert_same,
+    make_release,
+    random_lists,
+    random_refined,
+    random_release,
+    spent,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 FLOATS = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -70,6 +77,32 @@ def test_round_trip_with_a_head(tmp_path: Path) -> None:
     release = random_release(m=5, guarantee=spent())
     release.save(tmp_path / "r")
     assert_same(release, load(tmp_path / "r", verify=True))
+
+
+@pytest.mark.parametrize(("h", "k"), [(0, 0), (0, 2), (3, 0), (4, 3)])
+def test_round_trip_with_lists(tmp_path: Path, h: int, k: int) -> None:
+    for release in (random_lists(h=h, k=k, guarantee=spent()), random_refined(h=h)):
+        release.save(tmp_path / "r")
+        assert_same(release, load(tmp_path / "r", verify=True))
+
+
+def test_columns_of_the_catalogue_are_kept(tmp_path: Path) -> None:
+    columns = {"genres": ["Comedy|Drama", "", "é"], "year": ["1979", "", ""]}
+    catalog = Catalog(["a", "b", "c"], ["A", "B", "C"], columns=columns)
+    release, plain = (
+        make_release(np.ones((3, 1)), catalog=each)
+        for each in (catalog, Catalog(["a", "b", "c"], ["A", "B", "C"]))
+    )
+    release.save(tmp_path / "r")
+    loaded = load(tmp_path / "r", verify=True)
+    assert_same(release, loaded)
+    assert loaded.catalog.columns == {name: tuple(each) for name, each in columns.items()}
+    assert loaded.digest() == release.digest() != plain.digest()
+    plain.save(tmp_path / "plain")
+    with safe_open(tmp_path / "plain", framework="np") as file:
+        assert "columns" not in json.loads(file.metadata()["catalog"])
+        assert not any(name.startswith("catalog_column") for name in file.keys())  # noqa: SIM118
+    assert load(tmp_path / "plain").catalog.columns == {}
 
 
 def stored_scale(release: Release, path: Path) -> dict[str, Any]:

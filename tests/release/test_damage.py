@@ -15,7 +15,7 @@ from safetensors.numpy import save, save_file
 
 from discreet.domain import Catalog, InputError
 from discreet.release import _codec, load
-from release._making import assert_same, make_release, random_release, spent
+from release._making import assert_same, make_release, random_lists, random_release, spent
 
 
 def refused(path: Path, reason: str, **options: Any) -> None:
@@ -33,8 +33,17 @@ def saved(tmp_path: Path) -> Path:
     return path
 
 
-def test_damaged_bytes_are_noticed_wherever_they_are(saved: Path) -> None:
+@pytest.fixture(params=[random_release, random_lists])
+def either(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A file with a head of pairs, and one with lists, whose rows are bytes."""
+    path = tmp_path / "r.discreet"
+    request.param(d=4, k=2, guarantee=spent()).save(path)
+    return path
+
+
+def test_damaged_bytes_are_noticed_wherever_they_are(either: Path) -> None:
     """A bit of every third byte flips: the file is refused, or still means exactly the same."""
+    saved = either
     good, release = saved.read_bytes(), load(saved)
     rng = np.random.default_rng(3)
     places = range(0, len(good), 3)
@@ -53,7 +62,8 @@ def test_damaged_bytes_are_noticed_wherever_they_are(saved: Path) -> None:
     assert refusals > 0.99 * len(places)
 
 
-def test_every_truncation_is_noticed(saved: Path) -> None:
+def test_every_truncation_is_noticed(either: Path) -> None:
+    saved = either
     good = saved.read_bytes()
     for length in (*range(0, len(good), 41), len(good) - 1):
         saved.write_bytes(good[:length])
@@ -168,6 +178,21 @@ def test_forging_without_a_change_is_accepted(tmp_path: Path) -> None:
         (lambda m, t: m["scale"].update(presence="no"), "presence is True or False"),
         (lambda m, t: m["scale"].update(absence=True), "scale or catalogue has wrong fields"),
         (lambda m, t: m["catalog"].update(items=5), "does not have as many items"),
+        (lambda m, t: m["catalog"].update(columns="kind"), "columns cannot be read"),
+        (lambda m, t: m["catalog"].update(columns=[1]), "columns cannot be read"),
+        (lambda m, t: m["catalog"].update(columns=["a", "a"]), "do not have a name each"),
+        (lambda m, t: m["catalog"].update(columns=[""]), "do not have a name each"),
+        (lambda m, t: m["catalog"].update(columns=["a"]), "'catalog_column_0' is missing"),
+        (lambda m, t: t.update(catalog_column_0=np.zeros(3, "u1")), "does not belong"),
+        (
+            lambda m, t: (
+                m["catalog"].update(columns=["a"]),
+                t.update(
+                    catalog_column_0=np.zeros(3, "u1"), catalog_column_0_ends=np.zeros(3, "u4")
+                ),
+            ),
+            "as many titles as items",
+        ),
         (
             lambda m, t: m["parameters"].update(global_mean=10**400),
             "'global_mean' must be a finite",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 import discreet.predict  # noqa: F401
 from discreet.release import METHODS
-from release._making import random_release
+from release._making import random_refined, random_release
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "file-format.md"
 
@@ -43,6 +44,25 @@ def test_the_printed_reader_and_formula_predict_as_discreet_does(text: str, tmp_
     expected = np.clip(base + f @ np.linalg.solve(A, b), 1, 5)
     got = release.predictor("svd").predict({str(j): rating for j, rating in own.items()})
     np.testing.assert_allclose(got, expected, atol=1e-5)
+
+
+def test_the_printed_order_is_that_of_discreet(text: str, tmp_path: Path) -> None:
+    release = random_refined(d=12, k=3, h=5)
+    release.save(tmp_path / "r")
+    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    names: dict[str, object] = {}
+    exec(program, names)
+    _, arrays = names["read"](tmp_path / "r")
+
+    own = {"2": 5.0, "7": 1.0, "11": 4.0}
+    u = np.outer(arrays["list_tail"], arrays["list_axis"])
+    u[arrays["list_head"]] = arrays["list_rows"] * arrays["list_scales"]
+    q = sum(u[int(item)] for item in own)
+    score = arrays["list_start"] + arrays["list_gain"] * (u @ q)
+    z = (release.predictor().predict(own) - 3.5) / 1.5
+    order = np.where(score > 0, score * np.vectorize(NormalDist().cdf)(z), score)
+    left = [item for item in np.argsort(-order) if str(item) not in own]
+    assert [entry.item for entry in release.predictor().recommend(own, 12)] == left
 
 
 def test_every_array_and_parameter_is_described(text: str) -> None:

@@ -12,7 +12,14 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.release import Release, _release, register_predictors
-from release._making import make_release, random_release, spent
+from release._making import (
+    list_section,
+    make_release,
+    random_lists,
+    random_refined,
+    random_release,
+    spent,
+)
 
 
 def with_array(release: Release, name: str, array: np.ndarray | None) -> Release:
@@ -65,6 +72,47 @@ def test_size_is_that_of_the_arrays() -> None:
 def test_wrong_arrays_are_refused(name: str, array: np.ndarray | None, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         with_array(random_release(m=4), name, array)
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "reason"),
+    [
+        ("list_rows", np.zeros((4, 3), "i4"), "type int32, not int8"),
+        ("list_rows", np.zeros((4, 3), "u1"), "type uint8, not int8"),
+        ("list_rows", np.zeros((5, 3), "i1"), "length 5 where 4 was expected"),
+        ("list_rows", np.zeros(12, "i1"), "has 1 axes, not 2"),
+        ("list_scales", np.zeros(2, "f4"), "length 2 where 3 was expected"),
+        ("list_axis", np.zeros(4, "f4"), "length 4 where 3 was expected"),
+        ("list_tail", np.zeros(4, "f4"), "length 4 where 9 was expected"),
+        ("list_scales", np.full(3, -1, "f4"), "'list_scales' holds a value below 0"),
+        ("list_gain", np.full(9, -1, "f4"), "'list_gain' holds a value below 0"),
+        ("list_popularity", np.full(9, -1, "f4"), "'list_popularity' holds a value below 0"),
+        ("list_start", np.full(9, np.nan, "f4"), "not a finite number"),
+        ("list_head", np.array([0, 1, 3, 2], "i4"), "in the catalogue's order"),
+        ("list_head", np.array([0, 1, 2, 2], "i4"), "more than once"),
+        ("list_head", np.array([0, 1, 2, 9], "i4"), "past the catalogue"),
+        ("list_head", np.array([-1, 1, 2, 3], "i4"), "below 0"),
+    ],
+)
+def test_a_wrong_lists_section_is_refused(name: str, array: np.ndarray, reason: str) -> None:
+    for release in (random_lists(), random_refined()):
+        with pytest.raises(InputError, match=reason):
+            with_array(release, name, array)
+
+
+@pytest.mark.parametrize("name", list_section(3, 2, 1))
+def test_a_lists_section_is_whole_or_absent(name: str) -> None:
+    with pytest.raises(InputError, match="belong together"):
+        with_array(random_refined(), name, None)
+    with pytest.raises(InputError, match=f"array '{name}' is missing"):
+        with_array(random_lists(), name, None)
+    with pytest.raises(InputError, match=f"'{name}' does not belong"):
+        with_array(random_release(), name, list_section(9, 4, 3)[name])
+
+
+@pytest.mark.parametrize(("h", "k"), [(0, 0), (0, 2), (3, 0), (9, 2)])
+def test_a_lists_section_may_have_no_head_and_no_rank(h: int, k: int) -> None:
+    assert random_lists(d=9, h=h, k=k).arrays["list_rows"].shape == (h, k)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,18 @@
 python tests/vectors/make_predictions.py
 
 A case holds a release file (deflated, in base64), people with own ratings, and for each of some
-predictors what Python says of each person. Lists of numbers are little-endian in base64: scores
-float32, everything else float64. Beside the cases: scales, and what they make of some numbers.
+predictors what Python says of each person:
+
+- `scores`: what lists are ordered by, of every item;
+- `expected`: the expected ratings of every item, not clipped; empty where there are none;
+- `items`, `predictions`: some items, and their expected ratings, clipped; of presence, rough
+  probabilities; empty for method `lists`;
+- `recommendations`: item, score, reasons as [own item, amount], expected rating or null. Reasons
+  leave out what an own rating adds to every item alike;
+- `contributions`: for each of `items`, what each own item adds, that included.
+
+Lists of numbers are little-endian in base64: scores and expected float32, everything else float64.
+Beside the cases: scales, and what they make of some numbers.
 """
 
 from __future__ import annotations
@@ -13,6 +23,7 @@ import base64
 import json
 import tempfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +106,43 @@ def factored(method: str, scale: Scale, d: int, k: int, m: int = 0, **told: Any)
     return Release(method, scale, catalog_of(d, True), spent(), told, arrays)
 
 
+def listed(method: str, scale: Scale, d: int, h: int, k: int) -> Release:
+    """A release with a lists section: rows of every other item, h at most."""
+    rng = np.random.default_rng(d + h + k)
+    plain = factored("refined", scale, d, 3)
+    head = np.arange(1, d, 2)[:h]
+    tail = rng.normal(0.3, 0.5, d)
+    arrays = {
+        "list_popularity": rng.uniform(0, 0.5, d),
+        "list_start": rng.normal(0.05, 0.1, d),  # some below 0
+        "list_gain": rng.uniform(0, 2, d),
+        "list_head": head,
+        "list_rows": rng.integers(-127, 128, (len(head), k)),
+        "list_scales": rng.uniform(0.001, 0.004, k),
+        "list_tail": tail,
+        "list_axis": rng.normal(0, 0.3, k),
+    }
+    for name in ("list_popularity", "list_start", "list_gain", "list_tail"):
+        arrays[name][-1] = arrays[name][-3]  # equals, whose order in lists is the catalogue's
+    types = {"list_head": np.int32, "list_rows": np.int8}
+    section = {name: array.astype(types.get(name, np.float32)) for name, array in arrays.items()}
+    if method == "lists":
+        section["item_counts"] = plain.arrays["item_counts"]
+        return replace(plain, method=method, parameters={"settings": {}}, arrays=section)
+    return replace(plain, arrays={**plain.arrays, **section})
+
+
+def described(release: Release) -> Release:
+    """The same, with public columns in the catalogue."""
+    d, kinds = len(release.catalog), ("Comedy|Drama", "", "Sci-Fi", "Amélie ☂")
+    columns = {
+        "genres": [kinds[i % 4] for i in range(d)],
+        "year": [str(1990 + i) for i in range(d)],
+    }
+    catalog = Catalog(release.catalog.ids, release.catalog.titles, columns=columns)
+    return replace(release, catalog=catalog)
+
+
 def paired(method: str, scale: Scale, d: int, m: int, noise: float) -> Release:
     """A release of item pairs; without any if m is 0."""
     rng = np.random.default_rng(d + m)
@@ -149,6 +197,14 @@ def releases() -> dict[str, Release]:
         "refined, continuous": factored("refined", CONTINUOUS, 16, 3),
         "refined, presence": factored("refined", PRESENCE, 24, 4),
         "refined, no factors": factored("refined", HALVES, 9, 0),
+        "refined, lists": listed("refined", STARS, 25, 9, 6),
+        "refined, lists, halves": listed("refined", HALVES, 17, 99, 4),
+        "refined, lists, presence": listed("refined", PRESENCE, 15, 5, 3),
+        "lists": listed("lists", PRESENCE, 25, 9, 6),
+        "lists, stars": listed("lists", STARS, 17, 99, 4),
+        "lists, no head": listed("lists", PRESENCE, 9, 0, 2),
+        "lists, no rank": listed("lists", PRESENCE, 9, 4, 0),
+        "lists, columns": described(listed("lists", PRESENCE, 8, 4, 2)),
         "covariance, head": factored("covariance", STARS, 24, 3, 15),
         "covariance, large": factored("covariance", HALVES, 48, 6, 30, covariance_scale=1.25),
         "covariance, no diagonal": factored(
@@ -167,7 +223,7 @@ def releases() -> dict[str, Release]:
 
 
 def people_of(release: Release) -> list[OwnRatings]:
-    """Nothing rated, one item, all the same, and more and more ratings."""
+    """Nothing rated, one item, all the same, more and more ratings; by the head of the lists."""
     d, scale, rng = len(release.catalog), release.scale, np.random.default_rng(7)
 
     def draw(count: int) -> Floats:
@@ -177,8 +233,12 @@ def people_of(release: Release) -> list[OwnRatings]:
             return np.asarray(rng.uniform(scale.lo, scale.hi, count).round(3))
         return np.asarray(rng.choice(scale.levels, count))
 
-    counts = (0, 1, 4, d // 2, d - LIST)
+    counts = [0, 1, 4, d // 2, d - LIST]
     chosen = [np.sort(rng.choice(d, count, replace=False)).astype(np.int32) for count in counts]
+    if "list_head" in release.arrays:  # items of the head alone, and items outside it alone
+        head = release.arrays["list_head"].astype(np.int32)
+        chosen += [head[1:4], np.setdiff1d(np.arange(d, dtype=np.int32), head)[1:5]]
+        counts = [len(items) for items in chosen]
     values = [draw(count) for count in counts]
     values[2][:] = values[2][0]
     return [OwnRatings(*one) for one in zip(chosen, values, strict=True)]
@@ -198,12 +258,20 @@ def answer(model: Predictor, own: OwnRatings) -> dict[str, Any]:
         moved = dict(model.explain(own, item))
         told.append([moved[titles[j]] for j in own.items])
     index = {title: i for i, title in enumerate(titles)}
+    rates, lists = model.predicts_ratings, model.release.method == "lists"
+    plain = model.release.predictor(model.name, order="expected") if rates else model
     return {
         "scores": model.scores(People.one(own), 0, 1)[0],
+        "expected": plain.scores(People.one(own), 0, 1)[0] if rates else np.empty(0, np.float32),
         "items": items,
-        "predictions": model.predict(own, items),
+        "predictions": np.empty(0) if lists else model.predict(own, items),
         "recommendations": [
-            [one.item, short(one.score), [[index[title], short(by)] for title, by in one.because]]
+            [
+                one.item,
+                short(one.score),
+                [[index[title], short(by)] for title, by in one.because],
+                None if one.expected is None else short(one.expected),
+            ]
             for one in model.recommend(own, LIST, explain=True)
         ],
         "contributions": np.array(told, np.float64).reshape(-1),

@@ -52,6 +52,7 @@ class Lists:
     model: Any
     scale: Scale
     items: int
+    predicts_ratings = False
 
     def liked(self, people: People) -> sparse.csr_matrix:
         """1 where somebody gave at least the middle of the scale."""
@@ -64,9 +65,8 @@ class Lists:
     def predict_pairs(
         self, people: People, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]
     ) -> Floats:
-        """Not numbers: there are no predicted ratings."""
-        del people, rows
-        return np.full(len(items), np.nan)
+        """Never asked for: there are no predicted ratings."""
+        raise NotImplementedError("implicit's ALS predicts no ratings")
 
     def scores(self, people: People, first: int, last: int) -> npt.NDArray[np.float32]:
         """Of all items, for people folded in by their own likes."""

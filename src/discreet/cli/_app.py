@@ -27,6 +27,7 @@ _COMMANDS = {
     "demo": ("demo", "See everything once, on synthetic data."),
     "fit": ("fit", "Make a private release from ratings."),
     "recommend": ("recommend", "Recommend items from a release."),
+    "similar": ("similar", "List the items most like one, from a release."),
     "predict": ("predict", "Predict one person's ratings from a release."),
     "inspect": ("inspect", "Check a release and show its guarantee."),
     "report": ("report", "Write a privacy report about a release."),

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -152,8 +152,8 @@ class ReadingOptions:
         ),
     ] = None
 
-    def read(self, path: str) -> Ratings:
-        """Read ratings, with a progress bar.
+    def read(self, path: str, keep_columns: Sequence[str] = ()) -> Ratings:
+        """Read ratings, with a progress bar; keep these columns of the list of items.
 
         Raises:
             InputError: Something is missing, cannot be read or is wrong.
@@ -163,6 +163,7 @@ class ReadingOptions:
                 path,
                 scale=None if self.scale is None else Scale.parse(self.scale),
                 catalog=self.catalog,
+                keep_columns=keep_columns,
                 layout=self.layout,
                 columns=self.parsed_columns,
                 on_bad_rows=self.on_bad_rows,

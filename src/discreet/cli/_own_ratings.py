@@ -7,7 +7,7 @@ import difflib
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,6 +26,25 @@ Likes = Annotated[
     list[str] | None,
     typer.Option(
         help="An own rating, like 'Alien=5' (or 'Alien' for a release of interactions); repeatable."
+    ),
+]
+Only = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="List only this item (a title or id), or those in a file, one per line; repeatable."
+    ),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Leave out this item (a title or id), or those in a file, one per line; repeatable."
+    ),
+]
+Conditions = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="List only items with this value in a column of the catalogue, like genres=Comedy; "
+        "repeatable: one value of a column is enough, all columns must fit."
     ),
 ]
 PredictorName = Annotated[
@@ -82,13 +101,39 @@ def read(
     return own
 
 
-def read_names(path: Path) -> list[str]:
-    """One name per line; empty lines are ignored.
+def filters(
+    catalog: Catalog,
+    only: Sequence[str] | None,
+    exclude: Sequence[str] | None,
+    where: Sequence[str] | None,
+) -> dict[str, Any]:
+    """The values of `--only`, `--exclude` and `--where` as `recommend` takes them.
 
     Raises:
-        InputError: The file cannot be read.
+        InputError: A file cannot be read, or a condition is not written column=value.
     """
-    return [line.strip() for line in _text(path).splitlines() if line.strip()]
+    conditions: dict[str, list[str]] = {}
+    for condition in where or ():
+        column, equals, value = condition.partition("=")
+        if not equals:
+            raise InputError("--where names a column and a value, like --where genres=Comedy")
+        conditions.setdefault(column.strip(), []).append(value)
+    return {
+        "only": None if only is None else _names(only, catalog),
+        "exclude": _names(exclude or (), catalog),
+        "where": conditions,
+    }
+
+
+def _names(given: Sequence[str], catalog: Catalog) -> list[str]:
+    """Titles and ids as they are; of a file, its lines."""
+    found: list[str] = []
+    for name in given:
+        if catalog.find(name) is None and Path(name).is_file():
+            found += [line.strip() for line in _text(Path(name)).splitlines() if line.strip()]
+        else:
+            found.append(name)
+    return found
 
 
 def report_unknown(unknown: Sequence[str], catalog: Catalog) -> None:
@@ -111,16 +156,6 @@ def meant(name: str, catalog: Catalog) -> str:
     found = list(dict.fromkeys(titles[each] for each in near))
     meant = " or ".join(f"'{title}'" for title in found[:_MOST_MEANT])
     return f" (did you mean {meant}?)" if meant else ""
-
-
-def spell(expected: float, presence: bool) -> str:
-    """A predicted rating or probability, as people read it."""
-    return f"{expected:.1%}" if presence else f"{expected:.2f}"
-
-
-def heading(presence: bool) -> str:
-    """The heading of a column of predictions."""
-    return "chance" if presence else "expected"
 
 
 def _text(path: Path) -> str:

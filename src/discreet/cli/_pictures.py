@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 # Line styles of the models that do not depend on epsilon.
 _LEVELS = {"non-private": "-", "item-mean": "--", "user-mean": "-.", "global-mean": ":"}
-_PRESENCE_LEVELS = {"non-private": "-", "popularity": "--"}
+_LIST_LEVELS = {"non-private": "-", "popularity": "--", "recent-popularity": ":"}
 
 
 def _axes(width: float, height: float) -> tuple[Any, Any]:
@@ -32,28 +32,28 @@ def _save(figure: Any, path: Path) -> None:
 def draw_evaluation(path: Path, rows: list[Row]) -> None:
     """RMSE against epsilon: a curve for each private model, the baselines as lines.
 
-    For interactions, which have no ratings to predict, NDCG@10 takes the place of the RMSE.
+    Where a model predicts no ratings, NDCG@10 takes the place of the RMSE for all of them.
 
     Raises:
         InputError: The file cannot be written.
     """
     figure, axes = _axes(6.4, 4.2)
-    _draw_models(axes, [row for row in rows if row.epsilon is not None])
-    presence = any(row.rmse is None for row in rows)
-    styles = _PRESENCE_LEVELS if presence else _LEVELS
+    lists = any(row.rmse is None for row in rows)
+    _draw_models(axes, [row for row in rows if row.epsilon is not None], lists)
+    styles = _LIST_LEVELS if lists else _LEVELS
     for row in rows:
         if row.model in styles:
             label = row.model if row.predictor is None else f"{row.model}, {row.predictor}"
-            level = _measured(row)[0]
+            level = _measured(row, lists)[0]
             axes.axhline(level, color="0.5", linewidth=1, linestyle=styles[row.model], label=label)
-    measure = "NDCG@10" if presence else "RMSE"
+    measure = "NDCG@10" if lists else "RMSE"
     axes.set(xlabel="epsilon", ylabel=measure, title="For the curator's eyes only")
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False, fontsize="small")
     _save(figure, path)
 
 
-def _draw_models(axes: Any, rows: list[Row]) -> None:
+def _draw_models(axes: Any, rows: list[Row], lists: bool) -> None:
     """One curve for each private model, with error bars over draws of the noise."""
     curves: dict[str, list[Row]] = {}
     for row in rows:
@@ -61,7 +61,7 @@ def _draw_models(axes: Any, rows: list[Row]) -> None:
         curves.setdefault(f"{row.model}{whom}, {row.predictor}", []).append(row)
     for label, points in curves.items():
         points.sort(key=lambda row: row.epsilon or 0.0)
-        means, spreads = zip(*map(_measured, points), strict=True)
+        means, spreads = zip(*(_measured(point, lists) for point in points), strict=True)
         epsilons = [point.epsilon for point in points]
         axes.errorbar(
             epsilons, means, yerr=spreads, marker="o", markersize=4, capsize=3, label=label
@@ -73,9 +73,9 @@ def _draw_models(axes: Any, rows: list[Row]) -> None:
         axes.set_xticks([], minor=True)
 
 
-def _measured(row: Row) -> tuple[float, float]:
+def _measured(row: Row, lists: bool) -> tuple[float, float]:
     """What is drawn of a row: a mean and its spread."""
-    if row.rmse is None or row.rmse_sd is None:
+    if lists or row.rmse is None or row.rmse_sd is None:
         return row.ndcg_at_10, row.ndcg_sd
     return row.rmse, row.rmse_sd
 

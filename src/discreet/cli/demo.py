@@ -25,8 +25,6 @@ from discreet.ratings import Ratings, figures, find_shape, make_ratings, split_r
 _BUDGETS = (0.5, 1.0, 4.0)
 # What is published, the ledger's limit (room for a few releases) and the delta of both.
 _EPSILON, _LIMIT, _DELTA = 1.0, 3.0, GaussianNoise.default_delta
-# The weight of popularity in lists: predicted ratings alone would favour what few people know.
-_POPULARITY = 1.0
 # Ratings of the documentation's picture and of the command's default: seconds on a laptop.
 _RATINGS = 400_000
 _POPULATION = "members of the demo site"
@@ -135,7 +133,6 @@ def _try_budgets(private: Ratings) -> list[Row]:
             draws=1,
             models=_MODELS,
             seed=1,
-            popularity=_POPULARITY,
             progress=progress,
         )
 
@@ -151,8 +148,7 @@ def _show_rows(rows: list[Row]) -> None:
     heads = ("epsilon", "RMSE", "NDCG@10")
     _console.out.print(_console.table(("for the curator's eyes only",), heads, cells))
     _console.say(
-        "\nRMSE of predicted ratings: lower is better. NDCG@10 of lists: higher is better; lists"
-        f"\ntake popularity into account (--popularity {_POPULARITY:g} of evaluate and recommend)."
+        "\nRMSE of predicted ratings: lower is better. NDCG@10 of lists: higher is better."
     )
 
 
@@ -182,9 +178,9 @@ def _recommend(path: Path) -> None:
     own = {titles[0]: 5.0, titles[7]: 5.0, titles[12]: 4.0, titles[25]: 2.0}
     rated = [(title, f"{stars:g}") for title, stars in own.items()]
     _console.out.print(_console.table(("their ratings",), ("stars",), rated))
-    entries = release.predictor(popularity=_POPULARITY).recommend(own, 10, explain=True)
-    rows = [(entry.title, f"{entry.score:.2f}") for entry in entries]
-    heading = "recommended, by expected stars and popularity"
+    entries = release.predictor().recommend(own, 10, explain=True)
+    rows = [(entry.title, f"{entry.expected:.2f}") for entry in entries]
+    heading = "recommended"
     _console.out.print("", _console.table((heading,), ("expected",), rows))
     because = ", ".join(f"{title} ({moved:+.2f})" for title, moved in entries[0].because)
     if because:

@@ -10,9 +10,10 @@ import typer
 from discreet.cli import _console, _inputs, _outputs, _pictures
 from discreet.cli._console import Json
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
-from discreet.evaluate import Row
+from discreet.evaluate import FEW_RATINGS, Row
 from discreet.evaluate import evaluate as measure_quality
 from discreet.methods import MethodName
+from discreet.predict import Order
 from discreet.privacy import Noise
 from discreet.ratings import (
     Ratings,
@@ -29,33 +30,53 @@ _WARNING = (
 )
 
 _Splitting = Literal["random", "time", "leave-out", "netflix"]
+_HELD_OUT: dict[_Splitting, str] = {
+    "random": "{share:g} % of the ratings, at random",
+    "time": "the latest {share:g} % of the ratings",
+    "leave-out": "one rating of each user, at random",
+    "netflix": "of each user's latest ratings, as in the Netflix Prize",
+}
+# Splits after which a model has seen what people did after the ratings it is judged by.
+_FLATTERING: tuple[_Splitting, ...] = ("random", "leave-out")
 _Epsilons = Annotated[str, typer.Option(help="Privacy budgets, separated by commas.")]
 _Draws = Annotated[int, typer.Option(help="How many times to draw the noise of each budget.")]
+_Method = Annotated[
+    MethodName | None,
+    typer.Option(help="The method of the private releases, as in fit. [default: as in fit]"),
+]
 _Predictors = Annotated[
     str | None,
     typer.Option(
         help="Some of posterior,svd,knn, separated by commas. [default: the method's own]"
     ),
 ]
-_Popularity = Annotated[
-    float, typer.Option(help="The weight of popularity in recommendation lists.")
+_OrderChoice = Annotated[
+    Order,
+    typer.Option(
+        help="The order of lists, as in recommend. best: what goes with people's items and they "
+        "probably like; expected: by expected rating alone."
+    ),
 ]
 _Models = Annotated[
     str | None,
     typer.Option(
-        help="Some of private,non-private,global-mean,item-mean,user-mean,popularity. "
-        "[default: all that apply]"
+        help="Some of private,non-private,global-mean,item-mean,user-mean,popularity,"
+        "recent-popularity. [default: all that apply]"
     ),
 ]
 _Split = Annotated[
-    _Splitting,
+    _Splitting | None,
     typer.Option(
-        help="Hold out a random share of the ratings (random), the latest share (time), one rating "
-        "per user (leave-out), or as the Netflix Prize did (netflix)."
+        help="Hold out the latest share of the ratings (time), a random share (random), one rating "
+        "per user (leave-out), or as the Netflix Prize did (netflix). [default: time where ratings "
+        "have times, else random]"
     ),
 ]
 _Share = Annotated[float, typer.Option(help="The share of the ratings to hold out.")]
 _Seed = Annotated[int, typer.Option(help="Seed of the split and of the noise.")]
+_Few = Annotated[
+    int, typer.Option(help="Users with at most this many training ratings are also shown apart.")
+]
 _People = Annotated[
     int | None,
     typer.Option(help="Evaluate on at most this many users, chosen at random. [default: all]"),
@@ -69,14 +90,15 @@ def evaluate(
     epsilon: _Epsilons = "1",
     budget: BudgetOptions,
     draws: _Draws = 3,
-    method: _inputs.MethodChoice = MethodName.REFINED,
+    method: _Method = None,
     predictor: _Predictors = None,
-    popularity: _Popularity = 0.0,
+    order: _OrderChoice = "best",
     models: _Models = None,
-    split: _Split = "random",
+    split: _Split = None,
     share: _Share = 0.1,
     seed: _Seed = 1,
     people: _People = None,
+    few: _Few = FEW_RATINGS,
     rank: _inputs.Rank = None,
     features: _inputs.FeaturesFile = None,
     output: _outputs.Picture = None,
@@ -95,7 +117,13 @@ def evaluate(
         _inputs.warn_of_epsilon(each)
     _outputs.check_picture(output)
     private = reading.read(ratings)
-    parts = _split(private, split, share, seed)
+    how = split or ("random" if private.times is None else "time")
+    parts = _split(private, how, share, seed)
+    if how in _FLATTERING and private.times is not None:
+        _console.warn(
+            f"--split {how} flatters: the training part holds ratings that are later than those "
+            "held out; --split time is closer to real use"
+        )
     chosen: dict[str, Any] = {
         "predictors": _inputs.parse_names(predictor),
         "rank": rank,
@@ -113,14 +141,19 @@ def evaluate(
             draws=draws,
             seed=seed,
             people=people,
-            popularity=popularity,
+            order=order,
+            few=few,
             method=method,
             progress=progress,
             **chosen,
         )
-    _show(rows, json)
-    if popularity == 0:
-        _suggest_popularity(rows)
+    held_out = _HELD_OUT[how].format(share=100 * share)
+    if json:
+        told = {"note": _WARNING, "split": {"kind": how, "held_out": held_out}, "few": few}
+        _console.write_json({**told, "rows": [row.as_json() for row in rows]})
+    else:
+        _show(rows, held_out, few)
+    _compare_with_popularity(rows)
     if output is not None:
         _pictures.draw_evaluation(output, rows)
         _console.note(f"the picture is in {output}")
@@ -138,26 +171,29 @@ def _split(private: Ratings, how: _Splitting, share: float, seed: int) -> Split:
             return split_netflix(private, seed)
 
 
-def _show(rows: list[Row], as_json: bool) -> None:
-    if as_json:
-        _console.write_json({"note": _WARNING, "rows": [row.as_json() for row in rows]})
-        return
+def _show(rows: list[Row], held_out: str, few: int) -> None:
     _console.say(f"{_WARNING}\n")
+    _console.say(f"held out: {held_out}")
     for line in dict.fromkeys(_budget_line(row) for row in rows if row.epsilon is not None):
         _console.say(line)
-    of_ratings = ("RMSE", "MAE") if any(row.rmse is not None for row in rows) else ()
-    figures = ("epsilon", *of_ratings, "NDCG@10", "recall@20")
-    _console.out.print(_console.table(("model", "predictor"), figures, map(_cells, rows)))
+    rated = any(row.rmse is not None for row in rows)
+    several = len({row.predictor for row in rows if row.predictor is not None}) > 1
+    figures = ("epsilon", *(("RMSE",) if rated else ()), "NDCG@10", "recall@20", "coverage")
+    cells = [_cells(row, rated, several) for row in rows]
+    _console.out.print(_console.table(("model",), (*figures, "NDCG@10, few"), cells))
+    _console.say(_few_line(rows[0], few))
+    if drawn := [row for row in rows if row.draws > 1]:
+        _console.say(_spread_line(drawn))
 
 
-def _suggest_popularity(rows: list[Row]) -> None:
-    """If private lists are worse than those by popularity alone, say what may help."""
+def _compare_with_popularity(rows: list[Row]) -> None:
+    """Say if private lists are worse than those by popularity alone."""
     floor = max((row.ndcg_at_10 for row in rows if row.model == "popularity"), default=0.0)
     worst = min((row.ndcg_at_10 for row in rows if row.model == "private"), default=floor)
     if worst < floor:
         _console.note(
             f"private lists are worse than lists by popularity alone (NDCG@10 {worst:.4f}, not "
-            f"{floor:.4f}): try --popularity 1, here and in recommend"
+            f"{floor:.4f}): try a larger epsilon, or more ratings"
         )
 
 
@@ -166,16 +202,24 @@ def _budget_line(row: Row) -> str:
     return f"{row.model}: epsilon per {row.protect}, delta {row.delta:g}, {draws} of the noise"
 
 
-def _cells(row: Row) -> list[str]:
-    epsilon = "" if row.epsilon is None else f"{row.epsilon:g}"
-    cells = [row.model, row.predictor or "", epsilon]
-    if row.rmse is None:
-        cells += [_spread(row, row.ndcg_at_10, row.ndcg_sd)]
-    else:
-        cells += [_spread(row, row.rmse, row.rmse_sd), f"{row.mae:.4f}", f"{row.ndcg_at_10:.4f}"]
-    return [*cells, f"{row.recall_at_20:.4f}"]
+def _few_line(row: Row, few: int) -> str:
+    if row.few is None:
+        return f"few: none of {row.people:,} users has at most {few:,} training ratings"
+    return f"few: users with at most {few:,} training ratings, {row.few.people:,} of {row.people:,}"
 
 
-def _spread(row: Row, mean: float, deviation: float | None) -> str:
-    # Without a deviation, blanks of the same width keep the numbers in one column.
-    return f"{mean:.4f}" + (f" ± {deviation:.4f}" if row.draws > 1 else " " * 9)
+def _spread_line(rows: list[Row]) -> str:
+    """How far the figures of single draws lie apart."""
+    errors = [row.rmse_sd for row in rows if row.rmse_sd is not None]
+    spreads = [f"RMSE {max(errors):.4f}"] if errors else []
+    spreads.append(f"NDCG@10 {max(row.ndcg_sd for row in rows):.4f}")
+    return f"standard deviation over draws, at most: {', '.join(spreads)}"
+
+
+def _cells(row: Row, rated: bool, several: bool) -> list[str]:
+    named = f"{row.model}, {row.predictor}" if several and row.predictor else row.model
+    cells = [named, "" if row.epsilon is None else f"{row.epsilon:g}"]
+    if rated:
+        cells.append("" if row.rmse is None else f"{row.rmse:.4f}")
+    cells += [f"{row.ndcg_at_10:.4f}", f"{row.recall_at_20:.4f}", f"{100 * row.coverage:.1f} %"]
+    return [*cells, "" if row.few is None else f"{row.few.ndcg_at_10:.4f}"]

@@ -47,6 +47,12 @@ _Dense = Annotated[
     bool,
     typer.Option("--dense", help="Publish the covariance matrix too, for knn (covariance)."),
 ]
+_KeepColumns = Annotated[
+    str | None,
+    typer.Option(
+        help="Further columns of the list of items to publish with it, for filters: genres,year."
+    ),
+]
 _LedgerFile = Annotated[
     Path | None, typer.Option(help="The ledger to charge: see discreet ledger init.")
 ]
@@ -74,6 +80,7 @@ def fit(
     clean: _Clean = None,
     dense: _Dense = False,
     features: _inputs.FeaturesFile = None,
+    keep_columns: _KeepColumns = None,
     ledger: _LedgerFile = None,
     reading: ReadingOptions,
     engine: _Engine = "local",
@@ -89,7 +96,8 @@ def fit(
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     book = _open(ledger, epsilon)
-    with _read(ratings, reading, engine, master) as private:
+    keep = _inputs.parse_names(keep_columns) or []
+    with _read(ratings, reading, engine, master, keep) as private:
         public = _inputs.read_features(features, private.catalog)
         width = public["features"].shape[1] if public else 0
         pairs = dense or method in (MethodName.SLOPE_ONE, MethodName.COSINE)
@@ -138,7 +146,7 @@ def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
 
 @contextmanager
 def _read(
-    path: str, options: ReadingOptions, engine: str, master: str | None
+    path: str, options: ReadingOptions, engine: str, master: str | None, keep: list[str]
 ) -> Iterator[_Private]:
     """Ratings on this machine or on Spark; released in the end.
 
@@ -146,23 +154,23 @@ def _read(
         InputError: Something is missing, cannot be read or is wrong.
     """
     if engine == "spark":
-        with _read_on_spark(path, options, master) as ratings:
+        with _read_on_spark(path, options, master, keep) as ratings:
             yield ratings
         return
     if master is not None:
         raise InputError("--master is for --engine spark")
-    yield options.read(path)
+    yield options.read(path, keep)
 
 
 @contextmanager
 def _read_on_spark(
-    path: str, options: ReadingOptions, master: str | None
+    path: str, options: ReadingOptions, master: str | None, keep: list[str]
 ) -> Iterator[SparkRatings]:
     """What can be seen to be wrong is refused before Spark starts."""
     if options.layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
     columns, dialect = options.parsed_columns, options.dialect
-    scale, items = spark.read_public(options.scale, options.implicit, options.catalog)
+    scale, items = spark.read_public(options.scale, options.implicit, options.catalog, keep)
     spark.check_source(path, master)
     with ExitStack() as held:
         with stages() as progress:

@@ -78,6 +78,7 @@ def release_data(release: Release) -> dict[str, Any]:
         "delta": guarantee.delta,
         "items": len(release.catalog),
         "catalog": str(release.catalog.origin),
+        "columns": list(release.catalog.columns),
         "scale": release.scale.spelling,
         "digest": release.digest(),
         "guarantee": guarantee.to_dict(),
@@ -90,14 +91,15 @@ def release_data(release: Release) -> dict[str, Any]:
 
 
 def _facts(release: Release) -> Any:
-    rows = {
+    rows: dict[str, Any] = {
         "method": release.method,
         "items": f"{len(release.catalog):,}, {_ORIGINS[release.catalog.origin]}",
+        "columns": ", ".join(release.catalog.columns) or None,
         "scale": str(release.scale),
         "arrays": _console.spell_size(release.nbytes),
         "digest": _short(release.digest()),
     } | _origin(release)
-    rows |= {name: _spell(value) for name, value in _known(release.parameters).items()}
+    rows = _known(rows) | {n: _spell(value) for n, value in _known(release.parameters).items()}
     cells = [(name.replace("_", " "), value) for name, value in rows.items()]
     return _console.table(("", ""), rows=cells, wraps=True)
 

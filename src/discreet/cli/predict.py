@@ -9,7 +9,7 @@ import typer
 from discreet.cli import _console, _own_ratings
 from discreet.cli._console import Json
 from discreet.domain import Catalog, InputError
-from discreet.predict import load
+from discreet.predict import Predictor, load
 
 
 def predict(
@@ -24,13 +24,13 @@ def predict(
 ) -> None:
     """Predict one person's ratings from a release and their own ratings.
 
-    Everything is computed on this machine and nothing is sent. For a release of interactions, the
-    prediction is approximately the probability that the person has the item.
+    Everything is computed on this machine and nothing is sent.
     """
     release = load(file)
-    presence = release.scale.presence
-    own = _own_ratings.read(ratings, like, presence=presence)
-    model = release.predictor(predictor)
+    model: Predictor = release.predictor(predictor)
+    if not model.predicts_ratings:
+        raise InputError("predicts no ratings; see discreet recommend", path=file)
+    own = _own_ratings.read(ratings, like)
     known = model.read(own)
     catalog = model.catalog
     wanted, missing = _find(catalog, items)
@@ -38,19 +38,14 @@ def predict(
     _own_ratings.report_unknown(unknown, catalog)
     predicted = zip(wanted, model.predict(known, wanted).tolist(), strict=True)
     if json:
-        name = "chance" if presence else "rating"
         entries = [
-            {"item": i, "id": catalog.ids[i], "title": catalog.titles[i], name: rating}
+            {"item": i, "id": catalog.ids[i], "title": catalog.titles[i], "rating": rating}
             for i, rating in predicted
         ]
         _console.write_json({"predictions": entries, "unknown": unknown})
         return
-    rows = [
-        (catalog.ids[i], catalog.titles[i], _own_ratings.spell(rating, presence))
-        for i, rating in predicted
-    ]
-    heading = _own_ratings.heading(presence)
-    _console.out.print(_console.table(("id", "title"), (heading,), rows, wraps=True))
+    rows = [(catalog.ids[i], catalog.titles[i], f"{rating:.2f}") for i, rating in predicted]
+    _console.out.print(_console.table(("id", "title"), ("expected",), rows, wraps=True))
 
 
 def _find(catalog: Catalog, items: list[str] | None) -> tuple[list[int], list[str]]:

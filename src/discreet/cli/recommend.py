@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from discreet.cli import _console, _own_ratings
 from discreet.cli._console import Json
 from discreet.domain import InputError
-from discreet.predict import Recommendation, Recommendations, load
+from discreet.predict import Order, Predictor, Recommendations, load
 
 
 def recommend(
@@ -20,13 +19,16 @@ def recommend(
     like: _own_ratings.Likes = None,
     n: Annotated[int, typer.Option("-n", "--number", help="How many items to recommend.")] = 10,
     predictor: _own_ratings.PredictorName = None,
-    popularity: Annotated[
-        float, typer.Option(help="The weight of popularity, besides the predicted rating.")
-    ] = 0.0,
-    available: Annotated[
-        Path | None,
-        typer.Option(help="Recommend only these items: a file with an id or title per line."),
-    ] = None,
+    order: Annotated[
+        Order,
+        typer.Option(
+            help="best: what goes with your items and you probably like; expected: by expected "
+            "rating alone."
+        ),
+    ] = "best",
+    only: _own_ratings.Only = None,
+    exclude: _own_ratings.Exclude = None,
+    where: _own_ratings.Conditions = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show which own ratings count most for each item.")
     ] = False,
@@ -34,42 +36,50 @@ def recommend(
 ) -> None:
     """Recommend items from a release and one person's own ratings.
 
-    Everything is computed on this machine and nothing is sent. The predicted rating is shown
-    beside each item; for a release of interactions, approximately the probability that the person
-    has the item.
+    Everything is computed on this machine and nothing is sent. If the release predicts ratings,
+    the expected rating is shown beside each item.
     """
     if n < 1:
         raise InputError(f"-n is how many items to recommend, at least 1, not {n}")
     release = load(file)
-    presence = release.scale.presence
-    own = _own_ratings.read(ratings, like, presence=presence)
-    names = None if available is None else _own_ratings.read_names(available)
-    model = release.predictor(predictor, popularity=popularity)
-    found: Recommendations = model.recommend(own, n, available=names, explain=explain)
+    given = _own_ratings.read(ratings, like, presence=release.scale.presence)
+    model: Predictor = release.predictor(predictor, order=order)
+    own = model.read(given)
+    filters = _own_ratings.filters(release.catalog, only, exclude, where)
+    found: Recommendations = model.recommend(own, n, explain=explain, **filters)
     _own_ratings.report_unknown(found.unknown, release.catalog)
+    ordered_by = _ordered_by(model, order, has_history=len(own) > 0)
     if json:
-        entries = [_as_json(entry, presence) for entry in found]
-        _console.write_json({"recommendations": entries, "unknown": list(found.unknown)})
+        _console.write_json(
+            {
+                "ordered_by": ordered_by,
+                "recommendations": [asdict(entry) for entry in found],
+                "unknown": list(found.unknown),
+            }
+        )
         return
-    if not own:
+    if not given:
         _console.note("no own ratings given: these are recommendations for an unknown person")
-    left = ("id", "title", "because of") if explain else ("id", "title")
+    left = ("title", "because of") if explain else ("title",)
+    right = ("expected",) if model.predicts_ratings else ()
     rows = [
         (
-            entry.id, entry.title, *([_reasons(entry)] if explain else []),
-            _own_ratings.spell(entry.score, presence),
+            entry.title,
+            *([", ".join(title for title, _ in entry.because)] if explain else []),
+            *([] if entry.expected is None else [f"{entry.expected:.2f}"]),
         )
         for entry in found
-    ]  # fmt: skip
-    _console.out.print(_console.table(left, (_own_ratings.heading(presence),), rows, wraps=True))
+    ]
+    _console.out.print(_console.table(left, right, rows, wraps=True))
+    _console.say(f"\nOrdered by {ordered_by}.")
 
 
-def _as_json(entry: Recommendation, presence: bool) -> dict[str, Any]:
-    plain = asdict(entry)
-    if presence:
-        plain["chance"] = plain.pop("score")
-    return plain
-
-
-def _reasons(entry: Recommendation) -> str:
-    return ", ".join(f"{title} ({by:+.2f})" for title, by in entry.because)
+def _ordered_by(model: Predictor, order: Order, *, has_history: bool) -> str:
+    """What a list is ordered by, in words."""
+    if order == "expected":
+        return "expected rating"
+    if "list_rows" not in model.release.arrays and not model.predicts_ratings:
+        return "how likely you are to have each item"
+    fits = has_history and "list_rows" in model.release.arrays
+    goes = "how well each item goes with yours" if fits else "popularity"
+    return f"{goes} and how likely you are to like it" if model.predicts_ratings else goes

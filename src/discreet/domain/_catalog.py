@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 
 from discreet.domain.errors import InputError
@@ -31,6 +31,9 @@ class Catalog:
             once, or that are another item's id, get their id appended, so that every title names
             one item.
         origin: Where the list came from.
+        columns: What else is public about the items (genres, a year), by name: a text for each
+            item, in the same order. A text may hold several values, separated by `|`. Lists can be
+            filtered by them; equality and digest do not depend on them.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Catalog:
         ids: Iterable[str],
         titles: Sequence[str] | None = None,
         origin: CatalogOrigin = CatalogOrigin.GIVEN,
+        columns: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.ids: tuple[str, ...] = _texts("ids", ids)
         self.origin = origin
@@ -51,6 +55,12 @@ class Catalog:
         elif len(titles) != len(self.ids):
             raise InputError(f"{len(self.ids):,} items but {len(titles):,} titles")
         self.titles: tuple[str, ...] = _made_unique(self.ids, _texts("titles", titles))
+        self.columns: Mapping[str, tuple[str, ...]] = {
+            name: _texts("columns", column) for name, column in (columns or {}).items()
+        }
+        for name in _texts("column names", self.columns):
+            if not name or len(self.columns[name]) != len(self.ids):
+                raise InputError("a catalogue's column has a name, and a text for each item")
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -85,6 +95,31 @@ class Catalog:
         found = self.find(name)
         if found is None:
             raise InputError(f"'{name}' is not in the catalogue of {len(self):,} items")
+        return found
+
+    @cached_property
+    def _items_by_value(self) -> dict[str, dict[str, list[int]]]:
+        """For each column, the items that have a value; upper and lower case are alike."""
+        found: dict[str, dict[str, list[int]]] = {}
+        for name, column in self.columns.items():
+            values = found.setdefault(name, {})
+            for index, text in enumerate(column):
+                for value in {each.strip().casefold() for each in text.split("|")}:
+                    values.setdefault(value, []).append(index)
+        return found
+
+    def items_with(self, column: str, value: str) -> Sequence[int]:
+        """The indices of the items that have this value in a column, in upper or lower case.
+
+        Raises:
+            InputError: There is no such column, or no item has the value.
+        """
+        if column not in self.columns:
+            known = f"it has {', '.join(self.columns)}" if self.columns else "it has none"
+            raise InputError(f"the catalogue has no column '{column}'; {known}")
+        found = self._items_by_value[column].get(value.strip().casefold())
+        if found is None:
+            raise InputError(f"no item of the catalogue has '{value}' in its column '{column}'")
         return found
 
     def digest(self) -> str:

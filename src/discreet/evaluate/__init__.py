@@ -4,12 +4,31 @@ Everything here looks at private ratings without paying: its figures are for the
 only, and may not be published.
 """
 
-from discreet.evaluate._baselines import Baseline, global_mean, item_mean, popularity, user_mean
+from discreet.evaluate._baselines import (
+    Baseline,
+    global_mean,
+    item_mean,
+    popularity,
+    recent_popularity,
+    user_mean,
+)
 from discreet.evaluate._experiments import MODELS, Row, evaluate
-from discreet.evaluate._judge import Judge, Quality, people_of
-from discreet.evaluate._metrics import Places, Scorer, mae, ndcg_at, places, recall_at, rmse
+from discreet.evaluate._judge import FEW_RATINGS, Judge, Quality, people_of
+from discreet.evaluate._metrics import (
+    Places,
+    Scorer,
+    Shown,
+    hit_rate_at,
+    mae,
+    mean_reciprocal_rank,
+    ndcg_at,
+    places,
+    recall_at,
+    rmse,
+)
 
 __all__ = [
+    "FEW_RATINGS",
     "MODELS",
     "Baseline",
     "Judge",
@@ -17,15 +36,19 @@ __all__ = [
     "Quality",
     "Row",
     "Scorer",
+    "Shown",
     "evaluate",
     "global_mean",
+    "hit_rate_at",
     "item_mean",
     "mae",
+    "mean_reciprocal_rank",
     "ndcg_at",
     "people_of",
     "places",
     "popularity",
     "recall_at",
+    "recent_popularity",
     "rmse",
     "user_mean",
 ]

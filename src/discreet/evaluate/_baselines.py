@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from discreet.domain import InputError
 from discreet.predict import People
 from discreet.ratings import Ratings
 
@@ -17,6 +18,8 @@ _ITEM_DAMPING = 5.0
 # With r = G + b + e, b ~ N(0, 0.2) and e ~ N(0, 1), in squared quarters of the scale, the posterior
 # mean of b after n ratings is sum(r - G) / (n + 1/0.2). Only the quotient counts, on any scale.
 _USER_DAMPING = 1.0 / 0.2
+# The share of training records that counts as recent. Chosen by hand.
+_RECENT = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,6 +78,26 @@ def popularity(ratings: Ratings) -> Baseline:
     """Items rated most often come first; every rating is predicted as the global mean."""
     levels = np.full(len(ratings.catalog), _mean(ratings))
     return Baseline(levels, _item_totals(ratings)[1].astype(np.float32))
+
+
+def recent_popularity(ratings: Ratings) -> Baseline:
+    """Like `popularity`, of the latest twentieth of the records alone.
+
+    Records as old as the oldest of them count too.
+
+    Raises:
+        InputError: The ratings have no times.
+    """
+    times, size = ratings.times, len(ratings.catalog)
+    if times is None:
+        raise InputError("recent-popularity goes by time, and these ratings have none")
+    levels = np.full(size, _mean(ratings))
+    if not len(times):
+        return Baseline(levels, np.zeros(size, np.float32))
+    first = min(round((1 - _RECENT) * len(times)), len(times) - 1)
+    recent = times >= np.partition(times, first)[first]
+    counts = np.bincount(ratings.items[recent], minlength=size)
+    return Baseline(levels, counts.astype(np.float32))
 
 
 def _item_totals(ratings: Ratings) -> tuple[Floats, Floats]:

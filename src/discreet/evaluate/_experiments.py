@@ -6,21 +6,26 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from discreet.domain import InputError
-from discreet.evaluate._baselines import global_mean, item_mean, popularity, user_mean
-from discreet.evaluate._judge import Judge, Quality
+from discreet.evaluate._baselines import (
+    global_mean,
+    item_mean,
+    popularity,
+    recent_popularity,
+    user_mean,
+)
+from discreet.evaluate._judge import FEW_RATINGS, Judge, Quality
 from discreet.evaluate._metrics import Scorer
+from discreet.predict import Order
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import Ratings, Split
 from discreet.release import Release
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done and how much there is."""
-
-_OF_RATINGS = ("rmse", "rmse_sd", "mae")
 
 
 @dataclass(frozen=True)
@@ -34,12 +39,19 @@ class Row:
         delta: Likewise.
         predictor: Which predictor was judged; None for baselines.
         draws: How many draws of the noise the figures are averages of.
-        rmse: See `Quality`; None for interactions, which have no ratings.
+        people: How many people were judged by.
+        rmse: See `Quality`, as all figures below; None without predicted ratings.
         rmse_sd: The standard deviation of the RMSE over draws; 0 for a single one.
-        mae: See `Quality`; None for interactions.
-        ndcg_at_10: See `Quality`.
+        mae: None without predicted ratings.
+        ndcg_at_10: Of lists of ten.
         ndcg_sd: Its standard deviation over draws; 0 for a single one.
-        recall_at_20: See `Quality`.
+        ndcg_at_100: Of lists of a hundred.
+        recall_at_20: Of lists of twenty.
+        mrr: The mean reciprocal rank.
+        hit_rate_at_10: Of lists of ten.
+        coverage: The share of the catalogue that is in anybody's list of ten.
+        novelty: Of lists of ten, in bits.
+        few: The same figures for people with few training ratings; None if there are none.
         seconds: To fit and to judge, for one draw.
     """
 
@@ -49,21 +61,34 @@ class Row:
     delta: float | None
     predictor: str | None
     draws: int
+    people: int
     rmse: float | None
     rmse_sd: float | None
     mae: float | None
     ndcg_at_10: float
     ndcg_sd: float
+    ndcg_at_100: float
     recall_at_20: float
+    mrr: float
+    hit_rate_at_10: float
+    coverage: float
+    novelty: float
+    few: Quality | None
     seconds: float
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data, without the figures that interactions do not have."""
+        """Plain data, without the figures of predicted ratings where there are none."""
         plain = asdict(self)
-        if self.rmse is None:
-            for name in _OF_RATINGS:
-                del plain[name]
+        _drop_absent(plain, ("rmse", "rmse_sd", "mae"))
+        if self.few is not None:
+            _drop_absent(plain["few"], ("rmse", "mae", "few"))
         return plain
+
+
+def _drop_absent(plain: dict[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if plain[name] is None:
+            del plain[name]
 
 
 _BASELINES: dict[str, Callable[[Ratings], Scorer]] = {
@@ -71,11 +96,14 @@ _BASELINES: dict[str, Callable[[Ratings], Scorer]] = {
     "item-mean": item_mean,
     "user-mean": user_mean,
     "popularity": popularity,
+    "recent-popularity": recent_popularity,
 }
 MODELS = ("private", "non-private", *_BASELINES)
 """The models that can be judged: `fit`, `fit` without noise, and baselines."""
-_PRESENCE_MODELS = ("private", "non-private", "popularity")
+_PRESENCE_MODELS = ("private", "non-private", "popularity", "recent-popularity")
 """Those that work on interactions, which have no ratings."""
+_TIMED_MODELS = ("recent-popularity",)
+"""Those that need times."""
 
 
 def evaluate(
@@ -90,7 +118,8 @@ def evaluate(
     models: Sequence[str] | None = None,
     seed: int | str | None = None,
     people: int | None = None,
-    popularity: float = 0.0,
+    order: Order = "best",
+    few: int = FEW_RATINGS,
     progress: Progress | None = None,
     **options: Any,
 ) -> list[Row]:
@@ -110,7 +139,8 @@ def evaluate(
             `non-private` is `fit` without noise; the others are baselines.
         seed: Makes the noise repeatable; None draws it from the operating system.
         people: Evaluate on at most this many people, chosen at random.
-        popularity: How much popularity counts in lists: see `Predictor`.
+        order: What lists are ordered by, as `recommend` has it: see `Predictor`.
+        few: At most so many training ratings are few: such people are also judged apart.
         progress: Called with a stage's name, how much of it is done and how much there is.
         options: Other options of `fit`, for `private` and `non-private`.
 
@@ -118,11 +148,11 @@ def evaluate(
         InputError: An argument or the ratings cannot be used.
     """
     if models is None:
-        models = _PRESENCE_MODELS if split.train.scale.presence else MODELS
+        models = _applicable(split.train)
     _check(split, epsilons, draws, predictors, models)
     experiment = _Experiment(
-        split, Judge(split, people=people), Unit(protect), delta, noise, tuple(predictors), seed,
-        popularity, options, progress,
+        split, Judge(split, people=people, few=few), Unit(protect), delta, noise,
+        tuple(predictors), seed, order, options, progress,
     )  # fmt: skip
     trials: list[tuple[str, float | None, int]] = []
     for name in models:
@@ -138,6 +168,12 @@ def evaluate(
     if progress:
         progress("experiments", done, total)
     return rows
+
+
+def _applicable(train: Ratings) -> list[str]:
+    """The models that these ratings allow."""
+    models = _PRESENCE_MODELS if train.scale.presence else MODELS
+    return [name for name in models if train.times is not None or name not in _TIMED_MODELS]
 
 
 def _check(
@@ -160,6 +196,10 @@ def _check(
         wrong = [name for name in models if name not in _PRESENCE_MODELS]
         if wrong:
             raise InputError(f"{', '.join(wrong)}: needs ratings; these are interactions")
+    if split.train.times is None:
+        wrong = [name for name in models if name in _TIMED_MODELS]
+        if wrong:
+            raise InputError(f"{', '.join(wrong)}: goes by time, and these ratings have none")
     for epsilon in epsilons:
         if not (math.isfinite(epsilon) and epsilon > 0):
             raise InputError(
@@ -178,7 +218,7 @@ class _Experiment:
     noise: str
     predictors: tuple[str | None, ...]
     seed: int | str | None
-    popularity: float
+    order: Order
     options: dict[str, Any]
     progress: Progress | None
 
@@ -195,7 +235,7 @@ class _Experiment:
                 began = time.perf_counter()
                 scorer: Any = made
                 if isinstance(made, Release):
-                    scorer = made.predictor(name, popularity=self.popularity)
+                    scorer = made.predictor(name, order=self.order)
                     spoken[name] = scorer.name
                 quality = self.judge.judge(scorer, progress=self._judging())
                 judged[name].append((quality, fitting + time.perf_counter() - began))
@@ -234,15 +274,9 @@ class _Experiment:
         predictor: str | None,
         results: list[tuple[Quality, float]],
     ) -> Row:
-        columns = {
-            name: [getattr(quality, name) for quality, _ in results]
-            for name in ("rmse", "mae", "ndcg_at_10", "recall_at_20")
-        }
-        figures: dict[str, Any] = {name: statistics.fmean(each) for name, each in columns.items()}
-        for name, column in (("rmse_sd", "rmse"), ("ndcg_sd", "ndcg_at_10")):
-            figures[name] = statistics.stdev(columns[column]) if len(results) > 1 else 0.0
-        if self.split.train.scale.presence:
-            figures |= dict.fromkeys(_OF_RATINGS)
+        qualities = [quality for quality, _ in results]
+        mean = _mean_quality(qualities)
+        errors = [quality.rmse for quality in qualities if quality.rmse is not None]
         return Row(
             model=model,
             protect=None if epsilon is None else str(self.protect),
@@ -250,6 +284,22 @@ class _Experiment:
             delta=None if epsilon is None else self._delta,
             predictor=predictor,
             draws=len(results),
+            rmse_sd=_spread(errors) if errors else None,
+            ndcg_sd=_spread([quality.ndcg_at_10 for quality in qualities]),
             seconds=statistics.fmean(seconds for _, seconds in results),
-            **figures,
+            **vars(mean),
         )
+
+
+def _spread(draws: list[float]) -> float:
+    return statistics.stdev(draws) if len(draws) > 1 else 0.0
+
+
+def _mean_quality(qualities: list[Quality]) -> Quality:
+    """The mean of every figure over draws, which share their people and what they lack."""
+    few = [quality.few for quality in qualities if quality.few is not None]
+    figures: dict[str, Any] = {"few": _mean_quality(few) if few else None}
+    for name in (each.name for each in fields(Quality) if each.name not in ("few", "people")):
+        values = [getattr(quality, name) for quality in qualities]
+        figures[name] = None if values[0] is None else statistics.fmean(values)
+    return Quality(people=qualities[0].people, **figures)

@@ -9,29 +9,67 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.evaluate._metrics import Places, Scorer, mae, ndcg_at, places, recall_at, rmse
+from discreet.evaluate._metrics import (
+    Places,
+    Scorer,
+    Shown,
+    hit_rate_at,
+    mae,
+    mean_known,
+    mean_reciprocal_rank,
+    ndcg_at,
+    places,
+    recall_at,
+    rmse,
+)
 from discreet.predict import People
 from discreet.ratings import Ratings, Split
 
+FEW_RATINGS = 20
+"""At most so many training ratings are few, by default. Chosen by hand: the least that everybody in
+MovieLens has, and more than a new visitor of any site."""
+
 # Scores held at a time: 32 MiB of float32. Chosen by hand to bound memory on large catalogues.
 _CELLS = 1 << 23
+# The length of the lists whose coverage and novelty are measured: what fits on a page.
+_PAGE = 10
 
 
 @dataclass(frozen=True)
 class Quality:
     """How good a model's predictions and lists are.
 
+    Lists are judged by people who have a relevant test item; errors, coverage and novelty by
+    everybody who has a test rating.
+
     Attributes:
-        rmse: Root of the mean squared error of test ratings.
-        mae: Their mean absolute error.
-        ndcg_at_10: Of lists of ten.
-        recall_at_20: Of lists of twenty.
+        people: How many people have a test rating.
+        rmse: Root of the mean squared error of test ratings; None where there are no ratings, or
+            the model predicts none.
+        mae: Their mean absolute error; None likewise.
+        ndcg_at_10: Normalised discounted cumulative gain of lists of ten.
+        ndcg_at_100: Of lists of a hundred.
+        recall_at_20: The share of somebody's relevant items that a list of twenty has.
+        mrr: Mean reciprocal rank of the first relevant item.
+        hit_rate_at_10: The share of people whose list of ten has a relevant item.
+        coverage: The share of the catalogue that is in anybody's list of ten.
+        novelty: The mean over lists of ten of -log2 of the share of training users who have the
+            item; an item that nobody has counts as if one user had it.
+        few: The same for people with few training ratings alone; None if none of them has a
+            relevant test item.
     """
 
-    rmse: float
-    mae: float
+    people: int
+    rmse: float | None
+    mae: float | None
     ndcg_at_10: float
+    ndcg_at_100: float
     recall_at_20: float
+    mrr: float
+    hit_rate_at_10: float
+    coverage: float
+    novelty: float
+    few: Quality | None = None
 
 
 def people_of(ratings: Ratings, chosen: npt.NDArray[np.bool_] | None = None) -> People:
@@ -49,23 +87,31 @@ class Judge:
 
     A test rating is relevant for lists if it is at least hi - range/4: four stars and more on five
     stars. Lists are judged over the whole catalogue without the person's training items, and for
-    people who have a relevant test item.
+    people who have a relevant test item. Scores are held for a block of people at a time.
 
     Args:
         split: Models were fitted on its train part, which also holds people's own ratings.
         people: Evaluate on at most this many people, chosen at random; on all by default.
         seed: Of that choice.
+        few: At most so many training ratings are few: such people are also judged apart.
 
     Raises:
-        InputError: No person has a test rating.
+        InputError: No person has a test rating, or an argument cannot be used.
     """
 
-    def __init__(self, split: Split, *, people: int | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, split: Split, *, people: int | None = None, seed: int = 0, few: int = FEW_RATINGS
+    ) -> None:
+        if few < 0:
+            raise InputError(f"few is a number of training ratings, not {few}")
         chosen = _choose(np.diff(split.test.starts) > 0, people, seed)
         self.items = len(split.train.catalog)
         self._own = people_of(split.train, chosen)
         self._test = people_of(split.test, chosen)
+        self._few = np.diff(self._own.starts) <= few
+        self._surprise = _surprise(split.train)
         scale = split.test.scale
+        self._rated = not scale.presence
         relevant = self._test.values >= scale.hi - scale.range / 4 - 1e-6 * scale.range
         before = np.concatenate(([0], np.cumsum(relevant)))
         self._relevant_starts = before[self._test.starts]
@@ -86,16 +132,58 @@ class Judge:
             scorer: A predictor or a baseline.
             progress: Called with how many people are done and how many there are.
         """
+        rated = self._rated and getattr(scorer, "predicts_ratings", True)
         predicted: list[npt.NDArray[np.float64]] = []
         found: list[Places] = []
+        shown = Shown(_PAGE, self._surprise, groups=2)
         for first, last in self._blocks():
-            predicted.append(self._predict(scorer, first, last))
-            found.append(self._find(scorer, first, last))
+            if rated:
+                predicted.append(self._predict(scorer, first, last))
+            scores = self._scores(scorer, first, last)
+            found.append(self._find(scores, first, last))
+            shown.add(scores, self._few[first:last].astype(np.int64))
             if progress:
                 progress(last, len(self))
-        both = np.concatenate(predicted), self._test.values
+        errors = np.concatenate(predicted) - self._test.values if rated else None
         lists = Places.joined(found)
-        return Quality(rmse(*both), mae(*both), ndcg_at(lists, 10), recall_at(lists, 20))
+        return self._quality(errors, lists, shown)
+
+    def _quality(
+        self, errors: npt.NDArray[np.float64] | None, lists: Places, shown: Shown
+    ) -> Quality:
+        """Everybody's figures, and those of people with few ratings within."""
+        everybody = np.ones(len(self), np.bool_)
+        few = None
+        if np.any(np.diff(lists.starts)[self._few]):
+            few = self._of_group(errors, lists, shown, self._few, [1])
+        return self._of_group(errors, lists, shown, everybody, [0, 1], few)
+
+    def _of_group(
+        self,
+        errors: npt.NDArray[np.float64] | None,
+        lists: Places,
+        shown: Shown,
+        among: npt.NDArray[np.bool_],
+        groups: list[int],
+        few: Quality | None = None,
+    ) -> Quality:
+        mean_square, mean_size = None, None
+        if errors is not None:
+            theirs = errors[np.repeat(among, np.diff(self._test.starts))]
+            mean_square, mean_size = rmse(theirs, 0.0), mae(theirs, 0.0)
+        return Quality(
+            people=int(np.count_nonzero(among)),
+            rmse=mean_square,
+            mae=mean_size,
+            ndcg_at_10=ndcg_at(lists, 10, among),
+            ndcg_at_100=ndcg_at(lists, 100, among),
+            recall_at_20=recall_at(lists, 20, among),
+            mrr=mean_reciprocal_rank(lists, among),
+            hit_rate_at_10=hit_rate_at(lists, 10, among),
+            coverage=shown.coverage(groups),
+            novelty=mean_known(shown.novelties(), among),
+            few=few,
+        )
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
         size = max(1, _CELLS // self.items)
@@ -107,11 +195,22 @@ class Judge:
         rows = np.repeat(np.arange(last - first), np.diff(test.starts))
         return scorer.predict_pairs(self._own.part(first, last), rows, test.items)
 
-    def _find(self, scorer: Scorer, first: int, last: int) -> Places:
+    def _scores(self, scorer: Scorer, first: int, last: int) -> npt.NDArray[np.float32]:
         own = self._own.part(first, last)
+        return scorer.scores(own, 0, len(own))
+
+    def _find(self, scores: npt.NDArray[np.float32], first: int, last: int) -> Places:
         starts = self._relevant_starts[first : last + 1]
         relevant = self._relevant[starts[0] : starts[-1]]
-        return places(scorer.scores(own, 0, len(own)), own, starts - starts[0], relevant)
+        return places(scores, self._own.part(first, last), starts - starts[0], relevant)
+
+
+def _surprise(train: Ratings) -> npt.NDArray[np.float64]:
+    """For each item, -log2 of the share of training users who have it, at least one of them."""
+    users = max(int(np.count_nonzero(np.diff(train.starts))), 1)
+    counts = np.bincount(train.items, minlength=len(train.catalog))
+    surprise: npt.NDArray[np.float64] = np.log2(users) - np.log2(np.maximum(counts, 1))
+    return surprise
 
 
 def _choose(tested: npt.NDArray[np.bool_], people: int | None, seed: int) -> npt.NDArray[np.bool_]:

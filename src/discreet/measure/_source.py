@@ -42,11 +42,13 @@ class RemoteRatings(abc.ABC):
         scale: Of the ratings.
         catalog: Of the items.
         intake: How they were read and chosen.
+        has_times: Whether records say when they were made.
     """
 
     scale: Scale
     catalog: Catalog
     intake: Intake = Intake()
+    has_times: bool = False
 
     @abc.abstractmethod
     def total(self, measures: tuple[Measure, ...]) -> tuple[Any, ...]:

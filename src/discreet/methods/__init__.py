@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from discreet.methods._all import MOST_HEAD as MOST_HEAD
     from discreet.methods._all import CosineMethod as CosineMethod
     from discreet.methods._all import CovarianceMethod as CovarianceMethod
+    from discreet.methods._all import ListsMethod as ListsMethod
     from discreet.methods._all import Method as Method
     from discreet.methods._all import RefinedMethod as RefinedMethod
     from discreet.methods._all import SlopeOneMethod as SlopeOneMethod
@@ -32,6 +33,7 @@ __all__ = [
     "Cleaning",
     "CosineMethod",
     "CovarianceMethod",
+    "ListsMethod",
     "Method",
     "MethodName",
     "RefinedMethod",

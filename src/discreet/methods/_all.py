@@ -3,6 +3,7 @@
 from discreet.methods._fit import MOST_FEATURES, Spoken, Transcript, fit, record_fit
 from discreet.methods._method import METHODS, MOST_HEAD, Method, Task
 from discreet.methods.covariance import CovarianceMethod
+from discreet.methods.lists import ListsMethod
 from discreet.methods.pairs import CosineMethod, SlopeOneMethod
 from discreet.methods.refined import RefinedMethod
 
@@ -12,6 +13,7 @@ __all__ = [
     "MOST_HEAD",
     "CosineMethod",
     "CovarianceMethod",
+    "ListsMethod",
     "Method",
     "RefinedMethod",
     "SlopeOneMethod",

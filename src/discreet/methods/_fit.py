@@ -16,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, stretch
 from discreet.measure import (
     Budget,
     GivenLedger,
@@ -29,7 +28,6 @@ from discreet.measure import (
 )
 from discreet.methods._method import Learnt, Method, Progress, Task, method_of
 from discreet.methods._names import DEFAULT_EPSILON
-from discreet.methods._stages import RECORD_VARIANCE
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Noise, Randomness, Receipt, Unit
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -64,8 +62,9 @@ def fit(
 
     Args:
         ratings: Private; `discreet.spark.read` makes some from a table on a cluster.
-        method: `refined`, the default, or one of the papers': `covariance`, `slope-one`, `cosine`;
-            or a method with its settings, like `CosineMethod(weight_share=0.2)`.
+        method: `refined`, the default for ratings; `lists`, the default for presence; or one of
+            the papers': `covariance`, `slope-one`, `cosine`; or a method with its settings, like
+            `CosineMethod(weight_share=0.2)`.
         protect: `user`, the default, or `rating`.
         epsilon: The budget; 1 unless it or `theta` is given. Infinite adds no noise.
         delta: For Gaussian noise, 1e-6 by default; Laplace noise has 0.
@@ -112,7 +111,9 @@ def _method(ratings: RatingsSource, method: Method | str | None, options: dict[s
     """The method; refuses what it cannot be fitted to, by public things alone."""
     unset = [name for name in ("protect", "noise") if options.get(name) is None]
     chosen = method_of(
-        method, {name: value for name, value in options.items() if name not in unset}
+        method,
+        {name: value for name, value in options.items() if name not in unset},
+        presence=ratings.scale.presence,
     )
     if not _NARROWEST <= ratings.scale.range <= _WIDEST:
         raise InputError(
@@ -180,30 +181,16 @@ def _label(method: Method) -> str:
 
 
 def _release(request: Request, spender: Spender, method: Method, learnt: Learnt) -> Release:
-    source, effects = request.ratings, learnt.effects
-    width = stretch(source.scale)
-    variances = USER_VARIANCE * width + effects.mean_variance, RATING_VARIANCE * width
-    if source.scale.presence:
-        variances = 0.0, RECORD_VARIANCE
+    source = request.ratings
     settings = {
         name: str(value) if isinstance(value, str) else value
         for name, value in vars(method).items()
     }
-    parameters = {
-        "global_mean": effects.global_mean,
-        "user_variance": variances[0],
-        "rating_variance": variances[1],
-        "settings": settings,
-        **learnt.parameters,
-    }
-    arrays = {
-        "item_effects": effects.effects.astype(np.float32),
-        "item_effect_variances": np.maximum(effects.variances, 0).astype(np.float32),
-        "item_counts": effects.positive_counts.astype(np.float32),
-        **learnt.arrays,
-    }
+    parameters = {**learnt.parameters, "settings": settings}
     promise = _guarantee(request, spender)
-    return Release(str(method.name), source.scale, source.catalog, promise, parameters, arrays)
+    return Release(
+        str(method.name), source.scale, source.catalog, promise, parameters, learnt.arrays
+    )
 
 
 def _guarantee(request: Request, spender: Spender) -> Guarantee:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Noisy, Scale
-from discreet.estimate import Effects
+from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, stretch
 from discreet.measure import RatingsSource, Spender, Statistic
 from discreet.measure.centring import HuberCentring
 from discreet.methods._names import MethodName
@@ -84,14 +84,46 @@ class Learnt:
     """What a method makes of a task, ready for a release.
 
     Attributes:
-        effects: The items' levels and counts.
-        arrays: What the release holds besides.
-        parameters: What the release records besides.
+        arrays: What the release holds.
+        parameters: What the release records besides the settings.
     """
 
-    effects: Effects
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
+
+
+def model_of(
+    effects: Effects,
+    scale: Scale,
+    arrays: Mapping[str, npt.NDArray[Any]],
+    found: Mapping[str, Any],
+    *,
+    record_variance: float = 1.0,
+) -> Learnt:
+    """A model of ratings: the items' levels and counts, and what was learnt besides.
+
+    Args:
+        effects: The items' levels.
+        scale: Of the ratings.
+        arrays: What the release holds besides.
+        found: What it records besides.
+        record_variance: For presence, of what one record says of a person's tastes.
+    """
+    width = stretch(scale)
+    variances = USER_VARIANCE * width + effects.mean_variance, RATING_VARIANCE * width
+    if scale.presence:
+        variances = 0.0, record_variance
+    levels = {
+        "item_effects": effects.effects.astype(np.float32),
+        "item_effect_variances": np.maximum(effects.variances, 0).astype(np.float32),
+        "item_counts": effects.positive_counts.astype(np.float32),
+    }
+    numbers = {
+        "global_mean": effects.global_mean,
+        "user_variance": variances[0],
+        "rating_variance": variances[1],
+    }
+    return Learnt({**levels, **arrays}, {**numbers, **found})
 
 
 def factor_arrays(factors: _Floats, variances: _Floats) -> dict[str, npt.NDArray[Any]]:
@@ -107,27 +139,12 @@ class Method(abc.ABC):
     Attributes:
         protect: Whom the release protects.
         noise: Gaussian (delta above 0) or Laplace (delta 0).
-        rank: The most factors that the covariance gives.
-        head: How many items the covariance covers; None lets released counts decide.
-        clamp: B on a scale of width 4; it grows with the scale.
-        fictitious: beta_p: fictitious ratings that hold a person's level back.
-        offset: Added to c in the weight (c + offset)^-1/2.
-        effect_share: The part of the budget for the first round of item effects.
-        level_share: The part for measuring the global mean again; None lets released counts decide.
-        taste_share: The part for tastes, the covariance and what follows; None lets released
-            counts decide.
+        head: How many items the pairs or the covariance cover; None lets released counts decide.
     """
 
     protect: Unit = Unit.USER
     noise: Noise = Noise.GAUSSIAN
-    rank: int = 20
     head: int | None = None
-    clamp: float = 0.5
-    fictitious: int = 20
-    offset: float = 5.0
-    effect_share: float = 0.2
-    level_share: float | None = None
-    taste_share: float | None = None
 
     name: ClassVar[MethodName]
     takes_presence: ClassVar[bool] = False
@@ -138,18 +155,8 @@ class Method(abc.ABC):
     def __post_init__(self) -> None:
         self._choose("protect", Unit)
         self._choose("noise", Noise)
-        check_number("clamp", self.clamp, 0.02, 100)
-        check_number("fictitious", self.fictitious, 1, 10_000, whole=True)
-        check_number("offset", self.offset, 0, 1e6)
-        check_number("rank", self.rank, 0, 500, whole=True)
-        check_number("effect_share", self.effect_share, LEAST_SHARE, 0.8)
         if self.head is not None:
             check_number("head", self.head, 2, MOST_HEAD, whole=True)
-        if self.level_share:
-            most = round(0.9 - self.effect_share, 12)
-            check_number("level_share", self.level_share, LEAST_SHARE, most)
-        if self.taste_share:
-            check_number("taste_share", self.taste_share, LEAST_SHARE, self._most_taste)
 
     def _choose(self, name: str, choices: type[_Choice]) -> None:
         """Turn a field's text into the choice that it names."""
@@ -165,10 +172,6 @@ class Method(abc.ABC):
         Everything here but `task.measure` sees released numbers alone.
         """
 
-    @abc.abstractmethod
-    def head_size(self, strength: float, items: int) -> int:
-        """How many items the covariance or the pairs cover, by `Effects.strength`."""
-
     def check(self, source: RatingsSource) -> None:
         """Refuse what this method cannot be fitted to, by public things alone.
 
@@ -178,6 +181,50 @@ class Method(abc.ABC):
         if source.scale.presence and not self.takes_presence:
             names = " and ".join(sorted(m.name for m in METHODS.values() if m.takes_presence))
             raise InputError(f"presence alone is for methods {names}, not {self.name}")
+
+
+@dataclass(frozen=True)
+class RatingMethod(Method):
+    """A method that learns what people give items.
+
+    Attributes:
+        rank: The most factors that the covariance or the pairs give.
+        clamp: B on a scale of width 4; it grows with the scale.
+        fictitious: beta_p: fictitious ratings that hold a person's level back.
+        offset: Added to c in the weight (c + offset)^-1/2.
+        effect_share: The part of the budget for the first round of item effects.
+        level_share: The part for measuring the global mean again; None lets released counts decide.
+        taste_share: The part for tastes, the covariance and what follows; None lets released
+            counts decide.
+    """
+
+    rank: int = 20
+    clamp: float = 0.5
+    fictitious: int = 20
+    offset: float = 5.0
+    effect_share: float = 0.2
+    level_share: float | None = None
+    taste_share: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("clamp", self.clamp, 0.02, 100)
+        check_number("fictitious", self.fictitious, 1, 10_000, whole=True)
+        check_number("offset", self.offset, 0, 1e6)
+        check_number("rank", self.rank, 0, 500, whole=True)
+        check_number("effect_share", self.effect_share, LEAST_SHARE, 0.8)
+        if self.level_share:
+            most = round(0.9 - self.effect_share, 12)
+            check_number("level_share", self.level_share, LEAST_SHARE, most)
+        if self.taste_share:
+            check_number("taste_share", self.taste_share, LEAST_SHARE, self._most_taste)
+
+    @abc.abstractmethod
+    def head_size(self, strength: float, items: int) -> int:
+        """How many items the covariance or the pairs cover, by `Effects.strength`."""
+
+    def check(self, source: RatingsSource) -> None:
+        super().check(source)
         centring, items = self.centring(source.scale), len(source.catalog)
         centring.check_items(items)
         # The grid's price of a refinement grows with the catalogue over the clamp.
@@ -206,6 +253,11 @@ class Method(abc.ABC):
         share = min(self._most_taste, 0.8 - 20 / max(strength, 1e-9))
         return share if share >= 0.1 else 0.0
 
+    def share_of_lists(self, strength: float) -> float:
+        """How much of the budget lists get."""
+        del strength
+        return 0.0
+
     def share_of_level(self, strength: float) -> float:
         """How much measuring the global mean again gets: much where nothing else can be learnt."""
         if self.level_share is not None:
@@ -228,14 +280,18 @@ def register(method: _AnyMethod) -> _AnyMethod:
     return method
 
 
-def method_of(method: Method | str | None, options: Mapping[str, Any]) -> Method:
+def method_of(
+    method: Method | str | None, options: Mapping[str, Any], *, presence: bool = False
+) -> Method:
     """A method from its name or from itself, with single settings changed.
+
+    Without a name, `lists` for presence and `refined` for ratings.
 
     Raises:
         InputError: There is no such method, or no such setting.
     """
     if method is None:
-        method = MethodName.REFINED
+        method = MethodName.LISTS if presence else MethodName.REFINED
     if not isinstance(method, Method):
         if method not in list(MethodName):
             raise InputError(f"unknown method '{method}'; choose from {', '.join(MethodName)}")

@@ -12,7 +12,9 @@ class MethodName(enum.StrEnum):
     """How ratings become a model."""
 
     REFINED = "refined"
-    """Effects, free directions, a small covariance, one private refinement of all items."""
+    """Expected ratings and lists: effects, pairs of popular items, one private refinement."""
+    LISTS = "lists"
+    """Lists alone, from what people have: EASE's weights from noisy pairs of popular items."""
     COVARIANCE = "covariance"
     """Effects and covariance, after McSherry and Mironov."""
     SLOPE_ONE = "slope-one"

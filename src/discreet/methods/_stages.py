@@ -59,7 +59,7 @@ from discreet.measure.refinement import (
     UserRefinement,
 )
 from discreet.measure.user_votes import UserCount, UserMeans, UserVotes
-from discreet.methods._method import Method, Task
+from discreet.methods._method import RatingMethod, Task
 from discreet.privacy import Unit
 
 _Floats = npt.NDArray[np.float64]
@@ -105,14 +105,16 @@ class Stages(abc.ABC):
         effects: What was released of the items, once they have been measured.
         strength: How well items can be learnt (`Effects.strength`).
         share: Of the budget, for tastes; 0 where they cannot be learnt.
+        list_share: Of the budget, for lists.
     """
 
     per_user: bool
     effects: Effects
     strength: float
     share: float
+    list_share: float = 0.0
 
-    def __init__(self, method: Method, task: Task) -> None:
+    def __init__(self, method: RatingMethod, task: Task) -> None:
         self.method, self.task = method, task
 
     def measure_items(self, kept: float = 0.0) -> None:
@@ -213,7 +215,7 @@ class Stages(abc.ABC):
         return reach if reach is not None else _USER_REACH * math.sqrt(max(factors.shape[1], 1))
 
 
-def stages_of(method: Method, task: Task) -> Stages:
+def stages_of(method: RatingMethod, task: Task) -> Stages:
     """The stages for a task's kind of ratings and a method's unit."""
     kinds: Mapping[Unit, type[Stages]] = _PRESENCE if task.scale.presence else _STARS
     return kinds[method.protect](method, task)
@@ -235,11 +237,15 @@ class _Stars(Stages):
         effects = self._first_round(first)
         strength = effects.strength(self._mu)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
+        self.list_share = method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
             share = 0.0
+        # Tastes and levels have their shares of what lists and others leave.
+        rest = 1 - self.scalars - first - self.list_share - kept
+        share, level = (part * rest / (1 - first) for part in (share, level))
         if level:
             effects = self._measure_level(effects, level)
-        rest = 1 - self.scalars - first - level - share - kept
+        rest -= level + share
         return self._second_round(effects, rest), strength, share
 
     @abc.abstractmethod

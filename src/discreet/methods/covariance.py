@@ -19,11 +19,12 @@ from discreet.estimate import (
 )
 from discreet.methods._method import (
     Learnt,
-    Method,
+    RatingMethod,
     Task,
     check_number,
     factor_arrays,
     four_times,
+    model_of,
     register,
 )
 from discreet.methods._names import Cleaning, MethodName
@@ -36,7 +37,7 @@ _Singles = npt.NDArray[np.float32]
 
 @register
 @dataclass(frozen=True)
-class CovarianceMethod(Method):
+class CovarianceMethod(RatingMethod):
     """The trusted curator's method, after McSherry and Mironov.
 
     Attributes:
@@ -87,7 +88,7 @@ class CovarianceMethod(Method):
             factors = np.zeros((task.items, within.shape[1]))
             factors[head] = within
         arrays = {**factor_arrays(factors, np.zeros(task.items)), **arrays}
-        return Learnt(effects, arrays, found)
+        return model_of(effects, task.scale, arrays, found)
 
     def _dense(
         self, task: Task, stages: Stages, cov: _Singles, wgt: _Singles

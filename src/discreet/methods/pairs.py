@@ -15,10 +15,11 @@ from discreet.measure.pairs import CosinePairs, DifferencePairs
 from discreet.methods._method import (
     MOST_PAIRS,
     Learnt,
-    Method,
+    RatingMethod,
     Task,
     check_number,
     four_times,
+    model_of,
     register,
 )
 from discreet.methods._names import MethodName
@@ -29,7 +30,7 @@ Pairs = tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class PairMethod(Method):
+class PairMethod(RatingMethod):
     """Releases of item pairs; a rank of 0 leaves the pairs out.
 
     Attributes:
@@ -40,7 +41,7 @@ class PairMethod(Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rank not in (0, Method.rank):
+        if self.rank not in (0, RatingMethod.rank):
             raise InputError(f"rank is for factors, and {self.name} has none; leave it out")
         check_number("weight_share", self.weight_share, 0.05, 0.95)
 
@@ -56,7 +57,7 @@ class PairMethod(Method):
             head = most_popular(stages.effects, self.head_size(stages.strength, task.items))
             arrays, found = self._pairs(task, head, stages.share)
             arrays, found = {"head": head, **arrays}, {"head_items": len(head), **found}
-        return Learnt(stages.released, arrays, found)
+        return model_of(stages.released, task.scale, arrays, found)
 
     @abc.abstractmethod
     def _pairs(self, task: Task, head: npt.NDArray[np.int32], share: float) -> Pairs:

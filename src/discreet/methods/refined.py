@@ -1,43 +1,42 @@
-"""Our own method: free directions, a small covariance, one private refinement of all items.
+"""Our own method for ratings: expected ratings and lists from one release.
 
-docs/method.md explains it. From presence alone it learns tastes as well: an item is met by people
-whose tastes z lie around its mean m_j; if they do so with one covariance, which whitening makes I,
-the logarithm of an item's chance with a person is, but for a number of the person's,
-log popularity + m_j z - |m_j|^2/2.
+docs/method.md explains it. Item effects come first. Then the pairs of popular items that people
+have, whatever they gave them, make lists, and point the way for the ratings: who has what shows
+tastes more clearly than how they liked it. One private refinement of all items follows, along
+these directions and those that cost nothing.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from discreet.domain import Noisy
 from discreet.estimate import (
-    TasteDirections,
-    beyond_popularity,
-    centred_rows,
+    PairSpectrum,
     clipped_moments,
+    count_strength,
     feature_directions,
     free_directions,
-    most_popular,
     stretch,
 )
+from discreet.methods._lists import RECENCY_SHARE, Lists, head_of
 from discreet.methods._method import (
     MOST_HEAD,
     Learnt,
-    Method,
+    RatingMethod,
     Task,
     check_number,
     factor_arrays,
+    model_of,
     register,
 )
 from discreet.methods._names import MethodName
 from discreet.methods._stages import FEATURE_SHARE, Stages, stages_of
 from discreet.privacy import Unit
-from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
 
@@ -46,98 +45,92 @@ _Floats = npt.NDArray[np.float64]
 _SWELL = 1.3
 # How strong free directions are believed to be where nothing can be measured along them.
 _UNCHECKED = 0.6
-# The variance of a row's entries, usually: for ratings on a scale of width 4, and for presence.
-_RATING_ROWS, _PRESENCE_ROWS = 0.01, 0.25
-# How much longer rows are for presence than factors of the same direction are for ratings.
-_LONGER = 2.0
-# Directions for presence are made as for a scale of this width.
-_WIDTH = 4.0
+# The variance of a row's entries, usually, for ratings on a scale of width 4.
+_RATING_ROWS = 0.01
 
 
 @register
 @dataclass(frozen=True)
-class RefinedMethod(Method):
+class RefinedMethod(RatingMethod):
     """Our own method: see docs/method.md.
 
     Attributes:
-        refine_share: The part of the tastes' share for the refinement; the covariance, which only
-            has to point the way, gets the rest. 0 leaves the refinement out.
+        refine_share: The part of the tastes' share for the refinement; the second round of item
+            effects gets the rest. 0 leaves the refinement out.
         directions: Whether popularity and item effects are directions of taste.
         reach: Gamma: where a person's tastes are cut off; None for what the unit asks for.
+        list_rank: The most directions of what goes with what; 0 leaves lists to popularity.
+        list_share: The part of the budget for lists; None lets released counts decide.
+        recency: Whether records that have times say what is popular now; None lets the data's
+            origin decide: yes, but in the parts of a random split.
     """
 
     name = MethodName.REFINED
-    takes_presence = True
     takes_features = True
 
     clamp: float = 0.4
     fictitious: int = 40
-    refine_share: float = 0.7
+    refine_share: float = 1.0
     directions: bool = True
     reach: float | None = None
+    list_rank: int = 64
+    list_share: float | None = None
+    recency: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.refine_share:
-            check_number("refine_share", self.refine_share, 0.1, 0.95)
+            check_number("refine_share", self.refine_share, 0.1, 1.0)
         if self.reach is not None:
             check_number("reach", self.reach, 0.01, 1000)
+        check_number("list_rank", self.list_rank, 0, 500, whole=True)
+        if self.list_share:
+            check_number("list_share", self.list_share, 0.02, 0.7)
 
     def head_size(self, strength: float, items: int) -> int:
-        """A few hundred items: enough to point the way to the rest."""
         return min(self.head or round(min(max(150, 100 + strength), 1500)), items, MOST_HEAD)
+
+    def share_of_lists(self, strength: float) -> float:
+        if self.list_rank == 0:
+            return 0.0
+        if self.list_share is not None:
+            return self.list_share
+        return _LISTS
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        stages.measure_items(kept=0.0 if task.features is None else FEATURE_SHARE)
-        learn = self._learn_presence if task.scale.presence else self._learn_ratings
-        return learn(task, stages)
+        lists = Lists(self, task, self.list_rank)
+        knows_when = lists.knows_when(self.recency)
+        kept = RECENCY_SHARE if knows_when else 0.0
+        stages.measure_items(kept + (0.0 if task.features is None else FEATURE_SHARE))
+        effects = stages.effects
+        counts = Noisy(effects.counts, effects.count_spread)
+        recent = lists.recent() if knows_when else None
+        strength = count_strength(counts, lists.mu * stages.list_share**0.5)
+        head = head_of(counts, self.head, strength)
+        model, spectrum = lists.learn(counts, head, stages.list_share, recent)
+        factors, variances, found = self._learn_ratings(task, stages, counts, spectrum)
+        arrays = {**factor_arrays(factors, variances), **model.arrays}
+        return model_of(effects, task.scale, arrays, {**found, **model.parameters})
 
-    def _learn_ratings(self, task: Task, stages: Stages) -> Learnt:
-        """Factors for all items, and how uncertain each row is."""
+    def _learn_ratings(
+        self, task: Task, stages: Stages, counts: Noisy, spectrum: PairSpectrum | None
+    ) -> tuple[_Floats, _Floats, dict[str, Any]]:
+        """Factors for all items, how uncertain each row is, and what is recorded of them."""
         effects, share, width = stages.effects, stages.share, task.scale.range
         factors = np.zeros((task.items, 0))
         if self.directions:
             factors = free_directions(effects, width) * (1.0 if share > 0 else _UNCHECKED)
         public, found = self._public(task, stages, width)
         factors = np.hstack([factors, public])
+        if spectrum is not None and self.rank:
+            found["head_items"] = len(spectrum.counts)
+            factors = np.hstack([factors, spectrum.factors(counts, self.rank, width)])
         variances = np.zeros(task.items)
-        if share > 0:
-            part = self._share_of_refinement(factors, stages)
-            pointing = self._point_the_way(task, stages, share - part)
-            found |= pointing.parameters
-            factors = np.hstack([factors, pointing.factors(self.rank, width)])
-            if part and factors.shape[1]:
-                factors, variances = self._refine(task, stages, factors, part)
-        return Learnt(effects, factor_arrays(factors, variances), found)
-
-    def _learn_presence(self, task: Task, stages: Stages) -> Learnt:
-        """The mean taste m of every item, and how uncertain it is; m moves the levels too."""
-        effects, share = stages.effects, stages.share
-        public, found = self._public(task, stages, _WIDTH)
-        free, variances = public, np.zeros(task.items)
-        if share > 0 and self.directions:
-            free = np.hstack([free_directions(effects, _WIDTH), public])
-        part = self._share_of_refinement(free, stages)
-        pointed = np.zeros((task.items, 0))
-        if share > 0:
-            pointing = self._point_the_way(task, stages, share - part)
-            found |= pointing.parameters
-            pointed = pointing.factors(self.rank)
-        if part:
-            rows = centred_rows(np.hstack([free, pointed]), effects)
-            if rows.shape[1]:
-                sums = stages.refine(rows, part, self.reach)
-                rows, variances = sums.learn(rows, scale=_PRESENCE_ROWS, centred=True)
-                rows = centred_rows(rows, effects)
-        else:
-            # Popularity is in the odds already; of the others only the direction is known.
-            rows = centred_rows(np.hstack([public, pointed]), effects) * _LONGER
-        arrays = factor_arrays(rows, variances)
-        stored = arrays["factors"].astype(np.float64)
-        released = stages.released
-        level = released.effects - 0.5 * np.einsum("ij,ij->i", stored, stored)
-        return Learnt(dataclasses.replace(released, effects=level), arrays, found)
+        part = self._share_of_refinement(factors, stages)
+        if part and factors.shape[1]:
+            factors, variances = self._refine(task, stages, factors, part)
+        return factors, variances, found
 
     def _public(self, task: Task, stages: Stages, width: float) -> tuple[_Floats, dict[str, Any]]:
         """Directions from public features, as far as ratings agree along them; none if not."""
@@ -157,20 +150,6 @@ class RefinedMethod(Method):
             return 0.0
         return self.refine_share * stages.share
 
-    def _point_the_way(self, task: Task, stages: Stages, share: float) -> TasteDirections:
-        """The directions that the covariance of the most popular items shows."""
-        effects = stages.effects
-        head = most_popular(effects, self.head_size(stages.strength, task.items))
-        statistic = stages.covariance(head, with_weights=False)
-        (triangle,) = task.measure(statistic, {"item covariance": share}, stage="covariance")
-        counts = effects.known_counts
-        if task.scale.presence:
-            matrix = beyond_popularity(unpack(triangle.value, np.float64), counts[head])
-        else:
-            matrix = unpack(triangle.value, np.float32)
-        sampling = stages.sampling(counts[head])
-        return TasteDirections(head, matrix, counts, triangle.spread, sampling)
-
     def _refine(
         self, task: Task, stages: Stages, factors: _Floats, share: float
     ) -> tuple[_Floats, _Floats]:
@@ -187,3 +166,7 @@ class RefinedMethod(Method):
         if task.progress is not None:
             task.progress("refinement", 1, 1)
         return means * swell, variances * swell**2
+
+
+# Of the budget, for lists.
+_LISTS = 0.3

@@ -11,8 +11,15 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.predict._people import People, Recommendation, Recommendations, drop_own
-from discreet.predict._predictor import Predictor
+from discreet.predict._people import (
+    People,
+    Recommendation,
+    Recommendations,
+    SimilarItem,
+    SimilarItems,
+    drop_own,
+)
+from discreet.predict._predictor import Order, Predictor
 from discreet.release import Release, load, register_predictors
 
 if TYPE_CHECKING:
@@ -20,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.predict._clusters import ClusterPredictor as ClusterPredictor
     from discreet.predict._cosine import CosinePredictor as CosinePredictor
     from discreet.predict._knn import KnnPredictor as KnnPredictor
+    from discreet.predict._lists_only import ListsPredictor as ListsPredictor
     from discreet.predict._slope_one import SlopeOnePredictor as SlopeOnePredictor
     from discreet.predict._svd import PosteriorPredictor as PosteriorPredictor
     from discreet.predict._svd import SvdPredictor as SvdPredictor
@@ -35,6 +43,7 @@ _PREDICTORS: tuple[tuple[str, str, Callable[[], Any], tuple[str, ...]], ...] = (
     ("svd", "SvdPredictor", lambda: import_module("discreet.predict._svd"), ("refined",)),
     ("posterior", "PosteriorPredictor", lambda: import_module("discreet.predict._svd"),
      ("covariance",)),
+    ("lists", "ListsPredictor", lambda: import_module("discreet.predict._lists_only"), ("lists",)),
     ("slope-one", "SlopeOnePredictor", lambda: import_module("discreet.predict._slope_one"),
      ("slope-one",)),
     ("cosine", "CosinePredictor", lambda: import_module("discreet.predict._cosine"), ("cosine",)),
@@ -61,12 +70,16 @@ __all__ = [
     "ClusterPredictor",
     "CosinePredictor",
     "KnnPredictor",
+    "ListsPredictor",
+    "Order",
     "People",
     "PosteriorPredictor",
     "Predictor",
     "Recommendation",
     "Recommendations",
     "Release",
+    "SimilarItem",
+    "SimilarItems",
     "SlopeOnePredictor",
     "SvdPredictor",
     "drop_own",

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from discreet.domain import InputError, OwnRatings
 from discreet.domain.cluster_hash import MOST_BITS, ClusterHash, to_grid
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats, Ints, Predictor, groups
+from discreet.predict._predictor import Floats, Ints, Order, Predictor, groups
 from discreet.release import Release
 
 # The bucket of a person whose ratings say nothing, none or all the same; buckets count from 0.
@@ -113,16 +113,16 @@ class BucketPredictor(Predictor):
 
     Args:
         release: Of method `open-clusters`.
-        popularity: See `Predictor`.
+        order: See `Predictor`.
         thin: The t to use instead of the release's.
     """
 
     name: ClassVar[str] = "buckets"
 
     def __init__(
-        self, release: Release, *, popularity: float = 0.0, thin: float | None = None
+        self, release: Release, *, order: Order = "best", thin: float | None = None
     ) -> None:
-        super().__init__(release, popularity=popularity)
+        super().__init__(release, order=order)
         self._level = float(release.parameters["global_mean"])
         self._averages = BucketAverages(release, thin)
         self._effects = self._averages.everybody
@@ -170,19 +170,19 @@ class BucketPredictor(Predictor):
             found[where] = means[where, None] + self.averages(bucket)
         return found
 
-    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+    def _contributions(
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
         """Its share of the own mean, and of what put the person into the bucket.
 
         A rating counts for the bucket by how much it pushes the hash's products the way they went.
         """
-        count = max(len(own), 1)
-        found: Floats = np.tile((own.values - self._level) / count, (len(items), 1))
-        people = People.one(own)
-        bucket = int(self._buckets(people)[0])
+        mean: Floats = (own.values - self._level) / max(len(own), 1)
+        bucket = int(self._buckets(People.one(own))[0])
         if bucket == _NOWHERE:
-            return found
+            return mean, np.zeros((len(items), len(own)))
         signs = 2 * ((bucket >> np.arange(self._hash.k)) & 1) - 1
         products = self._hash.vectors[:, own.items] * (own.values - own.values.mean())
         pushes = np.maximum(signs[:, None] * products, 0.0).sum(axis=0)
         beyond = (self.averages(bucket) - self._effects)[items]
-        return found + np.outer(beyond, pushes / max(pushes.sum(), 1e-300))
+        return mean, np.outer(beyond, pushes / max(pushes.sum(), 1e-300))

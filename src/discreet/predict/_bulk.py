@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from discreet.predict._model import Floats, Model
 from discreet.predict._people import People
-from discreet.predict._predictor import Ints, Predictor
+from discreet.predict._predictor import Ints, Order, Predictor
 from discreet.release import Release
 
 # Into how many pieces tasks are cut per thread, so that all threads are busy until the end. Chosen
@@ -34,8 +34,8 @@ class BulkPredictor(Predictor):
     columns: ClassVar[int] = 1
     """How many numbers the kernel gives for a target."""
 
-    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
-        super().__init__(release, popularity=popularity)
+    def __init__(self, release: Release, *, order: Order = "best") -> None:
+        super().__init__(release, order=order)
         self._model = Model.of(release)
         self._head = release.arrays.get("head", np.empty(0, np.int32)).astype(np.int64)
         self._positions = np.full(len(release.catalog), -1)

@@ -11,7 +11,7 @@ from scipy import sparse, special
 from discreet.domain import OwnRatings
 from discreet.predict._buckets import BucketAverages
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats, Predictor
+from discreet.predict._predictor import Floats, Order, Predictor
 from discreet.release import Release
 
 # People whose scores of all items are in memory at once: 20,000 items take 40 MiB of float64.
@@ -33,7 +33,7 @@ class ClusterPredictor(Predictor):
 
     Args:
         release: Of method `closed-clusters` or `open-clusters`.
-        popularity: See `Predictor`.
+        order: See `Predictor`.
         thin: The number of ratings at which a cluster's average counts as much as everybody's;
             the release's if absent.
     """
@@ -41,9 +41,9 @@ class ClusterPredictor(Predictor):
     name: ClassVar[str] = "clusters"
 
     def __init__(
-        self, release: Release, *, popularity: float = 0.0, thin: float | None = None
+        self, release: Release, *, order: Order = "best", thin: float | None = None
     ) -> None:
-        super().__init__(release, popularity=popularity)
+        super().__init__(release, order=order)
         self._level = float(release.parameters["global_mean"])
         averages = BucketAverages(release, thin)
         self._effects = averages.everybody
@@ -99,19 +99,20 @@ class ClusterPredictor(Predictor):
                 found[where] = expected[rows[where] - first, items[where]]
         return found
 
-    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+    def _contributions(
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
         """Its share of the own mean, and of what distinguished the clusters.
 
         A rating counts by how much better it fits the clusters that gained weight.
         """
-        count = max(len(own), 1)
-        found: Floats = np.tile((own.values - self._level) / count, (len(items), 1))
+        mean: Floats = (own.values - self._level) / max(len(own), 1)
         if not len(own):
-            return found
+            return mean, np.zeros((len(items), 0))
         gained = self.weights(People.one(own))[0] - special.softmax(self._prior)
         here = self._beyond[:, own.items].toarray()
         off = own.values - own.values.mean() - self._effects[own.items]
         pushes = np.maximum(gained @ (2 * off * here - here**2), 0.0)
-        total = pushes.sum()
-        shares = pushes / total if total > 0 else np.full(len(own), 1 / count)
-        return found + np.outer((gained @ self._beyond)[items], shares)
+        # If no rating distinguished the clusters, their weights did not change.
+        shares = pushes / max(pushes.sum(), 1e-300)
+        return mean, np.outer((gained @ self._beyond)[items], shares)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from discreet.domain import OwnRatings
 from discreet.predict._pairs import PairPredictor, add_pairs
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats, Ints, probability
+from discreet.predict._predictor import Floats, Ints, Order, probability
 from discreet.release import Release, unpack
 
 # Added to the sum of |similarity|, so that a few weak neighbours move a prediction little. A
@@ -37,11 +37,11 @@ class CosinePredictor(PairPredictor):
 
     name: ClassVar[str] = "cosine"
 
-    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
-        super().__init__(release, popularity=popularity)
-        self._similarities = np.empty((0, 0), np.float32)
+    def __init__(self, release: Release, *, order: Order = "best") -> None:
+        super().__init__(release, order=order)
+        self._matrix = np.empty((0, 0), np.float32)
         if len(self._head):
-            self._similarities = _similarities(release)
+            self._matrix = _similarities(release)
 
     def _add(
         self, tasks: Ints, targets: npt.NDArray[np.int32], people: People, y: Floats, parts: Floats
@@ -49,7 +49,7 @@ class CosinePredictor(PairPredictor):
         values = people.values if self._model.presence else y
         add_pairs(
             tasks, targets, people.starts, people.items, values, self._positions,
-            self._similarities, self._similarities, parts,
+            self._matrix, self._matrix, parts,
         )  # fmt: skip
 
     def _combine(self, base: Floats, bias: Floats, counts: Ints, parts: Floats) -> Floats:
@@ -61,19 +61,30 @@ class CosinePredictor(PairPredictor):
         mean = np.maximum(total, 0.0) + _POPULARITY * probability(base)
         return np.asarray(np.log(np.maximum(mean / (counts + _POPULARITY), _LEAST)))
 
-    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+    def _similarities(self, item: int) -> Floats:
+        """Cosines of the release's products; 0 outside the head."""
+        every = np.arange(len(self.catalog), dtype=np.int32)
+        return self._between(self._matrix, np.array([item], np.int32), every)[:, 0]
+
+    def _contributions(
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
         """Of ratings as for `knn`; of presence, the change shared out by similarity."""
-        like = self._between(self._similarities, own.items, items)
+        like = self._between(self._matrix, own.items, items)
         base = self._model.baseline[items]
         if self._model.presence:
             moved = self._logarithm(base, like.sum(axis=1), len(own))
             moved = moved - self._logarithm(base, np.zeros(len(items)), 0)
-            share = np.maximum(like, 0.0) + 1e-12
-            return np.asarray(moved[:, None] * share / share.sum(axis=1, keepdims=True))
+            share = np.maximum(like, 0.0)
+            # Where nothing is similar, the score falls: what is known is spread over more items.
+            share[share.sum(axis=1) == 0] = 1.0
+            whole = np.maximum(share.sum(axis=1, keepdims=True), 1e-30)
+            return np.zeros(len(own)), moved[:, None] * share / whole
         weights = like / (np.abs(like).sum(axis=1, keepdims=True) + _DAMPING)
         residuals = self._model.residuals(own.items, own.values)
-        shares = self._model.bias_shares(own) * (1 - weights.sum(axis=1, keepdims=True))
-        return np.asarray((weights + shares) * residuals)
+        shares = self._model.bias_shares(own)
+        beyond = weights - shares * weights.sum(axis=1, keepdims=True)
+        return shares * residuals, beyond * residuals
 
 
 def _similarities(release: Release) -> npt.NDArray[np.float32]:

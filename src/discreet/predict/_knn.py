@@ -15,7 +15,7 @@ from numba import njit
 from discreet.domain import InputError, OwnRatings
 from discreet.predict._bulk import BulkPredictor
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats, Ints
+from discreet.predict._predictor import Floats, Ints, Order
 from discreet.release import Release, unpack
 
 Singles = npt.NDArray[np.float32]
@@ -45,7 +45,7 @@ class KnnPredictor(BulkPredictor):
         ridge: What is added to the variances of the neighbours, in squared ratings; by default
             0.5 on a five-star scale for the covariance matrix, and nothing with factors (where the
             noise of a rating is part of the variance already).
-        popularity: See `Predictor`.
+        order: See `Predictor`.
         shrink: How far averages of the matrix are drawn to their mean, besides what its noise
             advises: as if every entry had that many times the mean weight more, at the mean.
     """
@@ -59,9 +59,9 @@ class KnnPredictor(BulkPredictor):
         neighbours: int = 20,
         ridge: float | None = None,
         shrink: float = 5.0,
-        popularity: float = 0.0,
+        order: Order = "best",
     ) -> None:
-        super().__init__(release, popularity=popularity)
+        super().__init__(release, order=order)
         if release.scale.presence:
             raise InputError("predictor 'knn' needs ratings; for presence use 'posterior'")
         if neighbours < 1:
@@ -103,13 +103,17 @@ class KnnPredictor(BulkPredictor):
     def _combine(self, base: Floats, bias: Floats, _: Ints, parts: Floats) -> Floats:
         return np.asarray(base + bias + parts[..., 0])
 
-    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+    def _contributions(
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
         """With b = sum c_j x_j, b + sum w_j (x_j - b) is the sum of (c_j (1 - sum w) + w_j) x_j."""
         weights, parts = np.zeros((len(items), len(own))), np.empty((len(items), 1))
         tasks, nothing = np.array([[0, 0, len(items), 0]]), np.zeros(len(own))
         self._weigh(tasks, items, People.one(own), nothing, parts, weights)
-        share = self._model.bias_shares(own) * (1 - weights.sum(axis=1, keepdims=True))
-        return np.asarray((weights + share) * self._model.residuals(own.items, own.values))
+        shares = self._model.bias_shares(own)
+        residuals = self._model.residuals(own.items, own.values)
+        beyond = weights - shares * weights.sum(axis=1, keepdims=True)
+        return shares * residuals, beyond * residuals
 
 
 def _averages(release: Release, weights: Singles, shrink: float) -> Singles:

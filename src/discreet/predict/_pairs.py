@@ -19,7 +19,7 @@ class PairPredictor(BulkPredictor):
 
     Args:
         release: Of a method of item pairs; without pairs, level and bias are left.
-        popularity: See `Predictor`.
+        order: See `Predictor`.
     """
 
     columns = 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -75,33 +76,59 @@ class Recommendation:
         item: Its index in the catalogue.
         id: Its identifier.
         title: What people call it.
-        score: The expected rating, not clipped to the scale, so that scores order all items. For
-            presence data, roughly the probability that the person has the item.
-        because: The own ratings that raise the score most, as (title, by how much), the largest
-            first; empty unless you asked for it, or if none raises it. For presence data, amounts
-            are in logarithms of the probability.
+        score: What the list is ordered by: higher is better. It has no unit.
+        expected: The expected rating, clipped to the scale; None if the release predicts none.
+        because: The own ratings that raise the score of this item most, as (title, by how much),
+            the largest first; empty unless you asked for it, or if none raises it.
     """
 
     item: int
     id: str
     title: str
     score: float
+    expected: float | None = None
     because: tuple[tuple[str, float], ...] = ()
 
 
-class Recommendations(list[Recommendation]):
-    """Recommendations, the best first.
+@dataclass(frozen=True)
+class SimilarItem:
+    """One item that is like another.
 
     Attributes:
-        unknown: The names, in the own ratings and among the available items, that the catalogue
+        item: Its index in the catalogue.
+        id: Its identifier.
+        title: What people call it.
+        similarity: How alike the two are, above 0 and at most 1.
+    """
+
+    item: int
+    id: str
+    title: str
+    similarity: float
+
+
+_Entry = TypeVar("_Entry")
+
+
+class Listing(list[_Entry]):
+    """A list of items, the best first.
+
+    Attributes:
+        unknown: The names that were given, in own ratings or to filter by, and that the catalogue
             does not have.
     """
 
-    def __init__(
-        self, entries: Iterable[Recommendation] = (), unknown: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, entries: Iterable[_Entry] = (), unknown: Iterable[str] = ()) -> None:
         super().__init__(entries)
-        self.unknown = unknown
+        self.unknown = tuple(unknown)
+
+
+class Recommendations(Listing[Recommendation]):
+    """Recommendations, the best first."""
+
+
+class SimilarItems(Listing[SimilarItem]):
+    """Items like another, the most alike first."""
 
 
 def drop_own(

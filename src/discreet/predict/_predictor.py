@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, InputError, OwnRatings
-from discreet.predict._people import People, Recommendation, Recommendations
+from discreet.predict._lists import ListScores, cosines, has_and_likes, popular
+from discreet.predict._people import (
+    People,
+    Recommendation,
+    Recommendations,
+    SimilarItem,
+    SimilarItems,
+)
 from discreet.release import Release
 
 Own = Mapping[str, float] | Iterable[str] | OwnRatings
+Names = Iterable[str | int]
+Where = Mapping[str, str | Iterable[str]]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Singles = npt.NDArray[np.float32]
 
 # Own ratings that a recommendation names as its reasons, at most: what fits on a line.
 _REASONS = 3
-# Added to every item's count before its logarithm is taken, as a share of the mean count, so that
-# counts near 0, which are mostly noise, are not far apart. Chosen by hand.
-_COUNT_FLOOR = 0.1
+
+Order = Literal["best", "expected"]
 
 
 class Predictor(abc.ABC):
@@ -33,18 +42,28 @@ class Predictor(abc.ABC):
 
     Args:
         release: What to predict from.
-        popularity: How much popularity counts in the order of lists: an item with e times as many
-            ratings is listed as if its expected rating were that much higher. Predictions and the
-            scores shown do not depend on it.
+        order: What lists are ordered by. `best`: that the person has the item and likes it, from
+            the release's lists section (from the items' popularity, where it has none) and the
+            expected rating. `expected`: the expected rating alone, which favours what few people
+            know.
+
+    Raises:
+        InputError: There is no such order, or it needs ratings and the release has none.
     """
 
     name: ClassVar[str]
+    predicts_ratings: bool
+    """Whether there are expected ratings: not if records only say that they are there."""
 
-    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
-        if not 0 <= popularity < 1e6:
-            raise InputError(f"popularity is 0 or above, not {popularity:g}")
+    def __init__(self, release: Release, *, order: Order = "best") -> None:
+        if order not in get_args(Order):
+            raise InputError(f"order is {' or '.join(get_args(Order))}, not '{order}'")
         self.release = release
-        self._bonus = popularity * _log_counts(release) if popularity else None
+        self.predicts_ratings = not release.scale.presence and release.method != "lists"
+        if order == "expected" and not self.predicts_ratings:
+            raise InputError("order 'expected' needs ratings, and this release predicts none")
+        self._best = order == "best"
+        self._lists = ListScores.of(release)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.release!r})"
@@ -85,45 +104,92 @@ class Predictor(abc.ABC):
         own: Own,
         n: int = 10,
         *,
-        available: Iterable[str | int] | None = None,
+        only: Names | None = None,
+        exclude: Names = (),
+        where: Where | None = None,
         explain: bool = False,
     ) -> Recommendations:
-        """The items with the highest expected ratings among those not rated yet, the best first.
+        """The items that suit the person best among those not rated yet, the best first.
 
         Args:
             own: The person's own ratings.
             n: How many, at most.
-            available: Ids, titles or catalogue indices to choose among; all items if absent.
+            only: Ids, titles or catalogue indices to choose among; all items if absent.
+            exclude: Ids, titles or catalogue indices to leave out: items that the person knows
+                without having rated them.
+            where: Values that items must have in columns of the catalogue, by the column's name:
+                `{"genres": "Comedy"}`. One of several values is enough; all columns must fit.
             explain: Name with each the own ratings that raise its score most.
 
         Raises:
-            InputError: An own rating is not valid, or n is negative.
+            InputError: An own rating is not valid, n is negative, or no item has a wanted value.
         """
         if n < 0:
             raise InputError(f"n is how many items to recommend, not {n}")
         ratings = self.read(own)
-        ranks = self.scores(People.one(ratings), 0, 1)[0]
-        open_, unknown = self._open(ratings, available)
-        best = _best(ranks, open_, n)
-        scores = (ranks if self._bonus is None else ranks - self._bonus)[best]
-        if self.release.scale.presence:
-            scores = probability(scores.astype(np.float64))
+        (scores,), expected = self._order(People.one(ratings))
+        open_, unknown = self._open(only, exclude, where)
+        open_[ratings.items] = False
+        best = _highest(scores, open_, n)
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
+        scale, ids, titles = self.release.scale, self.catalog.ids, self.catalog.titles
+        stars = [None] * len(best)
+        if expected is not None:
+            stars = np.clip(expected[0, best], scale.lo, scale.hi).tolist()
+        columns = zip(best.tolist(), scores[best].tolist(), stars, reasons, strict=True)
+        entries = (Recommendation(i, ids[i], titles[i], *others) for i, *others in columns)
+        return Recommendations(entries, [*ratings.unknown, *unknown])
+
+    def similar(
+        self,
+        item: str | int,
+        n: int = 10,
+        *,
+        only: Names | None = None,
+        exclude: Names = (),
+        where: Where | None = None,
+    ) -> SimilarItems:
+        """The items most like this one, for anybody; the most alike first.
+
+        An item of which the release knows nothing of its own has no similar items.
+
+        Args:
+            item: An id, title or catalogue index.
+            n: How many, at most.
+            only: As for `recommend`, like the next two.
+            exclude: Items to leave out.
+            where: Values of columns.
+
+        Raises:
+            InputError: The item is unknown, n is negative, or the release does not say what items
+                are alike.
+        """
+        if n < 0:
+            raise InputError(f"n is how many items to list, not {n}")
+        target = int(self._indices([item])[0])
+        found = self._similarities(target)
+        open_, unknown = self._open(only, exclude, where)
+        open_[target] = False
+        best = _highest(found, open_ & (found > 0), n)
         ids, titles = self.catalog.ids, self.catalog.titles
+        sizes = np.minimum(found[best], 1.0).tolist()
         entries = (
-            Recommendation(i, ids[i], titles[i], score, because)
-            for i, score, because in zip(best.tolist(), scores.tolist(), reasons, strict=True)
+            SimilarItem(i, ids[i], titles[i], size)
+            for i, size in zip(best.tolist(), sizes, strict=True)
         )
-        return Recommendations(entries, (*ratings.unknown, *unknown))
+        return SimilarItems(entries, unknown)
 
     def explain(self, own: Own, item: str | int) -> list[tuple[str, float]]:
         """By how much each own rating moves this item's score, the largest first.
 
-        They sum to the personal part of the score: its difference from the score of a person
-        without ratings. For presence data, in logarithms of the probability.
+        With a lists section, what each adds to the list score: together, its difference from where
+        the item's score starts. Otherwise what each adds to the expected rating (for presence data,
+        to the logarithm of the probability): together, the difference from what is expected of a
+        person without ratings.
         """
-        ratings = self.read(own)
-        moved = self._contributions(ratings, self._indices([item]))[0]
+        ratings, items = self.read(own), self._indices([item])
+        common, specific = self._moves(ratings, items)
+        moved = common + specific[0]
         order = np.argsort(-np.abs(moved), kind="stable")
         return [(self.catalog.titles[ratings.items[j]], float(moved[j])) for j in order]
 
@@ -146,19 +212,27 @@ class Predictor(abc.ABC):
             return probability(expected)
         return np.clip(expected, self.release.scale.lo, self.release.scale.hi)
 
-    def scores(self, people: People, first: int, last: int) -> npt.NDArray[np.float32]:
+    def scores(self, people: People, first: int, last: int) -> Singles:
         """What lists are ordered by, for the people from `first` to before `last`.
 
-        Expected ratings of all items, not clipped, plus what popularity adds.
+        Only their order means something: the higher, the earlier in the person's list.
         """
         if not 0 <= first <= last <= len(people):
             raise InputError(f"people {first} to {last} are not among {len(people):,}")
         people = people.part(first, last)
         people.check(len(self.catalog))
-        scores = self._scores(people)
-        if self._bonus is not None:
-            scores += self._bonus
-        return scores
+        return self._order(people)[0]
+
+    def _order(self, people: People) -> tuple[Singles, Singles | None]:
+        """What lists are ordered by, and expected ratings, not clipped, where there are any."""
+        lists = self._lists
+        if not self.predicts_ratings:
+            return self._scores(people) if lists is None else lists.scores(people), None
+        expected = self._scores(people)
+        if not self._best:
+            return expected, expected
+        scores = popular(self.release) if lists is None else lists.scores(people)
+        return has_and_likes(scores, expected, self.release.scale), expected
 
     @abc.abstractmethod
     def _pairs(
@@ -167,12 +241,25 @@ class Predictor(abc.ABC):
         """Expected ratings, not clipped; every index was checked."""
 
     @abc.abstractmethod
-    def _scores(self, people: People) -> npt.NDArray[np.float32]:
+    def _scores(self, people: People) -> Singles:
         """Expected ratings of all items, not clipped, one row per person; indices were checked."""
 
     @abc.abstractmethod
-    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
-        """A row for each item: what each own rating adds to its score."""
+    def _contributions(
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
+        """What each own rating adds to the expected ratings.
+
+        Returns:
+            What it adds to every item alike (the person's level), and a row for each item with
+            what it adds to that item beyond.
+        """
+
+    def _moves(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> tuple[Floats, Floats]:
+        """What each own rating adds to what lists are ordered by, as in `_contributions`."""
+        if self._best and self._lists is not None:
+            return np.zeros(len(own)), self._lists.contributions(own, items)
+        return self._contributions(own, items)
 
     def _indices(self, items: Iterable[str | int] | None) -> npt.NDArray[np.int32]:
         if items is None:
@@ -182,26 +269,48 @@ class Predictor(abc.ABC):
         _check_range("items", np.array(named, dtype=np.int64), len(self.catalog))
         return np.array(named, dtype=np.int32)
 
+    def _similarities(self, item: int) -> Floats:
+        """How alike an item and each item are, at most 1."""
+        if self._lists is not None:
+            return self._lists.similarities(item)
+        if "factors" not in self.release.arrays:
+            method = self.release.method
+            raise InputError(f"a release of method '{method}' does not say what items are alike")
+        return cosines(self.release.arrays["factors"], item)
+
     def _open(
-        self, own: OwnRatings, available: Iterable[str | int] | None
+        self, only: Names | None, exclude: Names, where: Where | None
     ) -> tuple[npt.NDArray[np.bool_], list[str]]:
-        """Which items may be recommended, and available names that are not in the catalogue."""
-        open_ = np.full(len(self.catalog), available is None)
-        unknown = []
-        for item in available if available is not None else ():
-            index = self.catalog.find(item) if isinstance(item, str) else item
-            if index is None:
-                unknown.append(str(item))
-            else:
-                open_[self._indices([index])] = True
-        open_[own.items] = False
+        """Which items may be listed, and names that are not in the catalogue."""
+        unknown: list[str] = []
+        open_ = np.ones(len(self.catalog), bool) if only is None else self._marked(only, unknown)
+        open_ &= ~self._marked(exclude, unknown)
+        for column, values in (where or {}).items():
+            fits = np.zeros(len(open_), bool)
+            for value in [values] if isinstance(values, str) else values:
+                fits[np.array(self.catalog.items_with(column, value))] = True
+            open_ &= fits
         return open_, unknown
+
+    def _marked(self, names: Names, unknown: list[str]) -> npt.NDArray[np.bool_]:
+        """The named items; names that the catalogue does not have are added to `unknown`."""
+        marked = np.zeros(len(self.catalog), bool)
+        for name in [names] if isinstance(names, str) else names:
+            index = self.catalog.find(name) if isinstance(name, str) else name
+            if index is None:
+                unknown.append(str(name))
+            else:
+                marked[self._indices([index])] = True
+        return marked
 
     def _reasons(
         self, own: OwnRatings, items: npt.NDArray[np.int32]
     ) -> list[tuple[tuple[str, float], ...]]:
-        """For each item, the few own ratings that raise its score most."""
-        contributions = self._contributions(own, items)
+        """For each item, the few own ratings that raise its score most.
+
+        What raises all items alike is no reason for one of them.
+        """
+        _, contributions = self._moves(own, items)
         order = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS]
         titles = self.catalog.titles
         return [
@@ -223,14 +332,8 @@ def probability(logarithms: Floats) -> Floats:
     return np.asarray(np.exp(np.minimum(logarithms, 0.0)))
 
 
-def _log_counts(release: Release) -> npt.NDArray[np.float32]:
-    """How popular items are, as a logarithm."""
-    counts = release.arrays["item_counts"].astype(np.float64)
-    return np.asarray(np.log(counts + _COUNT_FLOOR * counts.mean() + 1e-9), np.float32)
-
-
-def _best(
-    scores: npt.NDArray[np.float32], open_: npt.NDArray[np.bool_], n: int
+def _highest(
+    scores: Singles | Floats, open_: npt.NDArray[np.bool_], n: int
 ) -> npt.NDArray[np.int32]:
     """The `n` open items with the highest scores; the first in the catalogue among equals."""
     candidates = np.flatnonzero(open_)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from discreet.domain import OwnRatings
 from discreet.predict._pairs import PairPredictor, add_pairs
 from discreet.predict._people import People
-from discreet.predict._predictor import Floats, Ints
+from discreet.predict._predictor import Floats, Ints, Order
 from discreet.release import Release, unpack
 
 # How much a pair's sum varies at least by who happened to rate, in variances of a rating per unit
@@ -27,8 +27,8 @@ class SlopeOnePredictor(PairPredictor):
 
     name: ClassVar[str] = "slope-one"
 
-    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
-        super().__init__(release, popularity=popularity)
+    def __init__(self, release: Release, *, order: Order = "best") -> None:
+        super().__init__(release, order=order)
         self._weights = self._moved = np.empty((0, 0), np.float32)
         if len(self._head):
             levels = self._model.baseline[self._head]
@@ -48,11 +48,13 @@ class SlopeOnePredictor(PairPredictor):
         # The kernel looks up own item minus target, which is the wrong way round.
         return np.asarray(base + bias - parts[..., 0] / (parts[..., 1] + 1e-30))
 
-    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+    def _contributions(
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
         """Its share of the bias, and of the mean over pairs."""
         bias = self._model.bias_shares(own) * self._model.residuals(own.items, own.values)
         weights = self._between(self._weights, own.items, items).sum(axis=1, keepdims=True)
-        return np.asarray(bias + self._between(self._moved, own.items, items) / (weights + 1e-30))
+        return bias, self._between(self._moved, own.items, items) / (weights + 1e-30)
 
 
 def _moved(release: Release, levels: Floats) -> npt.NDArray[np.float32]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from discreet.domain import OwnRatings
 from discreet.predict._model import Floats, Model
 from discreet.predict._people import People
-from discreet.predict._predictor import Predictor
+from discreet.predict._predictor import Order, Predictor
 from discreet.release import Release
 
 # Pairs of a person and an item whose factors are in memory at once: 2^16 rows of 20 factors in
@@ -31,8 +31,8 @@ class SvdPredictor(Predictor):
 
     name: ClassVar[str] = "svd"
 
-    def __init__(self, release: Release, *, popularity: float = 0.0) -> None:
-        super().__init__(release, popularity=popularity)
+    def __init__(self, release: Release, *, order: Order = "best") -> None:
+        super().__init__(release, order=order)
         self._model = model = Model.of(release)
         bias = np.full((len(model.factors), 1), np.sqrt(model.bias_variance), np.float32)
         self._factors = np.hstack([bias, model.factors])
@@ -82,12 +82,15 @@ class SvdPredictor(Predictor):
         scores += self._baseline
         return scores
 
-    def _contributions(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> Floats:
+    def _contributions(
+        self, own: OwnRatings, items: npt.NDArray[np.int32]
+    ) -> tuple[Floats, Floats]:
         """F_i A^-1 F_j x_j / s_j: the score is linear in the residuals x."""
         precision, evidence = self._posterior(own)
         targets = self._factors[items].astype(np.float64)
-        contributions: Floats = targets @ np.linalg.solve(precision, evidence)
-        return contributions
+        moved = np.linalg.solve(precision, evidence)
+        bias = np.sqrt(self._model.bias_variance) * moved[0]
+        return bias, targets[:, 1:] @ moved[1:]
 
 
 class PosteriorPredictor(SvdPredictor):

@@ -59,6 +59,9 @@ class Intake:
     """The most ratings of one user that were kept; None for no bound."""
     assumes: tuple[str, ...] = ()
     """What must be true of the source for the stability to hold, each a clause after "that"."""
+    is_latest: bool = True
+    """Whether the latest records are the present; not so in the parts of most splits, which are
+    judged on records of the same times."""
 
     def __post_init__(self) -> None:
         most = self.most_ratings
@@ -79,12 +82,14 @@ class Intake:
             return self
         return replace(self, assumes=(*self.assumes, clause))
 
-    def parted(self, part: str, stability: Stability) -> Intake:
+    def parted(self, part: str, stability: Stability, *, is_latest: bool = False) -> Intake:
         """Of a part of the ratings, which a rule with this stability chose."""
         named = part if self.part is None else f"{part} of {self.part}"
         if len(named) > _MOST_LETTERS:
             named = f"{part} of an earlier part"
-        return replace(self, part=named, stability=self.stability.and_then(stability))
+        latest = self.is_latest and is_latest
+        stable = self.stability.and_then(stability)
+        return replace(self, part=named, stability=stable, is_latest=latest)
 
 
 def _is_line(text: object) -> bool:
@@ -154,6 +159,11 @@ class Ratings:
 
     def __len__(self) -> int:
         return len(self.items)
+
+    @property
+    def has_times(self) -> bool:
+        """Whether records say when they were made; public."""
+        return self.times is not None
 
     def __repr__(self) -> str:
         return f"Ratings(private, catalogue of {len(self.catalog):,} items, scale {self.scale})"

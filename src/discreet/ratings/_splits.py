@@ -132,7 +132,7 @@ def split_by_time(ratings: Ratings, share: float = 0.1) -> Split:
         np.greater(times, boundary, out=test)
         at_boundary = np.flatnonzero(times == boundary)
         test[at_boundary[len(at_boundary) - (wanted - np.count_nonzero(test)) :]] = True
-    return _part(ratings, test, "split by time", Stability.NONE, share=share)
+    return _part(ratings, test, "split by time", Stability.NONE, share=share, by_time=True)
 
 
 def split_at_time(ratings: Ratings, time: datetime | int) -> Split:
@@ -151,7 +151,7 @@ def split_at_time(ratings: Ratings, time: datetime | int) -> Split:
     boundary = _boundary(time)
     test = _times(ratings).astype(np.int64) >= boundary
     name = f"split at {datetime.fromtimestamp(boundary, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    return _part(ratings, test, name, Stability.RECORD)
+    return _part(ratings, test, name, Stability.RECORD, by_time=True)
 
 
 def split_netflix(ratings: Ratings, seed: int = 0) -> Split:
@@ -216,10 +216,13 @@ def _part(
     *,
     share: float | None = None,
     unknown: int = 0,
+    by_time: bool = False,
 ) -> Split:
     """The two parts, each saying which it is; `share` is what the test part was asked to have."""
     shares = ("", "") if share is None else (f" ({100 - 100 * share:g} %)", f" ({100 * share:g} %)")
-    train = ratings.intake.parted(f"the training part of a {name}{shares[0]}", stability)
+    train = ratings.intake.parted(
+        f"the training part of a {name}{shares[0]}", stability, is_latest=by_time
+    )
     held_out = ratings.intake.parted(f"the test part of a {name}{shares[1]}", stability)
     return Split(
         train=ratings._kept(~test)._derive(intake=train),

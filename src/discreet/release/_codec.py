@@ -83,11 +83,14 @@ def _tensors(release: Release) -> dict[str, npt.NDArray[np.generic]]:
 
 
 def _metadata(release: Release, tensors: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, str]:
-    catalog = {
+    catalog: dict[str, Any] = {
         "items": len(release.catalog),
         "origin": str(release.catalog.origin),
         "digest": release.catalog.digest(),
     }
+    if release.catalog.columns:
+        # Left out where there are none, so that readers older than the field read the release.
+        catalog["columns"] = list(release.catalog.columns)
     return {
         _MARK: str(FORMAT),
         "method": release.method,
@@ -143,7 +146,7 @@ def _release(container: Container, verify: bool) -> Release:
         origin = CatalogOrigin(stored["catalog"]["origin"])
     except (KeyError, OverflowError, TypeError, ValueError):
         raise InputError("is damaged: its scale or catalogue has wrong fields") from None
-    catalog = StoredCatalog(container.tensors, origin)
+    catalog = StoredCatalog(container.tensors, origin, stored["catalog"].get("columns", []))
     if stored["catalog"].get("items") != len(catalog):
         raise InputError("is damaged: it does not have as many items as it states")
     release = Release(
@@ -152,7 +155,7 @@ def _release(container: Container, verify: bool) -> Release:
         catalog=catalog,
         guarantee=_guarantee(_field(metadata, "guarantee")),
         parameters=stored["parameters"],
-        arrays={n: array for n, array in container.tensors.items() if n not in TENSORS},
+        arrays={n: a for n, a in container.tensors.items() if n not in catalog.tensors},
     )
     object.__setattr__(release, "_digest", metadata["digest"])
     if verify:
@@ -230,6 +233,7 @@ _TYPES = {
     "I32": "<i4",
     "U32": "<u4",
     "U8": "|u1",
+    "I8": "|i1",
 }
 # Bytes at the start of a safetensors file that hold the header's length; the format's own number.
 _LENGTH_BYTES = 8
@@ -327,22 +331,25 @@ def _view(
 Bytes = npt.NDArray[np.uint8]
 Ends = npt.NDArray[np.uint32]
 
-TENSORS = {
-    "catalog_ids": "uint8",
-    "catalog_id_ends": "uint32",
-    "catalog_titles": "uint8",
-    "catalog_title_ends": "uint32",
-}
-"""The arrays that hold a catalogue, and their types. The titles' two are absent if they are ids."""
+# The arrays that hold a catalogue's texts, and where each text ends. Those of the titles are absent
+# if they are the ids.
+_IDS = "catalog_ids", "catalog_id_ends"
+_TITLES = "catalog_titles", "catalog_title_ends"
+
+
+def _column(place: int) -> tuple[str, str]:
+    return f"catalog_column_{place}", f"catalog_column_{place}_ends"
 
 
 def encode_catalog(catalog: Catalog) -> dict[str, npt.NDArray[np.generic]]:
     """The arrays of a catalogue."""
-    ids, id_ends = encode_texts(catalog.ids)
-    tensors: dict[str, npt.NDArray[np.generic]] = {"catalog_ids": ids, "catalog_id_ends": id_ends}
+    texts = {_IDS: catalog.ids}
     if catalog.titles != catalog.ids:
-        titles, title_ends = encode_texts(catalog.titles)
-        tensors |= {"catalog_titles": titles, "catalog_title_ends": title_ends}
+        texts[_TITLES] = catalog.titles
+    texts |= {_column(place): each for place, each in enumerate(catalog.columns.values())}
+    tensors: dict[str, npt.NDArray[np.generic]] = {}
+    for (data, ends), each in texts.items():
+        tensors[data], tensors[ends] = encode_texts(each)
     return tensors
 
 
@@ -385,47 +392,56 @@ class StoredCatalog(Catalog):
     Args:
         tensors: The arrays that `encode_catalog` made; their bytes were checked for damage.
         origin: Where the list came from.
+        columns: The names of its columns.
+
+    Attributes:
+        tensors: Those of the arrays that are its own.
     """
 
     def __init__(
-        self, tensors: Mapping[str, npt.NDArray[np.generic]], origin: CatalogOrigin
+        self,
+        tensors: Mapping[str, npt.NDArray[np.generic]],
+        origin: CatalogOrigin,
+        columns: Sequence[str] = (),
     ) -> None:
         self.origin = origin
-        self._tensors = tensors
-        self._length = len(_tensor(tensors, "catalog_id_ends"))
+        if not isinstance(columns, list | tuple) or not all(isinstance(n, str) for n in columns):
+            raise InputError("is damaged: the names of its catalogue's columns cannot be read")
+        if len(set(columns)) < len(columns) or "" in columns:
+            raise InputError("is damaged: its catalogue's columns do not have a name each")
+        self._names = tuple(columns)
+        pairs = [_IDS, *map(_column, range(len(columns)))]
+        if any(name in tensors for name in _TITLES):
+            pairs.append(_TITLES)
+        self.tensors = {name: _tensor(tensors, name) for pair in pairs for name in pair}
+        self._length = len(self.tensors["catalog_id_ends"])
         if self._length == 0:
             raise InputError("the catalogue has no items")
-        titled = [name in tensors for name in ("catalog_titles", "catalog_title_ends")]
-        if any(titled) and len(_tensor(tensors, "catalog_title_ends")) != self._length:
-            raise InputError("the catalogue does not have as many titles as items")
-        for name in TENSORS if any(titled) else ("catalog_ids", "catalog_id_ends"):
-            _tensor(tensors, name)
+        if any(len(self.tensors[ends]) != self._length for _, ends in pairs):
+            raise InputError("the catalogue does not have as many titles as items, or cells")
 
     def __len__(self) -> int:
         return self._length
 
     def __getattr__(self, name: str) -> Any:
-        # Only reached while `ids` and `titles` are not there yet.
-        if name not in ("ids", "titles"):
+        # Only reached while the texts are not there yet.
+        if name not in ("ids", "titles", "columns"):
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        ids = self._decode("catalog_ids", "catalog_id_ends")
-        titles = ids
-        if "catalog_titles" in self._tensors:
-            titles = self._decode("catalog_titles", "catalog_title_ends")
-        super().__init__(ids, titles, self.origin)
+        ids = self._decode(_IDS)
+        titles = self._decode(_TITLES) if _TITLES[0] in self.tensors else ids
+        columns = {each: self._decode(_column(at)) for at, each in enumerate(self._names)}
+        super().__init__(ids, titles, self.origin, columns)
         return self.__dict__[name]
 
-    def _decode(self, data: str, ends: str) -> tuple[str, ...]:
-        return decode_texts(
-            self._tensors[data].astype(np.uint8, copy=False),
-            self._tensors[ends].astype(np.uint32, copy=False),
-        )
+    def _decode(self, names: tuple[str, str]) -> tuple[str, ...]:
+        data, ends = (self.tensors[name] for name in names)
+        return decode_texts(data.astype(np.uint8, copy=False), ends.astype(np.uint32, copy=False))
 
 
 def _tensor(tensors: Mapping[str, npt.NDArray[np.generic]], name: str) -> npt.NDArray[np.generic]:
     if name not in tensors:
         raise InputError(f"array '{name}' is missing")
-    array = tensors[name]
-    if array.ndim != 1 or array.dtype != np.dtype(TENSORS[name]):
-        raise InputError(f"array '{name}' must be a list of {TENSORS[name]}")
+    array, expected = tensors[name], "uint32" if name.endswith("_ends") else "uint8"
+    if array.ndim != 1 or array.dtype != np.dtype(expected):
+        raise InputError(f"array '{name}' must be a list of {expected}")
     return array

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class ArrayLayout:
             catalogue's length, `triangle of x` is x (x + 1) / 2.
         at_least: The smallest allowed value, if there is one.
         below: The name of an axis: every value is an index of that axis, and none occurs twice.
+        rising: Whether every value is above the one before it.
         optional: Whether a release may lack it.
     """
 
@@ -43,6 +44,7 @@ class ArrayLayout:
     shape: tuple[str, ...]
     at_least: float | None = None
     below: str | None = None
+    rising: bool = False
     optional: bool = False
 
 
@@ -74,6 +76,19 @@ _HEAD = ArrayLayout("int32", ("head",), at_least=0, below="items", optional=True
 _PAIRS = ArrayLayout("float32", (_TRIANGLE + "head",), optional=True)
 _MODEL = {"global_mean": -math.inf, "user_variance": 0, "rating_variance": 1e-9}
 
+# What lists are ordered by; `ListScores` of `discreet.predict` says what each of them means.
+_LISTS = {
+    "list_popularity": ArrayLayout("float32", ("items",), at_least=0),
+    "list_start": ArrayLayout("float32", ("items",)),
+    "list_gain": ArrayLayout("float32", ("items",), at_least=0),
+    "list_head": ArrayLayout("int32", ("list head",), at_least=0, below="items", rising=True),
+    "list_rows": ArrayLayout("int8", ("list head", "list rank")),
+    "list_scales": ArrayLayout("float32", ("list rank",), at_least=0),
+    "list_tail": ArrayLayout("float32", ("items",)),
+    "list_axis": ArrayLayout("float32", ("list rank",)),
+}
+_OPTIONAL_LISTS = {name: replace(layout, optional=True) for name, layout in _LISTS.items()}
+
 _CLUSTERS = MethodLayout(
     arrays={
         "item_effects": _ITEMS["item_effects"],
@@ -97,7 +112,10 @@ _CLUSTERS = MethodLayout(
 )
 
 METHODS: dict[str, MethodLayout] = {
-    "refined": MethodLayout(arrays=_FACTORS, parameters=_MODEL),
+    "refined": MethodLayout(
+        arrays=_FACTORS | _OPTIONAL_LISTS, parameters=_MODEL, together=((tuple(_LISTS), ()),)
+    ),
+    "lists": MethodLayout(arrays={"item_counts": _ITEMS["item_counts"]} | _LISTS, parameters={}),
     "covariance": MethodLayout(
         arrays=_FACTORS | {"head": _HEAD, "covariance": _PAIRS, "weights": _PAIRS},
         parameters=_MODEL,
@@ -223,3 +241,5 @@ def _check_values(
             raise InputError(f"array '{name}' points past the catalogue of {items:,} items")
         if len(np.unique(values)) < values.size:
             raise InputError(f"array '{name}' names an item more than once")
+    if expected.rising and np.any(values[1:] < values[:-1]):
+        raise InputError(f"array '{name}' must list items in the catalogue's order")

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from discreet.domain import Catalog, CatalogOrigin, InputError
-from discreet.ratings.readers import read_catalog
+from discreet.ratings.readers import read_catalog, read_ratings
 
 _EXPECTED = Catalog(["2", "1"], ["Alien", "Heat"])
 
@@ -68,6 +68,39 @@ def test_published_lists(write):
         assert (catalog.ids, catalog.titles) == (("0002", "1"), ("Amélie", "Heat"))
     titles = "2,2001,Amélie, or: Heat\n1,NULL,Heat\n".encode("latin-1")
     assert read_catalog(write("movie_titles.txt", titles)).titles == ("Amélie, or: Heat", "Heat")
+
+
+def test_columns_are_kept_on_request(write, tmp_path):
+    path = write("c.csv", "id,title,year,genres\n2,Alien,1979, Horror|Sci-Fi \n1,Heat,,\n")
+    assert read_catalog(path).columns == {}
+    kept = read_catalog(path, keep_columns=["genres", "year"])
+    assert kept == _EXPECTED
+    assert kept.columns == {"genres": ("Horror|Sci-Fi", ""), "year": ("1979", "")}
+    with pytest.raises(InputError, match=r"no column 'genre' to keep \(it has id, title, year, g"):
+        read_catalog(path, keep_columns=["genre"])
+    frame = pl.DataFrame({"id": ["2", "1"], "year": [1979, None]})
+    frame.write_parquet(tmp_path / "c.parquet")
+    assert read_catalog(tmp_path / "c.parquet", keep_columns=["year"]).columns["year"] == (
+        *("1979", ""),
+    )
+
+
+def test_columns_of_published_lists(write):
+    write("ratings.dat", "1::10::5::1\n1::20::1::2\n")
+    write("movies.dat", "10::Heat::Crime|Drama\n20::Ran::Drama\n")
+    path = write("u.item", "|".join(["2", "Ran", "", "", "", "0", "1", "1", *"0" * 16]) + "\n")
+    assert read_catalog(path, keep_columns=["genres"]).columns["genres"] == ("Action|Adventure",)
+    ratings = read_ratings(path.with_name("ratings.dat"), scale=(1, 5), keep_columns=["genres"])
+    assert ratings.catalog.columns == {"genres": ("Crime|Drama", "Drama")}
+    titles = write("movie_titles.txt", "1,2001,Heat\n")
+    assert read_catalog(titles, keep_columns=["year"]).columns["year"] == ("2001",)
+
+
+def test_columns_of_a_list_that_is_not_from_a_file_are_refused(write):
+    path = write("r.csv", "user,item,rating\na,1,5\n")
+    for catalog in ("from-data", _EXPECTED):
+        with pytest.raises(InputError, match="no column 'genres' to keep: the list of items"):
+            read_ratings(path, scale=(1, 5), catalog=catalog, keep_columns=["genres"])
 
 
 def test_the_origin_is_kept(write):

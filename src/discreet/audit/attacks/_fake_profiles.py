@@ -133,7 +133,7 @@ class _Scene:
                 delta=_DELTA,
                 randomness=source,
             )
-            rows.append(release.predictor(popularity=1.0).scores(self._one(row), 0, 1)[0])
+            rows.append(release.predictor().scores(self._one(row), 0, 1)[0])
         return np.array(rows, np.float64)
 
     def _fakes(self, row: int) -> Ratings:

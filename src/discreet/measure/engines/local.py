@@ -75,20 +75,68 @@ def co_moments(
         progress: Called in the calling thread with the pairs done and the pairs in total.
     """
     _check(starts, items, values, votes, size)
+    starts, items, values = _kept(starts, items, values, size)
+    # Both sums are of one form: the weight is 1 in cov, the value is 1 in wgt.
+    terms = [(values, np.ones(len(starts) - 1, np.int64))]
+    if votes is not None:
+        terms.append((np.ones_like(values), votes.astype(np.int64) ** 2))
+    outs = _sum_bands(starts, items, terms, size, threads, progress)
+    return CoMoments(size, outs[0], outs[1] if votes is not None else None)
+
+
+def weighted_pairs(
+    starts: Ints,
+    items: npt.NDArray[np.int32],
+    weights: Ints,
+    size: int,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Ints:
+    """The packed triangle of the sums of `weights[u]` over the users u who have both items.
+
+    Args:
+        starts: As in `co_moments`, like the other arguments.
+        items: Rising within a user; negative ones are skipped.
+        weights: int64[users].
+        size: The number of items.
+        threads: As many as numba may, if None.
+        progress: Hears of pairs done and pairs in all.
+    """
+    values = np.ones(len(items), np.int16)
+    _check(starts, items, values, None, size)
+    if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
+        raise InputError("weights are int64, one for each user")
+    starts, items, values = _kept(starts, items, values, size)
+    return _sum_bands(starts, items, [(values, weights)], size, threads, progress)[0]
+
+
+def _kept(
+    starts: Ints, items: npt.NDArray[np.int32], values: npt.NDArray[np.int16], size: int
+) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.int16]]:
+    """The entries that are not skipped."""
     kept = np.zeros(len(starts), np.int64), np.empty_like(items), np.empty_like(values)
     if not _keep(starts, items, values, size, *kept):
         raise InputError(f"the items of a user must rise and lie below {size:,}")
-    counts = np.diff(kept[0])
-    # Both sums are of one form: the weight is 1 in cov, the value is 1 in wgt.
-    terms = [(kept[1], kept[2], np.ones(len(counts), np.int64))]
-    if votes is not None:
-        terms.append((kept[1], np.ones_like(values), votes.astype(np.int64) ** 2))
+    return kept
+
+
+def _sum_bands(
+    starts: Ints,
+    items: npt.NDArray[np.int32],
+    terms: list[tuple[npt.NDArray[np.int16], Ints]],
+    size: int,
+    threads: int | None,
+    progress: Progress | None,
+) -> list[Ints]:
+    """For each term, values and weights, the sums of weight * value * value over all users."""
+    counts = np.diff(starts)
     outs = [np.zeros(size * (size + 1) // 2, np.int64) for _ in terms]
     total, done = len(terms) * int((counts * (counts + 1) // 2).sum()), 0
 
     def work(rows: tuple[int, int]) -> int:
         return sum(
-            _add_products(*rows, size, kept[0], *term, out)
+            _add_products(*rows, size, starts, items, *term, out)
             for term, out in zip(terms, outs, strict=True)
         )
 
@@ -102,7 +150,7 @@ def co_moments(
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
-    return CoMoments(size, outs[0], outs[1] if votes is not None else None)
+    return outs
 
 
 def _bands(size: int) -> Iterator[tuple[int, int]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -145,8 +145,8 @@ class Source(abc.ABC):
     """The file, where there is one."""
     scale: Scale | None = None
     """The scale that ratings of this layout are on, where the layout says it."""
-    find_catalog: Callable[[], Catalog] | None = None
-    """Reads the catalogue that is part of the layout, where there is one."""
+    find_catalog: Callable[[Sequence[str]], Catalog] | None = None
+    """Reads the catalogue that is part of the layout, where there is one; keeps columns of it."""
     keep_user_ids: bool = True
     """Whether users have names in this layout."""
     assumes: tuple[str, ...] = ()

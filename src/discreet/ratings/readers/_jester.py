@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from discreet.domain import Catalog, CatalogOrigin, Scale
 from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._batch import Batch, Fault, Lines, Source
 from discreet.ratings.readers._cells import numbers_of_text
+from discreet.ratings.readers._public import refuse_columns
 from discreet.ratings.readers.text import Cells, Dialect, Text, read_cells
 
 # Jokes in Jester's first data set.
@@ -22,8 +23,9 @@ _SCALE = Scale(-10, 10, step=None)
 _DIALECT = Dialect(",", _JOKES + 1, quoting="none")
 
 
-def _jokes() -> Catalog:
+def _jokes(keep_columns: Sequence[str]) -> Catalog:
     """The jokes' numbers: the same in every Jester file."""
+    refuse_columns(keep_columns)
     numbers = [str(joke) for joke in range(1, _JOKES + 1)]
     titles = [f"Joke {number}" for number in numbers]
     return Catalog(numbers, titles, origin=CatalogOrigin.LAYOUT)
@@ -35,7 +37,7 @@ class Jester(Source):
 
     path: Path
     scale: Scale | None = _SCALE
-    find_catalog: Callable[[], Catalog] | None = _jokes
+    find_catalog: Callable[[Sequence[str]], Catalog] | None = _jokes
     keep_user_ids: bool = False
 
     def batches(self) -> Iterator[Batch]:

@@ -12,10 +12,10 @@ Nobody looks at a rating for that.
 from __future__ import annotations
 
 import re
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
-from discreet.domain import CatalogOrigin, InputError, Scale
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.ratings.readers._columns import Role
 from discreet.ratings.readers._files import whole
 from discreet.ratings.readers._public import read_catalog
@@ -57,7 +57,10 @@ def open_movielens(path: Path, *, implicit: bool) -> TextTable:
             f"is not a MovieLens file of ratings: u.data, ratings.dat, or CSV with {_HEADER}",
             path=path,
         )
-    find_catalog = partial(read_catalog, movies, origin=CatalogOrigin.LAYOUT)
+
+    def find_catalog(keep_columns: Sequence[str]) -> Catalog:
+        return read_catalog(movies, keep_columns=keep_columns, origin=CatalogOrigin.LAYOUT)
+
     return TextTable(
         path=path,
         dialect=Dialect(separator, len(_PLACES), "lines" if header else "none"),

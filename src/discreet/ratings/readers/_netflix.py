@@ -24,7 +24,7 @@ from discreet.ratings.readers._batch import ROW_HINTS, Batch, Fault, Lines, Sour
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of, whole
 from discreet.ratings.readers._ids import CatalogLookup, integers_in
-from discreet.ratings.readers._public import read_catalog
+from discreet.ratings.readers._public import read_catalog, refuse_columns
 from discreet.ratings.readers.text import Cells, Dialect, cells_of, read_cells
 
 # Movies in the Netflix Prize, numbered from 1.
@@ -44,11 +44,12 @@ def open_netflix(files: Sequence[Path]) -> Netflix:
     return Netflix(files=files, path=path, find_catalog=partial(_movies, files[0].parent))
 
 
-def _movies(folder: Path) -> Catalog:
+def _movies(folder: Path, keep_columns: Sequence[str]) -> Catalog:
     """The titles beside the ratings or one folder up; else the numbers 1 to 17,770."""
     for titles in (place / name for place in (folder, folder.parent) for name in _TITLES):
         if titles.is_file():
-            return read_catalog(titles, origin=CatalogOrigin.LAYOUT)
+            return read_catalog(titles, keep_columns=keep_columns, origin=CatalogOrigin.LAYOUT)
+    refuse_columns(keep_columns)
     numbers = (str(movie) for movie in range(1, _MOVIES + 1))
     return Catalog(numbers, origin=CatalogOrigin.LAYOUT)
 

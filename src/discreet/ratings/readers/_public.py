@@ -106,6 +106,17 @@ class PublicTable:
             raise self.error(f"needs {_NAMED_LIKE}{self.listed()}")
         return names[place]
 
+    def kept(self, name: str) -> list[str]:
+        """A column as texts, empty where a cell is.
+
+        Raises:
+            InputError: There is no such column.
+        """
+        if name not in self.frame.columns:
+            raise self.error(f"has no column '{name}' to keep{self.listed()}")
+        texts = self.frame[name].cast(pl.String, strict=False).fill_null("")
+        return texts.str.strip_chars(BLANKS).to_list()
+
     def listed(self) -> str:
         """The columns' names, for the end of an error."""
         return f" (it has {', '.join(self.frame.columns)})"
@@ -222,6 +233,7 @@ def read_catalog(
     path: str | os.PathLike[str],
     *,
     columns: CatalogColumns | None = None,
+    keep_columns: Sequence[str] = (),
     origin: CatalogOrigin = CatalogOrigin.GIVEN,
 ) -> Catalog:
     """Read the public list of items.
@@ -230,10 +242,12 @@ def read_catalog(
         path: CSV, TSV or Parquet with a column of ids and perhaps one of titles; or `u.item`,
             `movies.dat` or `movies.csv` of MovieLens, or `movie_titles.txt` of the Netflix Prize.
         columns: Names of the `id` and the `title` column, where they are not usual ones.
+        keep_columns: Names of further columns to keep (`genres`), for filters. They become part of
+            every release, so they must be public.
         origin: Where the list comes from.
 
     Raises:
-        InputError: The file cannot be read, lacks the column, or lists an item twice.
+        InputError: The file cannot be read, lacks a column, or lists an item twice.
     """
     file = Path(path)
     table = open_public(file, published=columns is None, only_titles=True)
@@ -244,7 +258,20 @@ def read_catalog(
     kind = table.frame.dtypes[places["id"]]
     if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
         raise InputError("as a catalogue, its ids must be integers or text", path=file)
-    return _catalog(frame, table, origin)
+    kept = {name: table.kept(name) for name in keep_columns}
+    return _catalog(frame, table, origin, kept)
+
+
+def refuse_columns(keep_columns: Sequence[str]) -> None:
+    """Refuse to keep columns of a list of items that has none.
+
+    Raises:
+        InputError: There are columns to keep.
+    """
+    if keep_columns:
+        raise InputError(
+            f"there is no column '{keep_columns[0]}' to keep: the list of items is not from a file"
+        )
 
 
 def _catalog_places(names: list[str], columns: CatalogColumns | None, file: Path) -> dict[str, int]:
@@ -271,7 +298,9 @@ def _catalog_places(names: list[str], columns: CatalogColumns | None, file: Path
     return places
 
 
-def _catalog(frame: pl.DataFrame, table: PublicTable, origin: CatalogOrigin) -> Catalog:
+def _catalog(
+    frame: pl.DataFrame, table: PublicTable, origin: CatalogOrigin, kept: dict[str, list[str]]
+) -> Catalog:
     """A catalogue from text columns `id` and perhaps `title`, checked row by row."""
     if not frame.height:
         raise table.origin.complaint(1, "the catalogue lists no items")
@@ -284,6 +313,6 @@ def _catalog(frame: pl.DataFrame, table: PublicTable, origin: CatalogOrigin) -> 
         place = int(again[0])
         raise table.row_error(place, f"lists item '{ids[place]}' a second time")
     if "title" not in frame.columns:
-        return Catalog(ids.to_list(), origin=origin)
+        return Catalog(ids.to_list(), origin=origin, columns=kept)
     titles = frame.select(pl.coalesce("title", ids).str.strip_chars(BLANKS))["title"]
-    return Catalog(ids.to_list(), titles.to_list(), origin=origin)
+    return Catalog(ids.to_list(), titles.to_list(), origin=origin, columns=kept)

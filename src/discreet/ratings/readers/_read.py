@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +16,7 @@ from discreet.ratings.readers._columns import Columns
 from discreet.ratings.readers._files import ahead
 from discreet.ratings.readers._frames import open_frame
 from discreet.ratings.readers._layouts import Layout, open_path
-from discreet.ratings.readers._public import TableSource, read_catalog
+from discreet.ratings.readers._public import TableSource, read_catalog, refuse_columns
 from discreet.ratings.readers.text import Quoting, TableDescription
 
 RatingSource = TableSource
@@ -34,6 +35,7 @@ def read_ratings(
     scale: GivenScale | None = None,
     implicit: bool = False,
     catalog: Catalog | str | os.PathLike[str] | None = None,
+    keep_columns: Sequence[str] = (),
     layout: Layout = "auto",
     columns: Columns | None = None,
     separator: str | None = None,
@@ -69,6 +71,7 @@ def read_ratings(
             `read_catalog` reads, or the word `"from-data"`. The last reads the list off the
             private ratings: that an item is listed then shows that somebody rated it, and every
             release made from these ratings says so.
+        keep_columns: Further columns of the list of items to keep: see `read_catalog`.
         layout: How files are laid out; `auto` recognises published layouts by their file names.
         columns: Which column is the `user`, the `item`, the `rating` and the `time`, where names
             do not say it: names, or positions counted from 0 for text without a header, and then
@@ -96,7 +99,7 @@ def read_ratings(
     implicit = given == PRESENCE
     found = _open(source, layout, TableDescription(columns, separator, quoting, implicit))
     known_scale = _scale(given, found)
-    known_catalog = _catalog(catalog, found)
+    known_catalog = _catalog(catalog, found, keep_columns)
     collector = Collector(
         known_scale, known_catalog, on_bad_rows, found.keep_user_ids, found.assumes
     )
@@ -160,14 +163,15 @@ def _scale(given: Scale | None, source: Source) -> Scale:
     return source.scale
 
 
-def _catalog(given: Catalog | str | os.PathLike[str] | None, source: Source) -> Catalog | None:
+def _catalog(
+    given: Catalog | str | os.PathLike[str] | None, source: Source, keep: Sequence[str]
+) -> Catalog | None:
     """The catalogue, or None if it is to be read off the ratings."""
-    if isinstance(given, Catalog):
-        return given
-    if given == FROM_DATA:
-        return None
+    if isinstance(given, Catalog) or given == FROM_DATA:
+        refuse_columns(keep)
+        return given if isinstance(given, Catalog) else None
     if given is not None:
-        return read_catalog(given)
+        return read_catalog(given, keep_columns=keep)
     if source.find_catalog is None:
         file, from_data = Hint("catalog", "items.csv"), Hint("catalog", FROM_DATA)
         raise InputError(
@@ -177,4 +181,4 @@ def _catalog(given: Catalog | str | os.PathLike[str] | None, source: Source) -> 
             hints=[file, from_data],
             path=source.path,
         )
-    return source.find_catalog()
+    return source.find_catalog(keep)

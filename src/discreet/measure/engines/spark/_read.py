@@ -6,7 +6,7 @@ import math
 import os
 import platform
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -172,6 +172,7 @@ def read_public(
     scale: GivenScale | None,
     implicit: bool,
     catalog: Catalog | str | os.PathLike[str] | None,
+    keep_columns: Sequence[str] = (),
 ) -> tuple[Scale, Catalog | None]:
     """What is public of the ratings, which needs no Spark; no catalogue if it is from data.
 
@@ -179,6 +180,7 @@ def read_public(
         scale: As for `read_spark`, like the others.
         implicit: Treat rows as interactions; ignore ratings.
         catalog: The list of items.
+        keep_columns: Columns of it to keep: see `read_catalog`.
 
     Raises:
         InputError: Something is missing or wrong.
@@ -199,7 +201,9 @@ def read_public(
         )
     if isinstance(catalog, Catalog):
         return known, catalog
-    return known, None if catalog == FROM_DATA else read_catalog(catalog)
+    if catalog == FROM_DATA:
+        return known, None
+    return known, read_catalog(catalog, keep_columns=keep_columns)
 
 
 def check_workers(spark: Session) -> None:
