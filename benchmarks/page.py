@@ -1,11 +1,13 @@
 """How fast the page re-ranks after a star is clicked, and how much script a visit fetches.
 
     python -m benchmarks.page --items 17770 --rank 20
+    python -m benchmarks.page --items 3706 --own 92
 
-Measured in the page, in Chromium. The release is made up. "re-rank" is from own ratings to a list
-of ten with reasons; "and show" goes on until the list is in the document; "click to paint" is what
-a person waits for: from the click to the next frame. Scripts are counted as they come over the
-network, before compression, by what a person does on the page.
+Measured in the page, in Chromium. The releases are made up: one of method `refined` with a lists
+section, one of method `lists`. "re-rank" is from own ratings to a list of ten with reasons; "and
+show" goes on until the list is in the document; "click to paint" is what a person waits for: from
+the click to the next frame. Own ratings are eight more than `--own`. Scripts are counted as they
+come over the network, before compression, by what a person does on the page.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,16 +48,37 @@ CLICK = """async ([row, stars]) => {
   await new Promise(done => setTimeout(done));
   return performance.now() - begun;
 }"""
+FACTORS = {"predict/posterior.js", "predict/knn.js"}
 PREDICTORS = {
-    "refined": {"predict/posterior.js", "predict/knn.js"},
+    "refined": FACTORS | {"predict/lists.js"},
+    "covariance": FACTORS | {"predict/matrix.js"},
+    "lists": {"predict/lists.js"},
     "cosine": {"predict/pairs.js"},
     "open-clusters": {"predict/clusters.js"},
 }
+# The most items that have rows of their own in a lists section, and are in the release's head.
+LIST_HEAD = 4_000
 REMOVE = "() => document.querySelector('#own .remove').click()"
 MEASURED = "name => performance.getEntriesByName(name).map(entry => entry.duration)"
 
 
-def make_release(items: int, rank: int) -> Release:
+def list_section(items: int, rank: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    head = np.arange(min(items, LIST_HEAD), dtype=np.int32)
+    arrays = {
+        "list_popularity": 1e3 / (np.arange(items) + 20.0),
+        "list_start": 1e2 / (np.arange(items) + 20.0),
+        "list_gain": rng.uniform(0.5, 1, items),
+        "list_scales": rng.uniform(0.001, 0.003, rank),
+        "list_tail": rng.normal(0, 0.1, items),
+        "list_axis": rng.normal(0, 0.1, rank),
+    }
+    rows = rng.integers(-127, 128, (len(head), rank)).astype(np.int8)
+    ready = {name: array.astype(np.float32) for name, array in arrays.items()}
+    return ready | {"list_head": head, "list_rows": rows}
+
+
+def make_release(items: int, rank: int, list_rank: int) -> Release:
     rng = np.random.default_rng(0)
     event = GaussianEvent(unit=Unit.USER, label="a made-up release", sensitivity=1.0, sigma=5.0)
     arrays = {
@@ -67,11 +91,20 @@ def make_release(items: int, rank: int) -> Release:
     catalog = Catalog([str(i) for i in range(items)], [f"Film number {i}" for i in range(items)])
     told = {"global_mean": 3.6, "user_variance": 0.2, "rating_variance": 0.7}
     ready = {name: array.astype(np.float32) for name, array in arrays.items()}
+    ready |= list_section(items, list_rank)
     guarantee = Guarantee(Unit.USER, (event,), 1e-6)
     return Release("refined", Scale(1, 5), catalog, guarantee, told, ready)
 
 
-def measure(page: Any, url: str, clicks: int, own: int) -> None:
+def lists_alone(release: Release) -> Release:
+    """The same as a release of method `lists`; it keeps its stars, so that they can be clicked."""
+    names = [name for name in release.arrays if name.startswith("list_") or name == "item_counts"]
+    arrays = {name: release.arrays[name] for name in names}
+    return replace(release, method="lists", parameters={}, arrays=arrays)
+
+
+def measure(page: Any, url: str, told: argparse.Namespace, predictors: tuple[str, ...]) -> None:
+    own, clicks, items = told.own, told.clicks, told.items
     page.goto(url)
     page.wait_for_selector("html[data-ready]")
     lines = "".join(f"{37 * i},{1 + i % 5}\n" for i in range(own))
@@ -79,23 +112,26 @@ def measure(page: Any, url: str, clicks: int, own: int) -> None:
     page.locator("#file").set_input_files(file)
     page.locator("#csv-said", has_text="read").wait_for()
     page.get_by_label("Look for a title").fill("film number 1")
-    for predictor in ("posterior", "knn"):
+    for predictor in predictors:
         print(predictor)
-        page.get_by_label("Worked out by").select_option(predictor)
+        if len(predictors) > 1:
+            page.get_by_label("Worked out by").select_option(predictor)
         page.wait_for_load_state("networkidle")
         page.evaluate("performance.clearMeasures()")
         painted = [page.evaluate(CLICK, [1 + i % 8, 1 + i // 8 % 5]) for i in range(clicks)]
         for name in ("rerank", "rerank and show"):
             tell(name.replace("rerank", "re-rank"), page.evaluate(MEASURED, name))
         tell("click to paint", painted)
-        measure_new(page, clicks)
+        measure_new(page, clicks, items)
 
 
-def measure_new(page: Any, clicks: int) -> None:
+def measure_new(page: Any, clicks: int, items: int) -> None:
     """Titles that were not rated before, which come and go."""
     times: dict[str, list[float]] = {"a new title": [], "a title removed": []}
     for i in range(clicks // 2):
-        page.get_by_label("Look for a title").fill(f"film number {5003 + 61 * i}")
+        number = (5003 + 61 * i) % items
+        # Multiples of 37 are rated already.
+        page.get_by_label("Look for a title").fill(f"film number {number + (number % 37 == 0)}")
         for name, act in (("a new title", CLICK), ("a title removed", REMOVE)):
             page.evaluate("performance.clearMeasures()")
             page.evaluate(act, [1, 1 + i % 5])
@@ -190,6 +226,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--items", type=int, default=17_770)
     parser.add_argument("--rank", type=int, default=20)
+    parser.add_argument("--list-rank", type=int, default=64)
     parser.add_argument("--clicks", type=int, default=100)
     parser.add_argument("--own", type=int, default=165, help="ratings that the person has already")
     told = parser.parse_args()
@@ -198,12 +235,15 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "films.discreet"
-        release = make_release(told.items, told.rank)
+        release = make_release(told.items, told.rank, told.list_rank)
+        lists_alone(release).save(Path(folder) / "lists.discreet")
         release.save(path)
-        print(f"{told.items:,} items at rank {told.rank}, {path.stat().st_size / 1e6:.1f} MB")
+        ranks = f"rank {told.rank}, lists at rank {told.list_rank}"
+        print(f"{told.items:,} items at {ranks}, {path.stat().st_size / 1e6:.1f} MB")
         browser = playwright.chromium.launch(executable_path=BROWSER, args=ARGUMENTS)
-        with serving(Settings(path)) as url:
-            measure(browser.new_page(), url, told.clicks, told.own)
+        for file, predictors in (("films", ("posterior", "knn")), ("lists", ("lists",))):
+            with serving(Settings(Path(folder) / f"{file}.discreet")) as url:
+                measure(browser.new_page(), url, told, predictors)
         weigh_all(browser, path, release)
         browser.close()
 

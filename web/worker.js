@@ -1,8 +1,8 @@
 /**
- * Offline after the first load. The service puts three lines before this script: VERSION, the digest of all of the page's
- * files; FILES, what to keep; and MORE, predictors, of which the page keeps those that its release needs. Addresses have
- * the version in them, so a document gets its own files and never those of another version, however the service changes
- * meanwhile.
+ * Offline after the first load. The service puts four lines before this script: VERSION, the digest of all of the page's
+ * files; PLAIN, what to keep that has no version in its address; OWN, what to keep of this version; and MORE, predictors
+ * of this version, of which the page keeps those that its release needs. A document gets its own version's files and
+ * never those of another, however the service changes meanwhile.
  */
 const HOME = new URL("./", location.href);
 const CACHE = `discreet page ${VERSION} ${HOME.pathname}`;
@@ -10,6 +10,8 @@ const CACHE = `discreet page ${VERSION} ${HOME.pathname}`;
 const SCRIPTS = `discreet predictors ${HOME.pathname}`;
 const OURS = /^discreet page \w+ (.*)$/;
 const place = (name) => new URL(name, HOME).href;
+const below = (name) => `${VERSION}/${name}`;
+const FILES = PLAIN.concat(OWN.map(below));
 const KEPT = new Set(FILES.map(place));
 const PATIENCE = 4000;
 
@@ -36,7 +38,7 @@ async function install() {
   const names = (await caches.has(SCRIPTS)) ? [SCRIPTS] : (await caches.keys()).filter((name) => OURS.exec(name)?.[1] === HOME.pathname);
   const kept = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
   const known = new Set(kept.flat().map(({ url }) => bare(url)));
-  const files = FILES.concat(MORE.filter((name) => known.has(bare(name))));
+  const files = FILES.concat(MORE.filter((name) => known.has(name)).map(below));
   const cache = await caches.open(CACHE);
   await tell(files);
   try {

@@ -100,10 +100,11 @@ def test_what_is_served_means_what_the_source_does() -> None:
         ("a(b); // c;\nd();\n", "a(b); // c;\nd();"),
         ("return {\n  a,\n};\n", "return{a};"),
         ("f(\n  [\n    a,\n  ],\n  b,\n)\nc\n", "f([a],b)\nc\n"),
-        ("if (a) {\n  b();\n  c();\n}\nd\n", "if(a){b();c()}\nd\n"),
-        ("{\n  a(); // b\n}\n", "{a(); // b\n}\n"),
+        ("if (a) {\n  b();\n  c();\n}\nd\n", "if(a){b();c()}d\n"),
+        ("{\n  a(); // b\n}\n", "{a(); // b\n}"),
         ("if (a) return\n(b)\n", "if(a)return\n(b)\n"),
-        ("get #x() {\n}\n", "get #x(){}\n"),
+        ("f = () =>\n  g();\nlet a =\n  b;\n", "f=()=>g();let a=b;"),
+        ("get #x() {\n}\n", "get #x(){}"),
     ],
 )
 def test_spaces_and_line_ends_go_where_they_say_nothing(script: str, left: str) -> None:
@@ -179,14 +180,15 @@ def test_the_worker_keeps_all_that_visitors_are_served_but_predictors_that_a_pag
     collects: str | None,
 ) -> None:
     page = served(collects)
-    told = [line.split("=", 1) for line in page["/worker.js"].decode().splitlines()[:3]]
-    version, files, more = (json.loads(value.removesuffix(";")) for _, value in told)
-    assert [name for name, _ in told] == ["const VERSION", "const FILES", "const MORE"]
+    told = [line.split("=", 1) for line in page["/worker.js"].decode().splitlines()[:4]]
+    version, plain, own, more = (json.loads(value.removesuffix(";")) for _, value in told)
+    assert [name.removeprefix("const ") for name, _ in told] == ["VERSION", "PLAIN", "OWN", "MORE"]
     expected = page.keys() - {"/", "/operator", "/worker.js", f"/{version}/js/operator.js"}
-    assert {*files, *more} == {"./", *(path.removeprefix("/") for path in expected)}
-    names = {"clusters", "knn", "pairs", "posterior"}
-    assert set(more) == {f"{version}/js/predict/{name}.js" for name in names}
-    assert not set(files) & set(more)
+    kept = {*plain, *(f"{version}/{name}" for name in (*own, *more))}
+    assert kept == {"./", *(path.removeprefix("/") for path in expected)}
+    names = {"clusters", "knn", "lists", "matrix", "pairs", "posterior"}
+    assert set(more) == {f"js/predict/{name}.js" for name in names}
+    assert not set(own) & set(more)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,24 @@ def film_release(*, seed: int = 1, **told: Any) -> Release:
     )  # fmt: skip
 
 
+def list_section(count: int) -> dict[str, np.ndarray]:
+    """A lists section: who has an even film has even ones; the last quarter has no rows."""
+    rng = np.random.default_rng(3)
+    way = np.where(np.arange(count) % 2, -1.0, 1.0)
+    head = np.arange(count - count // 4)
+    rows = np.stack((100 * way, np.zeros(count)), 1)[head] + rng.integers(-27, 28, (len(head), 2))
+    arrays = {
+        "list_popularity": np.linspace(0.5, 0.01, count),
+        "list_start": np.linspace(0.3, 0.0, count),
+        "list_gain": rng.uniform(0.5, 1.0, count),
+        "list_scales": np.array([0.005, 0.004]),
+        "list_tail": 0.3 * way,
+        "list_axis": np.array([1.0, 0.1]),
+    }
+    section = {name: array.astype(np.float32) for name, array in arrays.items()}
+    return section | {"list_head": head.astype(np.int32), "list_rows": rows.astype(np.int8)}
+
+
 def collecting(folder: Path, name: str = "local-reports", **terms: Any) -> Settings:
     """A service that has the films' release and collects about them."""
     release = film_release()

@@ -44,7 +44,7 @@ export function takeApart(file) {
   return { metadata, arrays: Object.fromEntries(arrays) };
 }
 
-const NAMES = { F64: "float64", F32: "float32", I64: "int64", I32: "int32", U32: "uint32", U8: "uint8" };
+const NAMES = { F64: "float64", F32: "float32", I64: "int64", I32: "int32", U32: "uint32", U8: "uint8", I8: "int8" };
 
 /** A release file of such parts. Digests are computed again, unless `honest` says which are not. */
 export function putTogether({ metadata, arrays }, { honest = true, pad = 0 } = {}) {

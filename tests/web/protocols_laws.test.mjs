@@ -227,15 +227,15 @@ test("what is beyond the cut lies at the cut", async () => {
 test("each hash bit is kept with its chance, by who has rated and by who has not", async () => {
   const catalog = catalogOf(200);
   const kept = { rated: 0, empty: 0 };
-  const rounds = 6_000;
+  const rounds = 2_000;
   const terms = await readOpen(announceOpen(catalog, { bits: 16, bit_epsilon_thousandths: 1_000 }), catalog);
   const hash = await terms.clusterHash();
   const own = { items: Int32Array.from({ length: 30 }, (_, i) => 5 * i), values: Float64Array.from({ length: 30 }, (_, i) => 1 + (i % 5)) };
   const ones = (number) => number.toString(2).replaceAll("0", "").length;
   for (let round = 0; round < rounds; round++) {
-    const told = await new OpenClient(terms, {}, { hashOnly: true, random }).report(own);
+    const told = await new OpenClient(terms, {}, { random }).report(own);
     kept.rated += 16 - ones(told.hash ^ hash.value([...own.items], [...own.values].map((value) => value - 1)));
-    const empty = await new OpenClient(terms, {}, { hashOnly: true, random }).report({ items: [], values: [] });
+    const empty = await new OpenClient(terms, {}, { random }).report({ items: [], values: [] });
     kept.empty += ones(empty.hash); // nothing rated is all bits set
   }
   const chance = Math.E / (1 + Math.E);

@@ -238,6 +238,55 @@ test("values", async () => {
   await refused(counts, /'bucket_counts' holds a value below 1/);
 });
 
+test("the lists section: all of it or none, and in order", async () => {
+  const [both, bare] = [fileOf("refined, lists"), fileOf("lists")];
+  const array = (name, change, file = both) => changed(({ arrays }) => change(arrays[name], arrays), file);
+  const without = (name) => (_, all) => delete all[name];
+  await refused(array("", without("list_rows")), /'list_rows' is missing/);
+  await refused(array("", without("list_axis"), bare), /'list_axis' is missing/);
+  await refused(array("", without("item_counts"), bare), /'item_counts' is missing/);
+  const none = (_, all) => Object.keys(all).forEach((name) => name.startsWith("list_") && delete all[name]);
+  assert.equal("list_start" in (await readRelease(array("", none))).arrays, false);
+  await refused(array("", none, bare), /'list_popularity' is missing/);
+  await refused(array("list_rows", (one) => (one.dtype = "U8")), /'list_rows' has type uint8, not int8/);
+  await refused(array("list_rows", (one) => one.shape.reverse()), /'list_rows' has shape 6,9, not 9,/);
+  for (const name of ["list_gain", "list_popularity", "list_scales"])
+    await refused(array(name, ({ bytes }) => bytes.writeFloatLE(-1)), new RegExp(`'${name}' holds a value below 0`));
+  await refused(array("list_head", ({ bytes }) => bytes.writeInt32LE(25)), /'list_head' points past the catalogue of 25/);
+  await refused(array("list_head", ({ bytes }) => bytes.copy(bytes, 0, 4, 8)), /'list_head' names an item more than once/);
+  await refused(array("list_head", ({ bytes }) => bytes.writeInt32LE(24)), /'list_head' is not in the catalogue's order/);
+  const { data } = (await readRelease(both)).arrays.list_rows;
+  assert.ok(data instanceof Int8Array && data.some((one) => one < 0));
+});
+
+test("columns of the catalogue", async () => {
+  const small = fileOf("refined, no factors");
+  assert.deepEqual((await readRelease(small)).catalog.columns, {});
+  const cells = [..."abcdefgh", "Comédie|Sci-Fi 🐧"];
+  const put = (names, texts = cells, change = () => {}) => changed((parts) => {
+    told("catalog", (c) => void (c.columns = names))(parts);
+    const raws = texts.map((text) => Buffer.from(text));
+    let at = 0;
+    const ends = Uint32Array.from(raws, (raw) => (at += raw.length));
+    for (let i = 0; i < names.length; i++) {
+      parts.arrays[`catalog_column_${i}`] = { dtype: "U8", shape: [at], bytes: Buffer.concat(raws) };
+      parts.arrays[`catalog_column_${i}_ends`] = { dtype: "U32", shape: [ends.length], bytes: Buffer.from(ends.buffer) };
+    }
+    change(parts.arrays);
+  }, small);
+  const { catalog, arrays } = await readRelease(put(["genres", "__proto__"]));
+  assert.deepEqual(Object.entries(catalog.columns), [["genres", cells], ["__proto__", cells]]);
+  assert.ok(Object.keys(arrays).every((name) => !name.startsWith("catalog")));
+  await refused(put(["genres", "genres"]), /do not have a name each/);
+  await refused(put([""]), /do not have a name each/);
+  await refused(put([7]), /do not have a name each/);
+  await refused(put("genres"), /do not have a name each/);
+  await refused(put(["genres"], cells.slice(1)), /'catalog_column_0_ends' has shape 8, not 9/);
+  await refused(put(["genres"], cells, (all) => delete all.catalog_column_0), /'catalog_column_0' is missing/);
+  await refused(put(["genres"], cells, (all) => (all.catalog_column_1 = all.catalog_column_0)), /does not belong/);
+  await refused(put(["genres"], cells, (all) => (all.catalog_column_0.bytes[0] = 0xff)), /not UTF-8/);
+});
+
 test("catalogues", async () => {
   const catalog = (change) =>
     changed(({ arrays }) => change(arrays.catalog_ids.bytes, arrays.catalog_id_ends.bytes));

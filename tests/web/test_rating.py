@@ -126,8 +126,8 @@ def test_a_toggle_is_called_by_what_it_shows(visit: Visit, tmp_path: Any) -> Non
     with running(serving(tmp_path, PRESENCE, global_mean=-3.0)) as talk:
         page = visit(f"{talk.url}/")
         look_up(page, "quiet tea")
-        button = page.locator("#results button")
-        told = heard(page, "#results button")
+        button = page.locator("#results .rater button")
+        told = heard(page, "#results .rater button")
         assert told["role"] == "button"
         # Who says what they see to their machine means this one.
         assert told["name"] == f"{button.inner_text()}: Quiet Tea"
@@ -136,8 +136,8 @@ def test_a_toggle_is_called_by_what_it_shows(visit: Visit, tmp_path: Any) -> Non
         page.keyboard.press("Delete")
         assert page.locator("#own > li").count() == 0
         page.keyboard.press("Space")
-        assert heard(page, "#results button")["pressed"] == "true"
+        assert heard(page, "#results .rater button")["pressed"] == "true"
         assert page.locator("#own > li").count() == 1
         page.keyboard.press("Delete")
-        assert heard(page, "#results button")["pressed"] == "false"
+        assert heard(page, "#results .rater button")["pressed"] == "false"
         assert page.locator("#own > li").count() == 0

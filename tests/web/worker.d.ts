@@ -1,6 +1,7 @@
 /** What the service puts before the worker's script. */
 declare const VERSION: string;
-declare const FILES: string[];
+declare const PLAIN: string[];
+declare const OWN: string[];
 declare const MORE: string[];
 
 /** What a service worker's own scope has beyond that of any worker. */

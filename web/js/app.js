@@ -1,5 +1,5 @@
 /** The page: rate, see recommendations change, and know what leaves the browser. */
-import { brief, by, counted, el, fail, fill, say, words } from "./page/dom.js";
+import { by, counted, el, fail, fill, say, words } from "./page/dom.js";
 import { refresh, showFound, showOwn, showRecommended } from "./page/lists.js";
 import { loadCatalog, loadRelease } from "./page/load.js";
 import { showGuarantee, showKept, showTraffic } from "./page/privacy.js";
@@ -15,6 +15,7 @@ const COLLECTS = { local: "local-reports", open: "open-clusters" };
 const NO_CATALOG = { ids: [], titles: [], digest: "", find: () => undefined };
 
 const MOST_SHOWN = 10;
+const MOST_CHOICES = 200;
 
 const { serviceWorker } = navigator;
 /** How far the page has come, for who looks at it from outside. */
@@ -26,6 +27,19 @@ const home = {
   ratings: new Map(),
   /** @type {any} */
   predictor: null,
+  /** Ids of titles that are not to be recommended. @type {Set<string>} */
+  hidden: new Set(),
+  /** By columns of the catalogue, the one value that is wanted. @type {Record<string, string>} */
+  where: {},
+  /** Whether an item is left out of lists. @param {number} index */
+  skips: (index) =>
+    home.hidden.has(home.catalog.ids[index]) ||
+    Object.entries(home.where).some(([name, value]) => value && !valuesIn(home.catalog.columns[name][index]).has(value)),
+  /** Leave these titles out of lists from now on, and no others. @param {string[]} ids */
+  hide(ids) {
+    showHidden(ids);
+    store.write("hidden", ids).catch(complain);
+  },
   /** The person's rating of an item. @param {number} index */
   valueOf: (index) => home.ratings.get(home.catalog.ids[index])?.value,
   /** @param {number} index @param {number | null} value */
@@ -81,17 +95,35 @@ function rerank() {
   if (!home.predictor) return;
   const begun = performance.now();
   const own = home.own();
-  const entries = home.predictor.recommend(own, MOST_SHOWN);
+  const entries = home.predictor.recommend(own, MOST_SHOWN, home.skips);
   performance.measure("rerank", { start: begun });
-  showRecommended(home, entries, expected);
+  showRecommended(home, entries);
   performance.measure("rerank and show", { start: begun });
   if (entries.length && state.ready) say("you-news", `First for you now: ${entries[0].title}`);
   say("you-said", own.items.length ? "" : words("general"));
 }
 
-function expected(score) {
-  const { lo, hi, presence } = home.scale;
-  return presence ? `${brief(100 * score, 1)} %` : `${Math.min(Math.max(score, lo), hi).toFixed(1)} of ${brief(hi)}`;
+function showHidden(ids) {
+  home.hidden = new Set(ids);
+  by("unhide").hidden = !home.hidden.size;
+  rerank();
+}
+
+/** The values of a column's cells, by their lower case: one to a bar. */
+const valuesIn = (...cells) => new Map(cells.join("|").split("|").map((value) => [value.trim().toLowerCase(), value.trim()]));
+
+/** Choices by public columns of the catalogue; those of very many values are left out. */
+function showColumns(columns) {
+  const choices = Object.entries(columns).map(([name, cells]) => {
+    const values = [...valuesIn("", ...cells)].sort();
+    const options = values.map(([value, text]) => el("option", { value }, text || "any"));
+    const onchange = ({ target }) => {
+      home.where[name] = target.value;
+      rerank();
+    };
+    return options.length > MOST_CHOICES ? "" : el("label", {}, `${name} `, el("select", { onchange }, ...options));
+  });
+  fill(by("where"), ...choices);
 }
 
 /** Use a predictor, or the release's own if there is none of this name. */
@@ -116,7 +148,7 @@ async function open() {
   }
   by("main").hidden = false;
   showOwn(home);
-  rerank();
+  showHidden(await store.read("hidden"));
   state.ready = "yes";
 }
 
@@ -131,6 +163,7 @@ async function openCatalog() {
     by("how").hidden = names.length < 2;
     fill(by("predictor"), ...names.map((name) => el("option", { selected: name === home.chosen }, name)));
     showGuarantee(loaded);
+    showColumns(release.catalog.columns);
   } else {
     Object.assign(home, await loadCatalog());
     say("you-said", words("no-release"));
@@ -149,7 +182,14 @@ function openWithout(error) {
 }
 
 function listen() {
-  by("search").oninput = () => showFound(home);
+  by("search").oninput = () => {
+    home.alike = undefined;
+    showFound(home);
+  };
+  by("unhide").onclick = () => {
+    home.hide([]);
+    by("you-title").focus();
+  };
   by("recommended").addEventListener("focusout", (event) => {
     if (event.currentTarget.querySelector(".rated") && !event.target.closest("li").contains(event.relatedTarget)) setTimeout(rerank);
   });
@@ -172,7 +212,7 @@ function listen() {
   serviceWorker?.startMessages();
   store.onChange(async (what, elsewhere) => {
     if (what.startsWith("forgotten")) return showForgotten(what);
-    if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept()]) : tellKept();
+    if (what === "kept") return elsewhere ? Promise.all([tellKept(), home.onKept(), store.read("hidden").then(showHidden).catch(() => {})]) : tellKept();
     let before;
     do {
       before = changed;
@@ -250,6 +290,7 @@ function showForgotten(last, next = "anew") {
   store.onChange(() => {});
   watch(() => {});
   home.ratings.clear();
+  home.hidden.clear();
   home.predictor = null;
   home.onChange = home.onKept = () => {};
   by("main").remove();

@@ -75,7 +75,8 @@ function answersOf(collection, values, random) {
   }
   const other = drawBelow(levels, values.length, random);
   return values.map((value, i) => {
-    const symbol = ((value + reach) * (levels - 1)) / (2 * reach) + 1; // 0 is "not rated"
+    // 0 is "not rated".
+    const symbol = ((value + reach) * (levels - 1)) / (2 * reach) + 1;
     return (kept[i] ? symbol : other[i] + Number(other[i] >= symbol)) || null;
   });
 }
@@ -97,7 +98,8 @@ export function drawReport(collection, own, random) {
     collection.mechanism === LAPLACE
       ? noiseOf(collection, count, random)
       : drawBelow(collection.levels, count, random).map((level) => level + 1);
-  let before = 0; // rated items up to the place
+  // Rated items up to the place.
+  let before = 0;
   places.forEach((place, i) => {
     while (items[before] - before <= place) before++;
     shown.push([place + before, fakes[i]]);

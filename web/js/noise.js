@@ -54,11 +54,13 @@ export const rejectThreshold = (scale, inside, bits) =>
   });
 
 function accepts(scale, inside, magnitude, half, random) {
-  if (!magnitude) return half >= 2 ** 31; // 0 has one sign, the others two
+  // 0 has one sign, the others two.
+  if (!magnitude) return half >= 2 ** 31;
   for (let bits = 32, coin = BigInt(half); ; bits += 64) {
     const threshold = rejectThreshold(scale, inside, bits);
     if (coin !== threshold) return coin > threshold;
-    random.more(); // of the place, as Python does: its first bits were enough
+    // Of the place, as Python does: its first bits were enough.
+    random.more();
     coin = (coin << 64n) | random.more();
   }
 }
@@ -125,7 +127,8 @@ export function drawBinomial(items, ways, exponent, random) {
     );
     /** @type {bigint} */
     const total = sums.at(-1);
-    const slack = total >> 24n; // of the uniform number's last bit
+    // Of the uniform number's last bit.
+    const slack = total >> 24n;
     const low = leading * total - slack;
     const cell = sums.findIndex((sum) => low < sum << BigInt(bits));
     const ends = first + cell === items || low + total + 2n * slack <= sums[cell] << BigInt(bits);

@@ -72,20 +72,12 @@ export function readUpload(message, collection) {
   return { hash, kind, items, codes, ratings: fromGrid(collection.scale, codes) };
 }
 
-/** The person's own terms: the collection's or stricter ones, and never below the floors. @param {any} collection @param {any} own @param {boolean} bare */
-function termsOf(collection, { fakes = collection.fakes, fakePercent, suppressPercent, popularity = null }, bare) {
-  const { items: size, parts } = collection;
-  const floors = [Math.max(collection.fake_percent, bare ? 0 : LEAST_PERCENT), collection.suppress_percent];
-  const [percent, suppress] = [fakePercent ?? floors[0], suppressPercent ?? floors[1]];
-  checkFields(
-    { fakes, fakePercent: percent, suppressPercent: suppress },
-    { fakes: FAKES, fakePercent: { from: floors[0], to: 1000 }, suppressPercent: { from: floors[1], to: 90 } },
-    "own terms",
-  );
+/** The collection's terms, and never below the floors. @param {any} collection @param {ArrayLike<number>} [popularity] */
+function termsOf({ items: size, parts, fakes, fake_percent: asked, suppress_percent: suppress, least: fewest }, popularity) {
   const known = popularity?.length === size && Array.from(popularity).every((one) => one >= 0 && one < Infinity);
   if (fakes === "popular" && !known)
     throw new Error("popular fakes need the popularity of every item of the catalogue, 0 or above");
-  const least = Math.max(collection.least, bare ? 0 : Math.min(LEAST, size));
+  const [percent, least] = [Math.max(asked, LEAST_PERCENT), Math.max(fewest, Math.min(LEAST, size))];
   return { fakes, percent, suppress, popularity, least, size, parts };
 }
 
@@ -94,22 +86,18 @@ function termsOf(collection, { fakes = collection.fakes, fakePercent, suppressPe
  * is then true; all collections share its fakes.
  */
 export class OpenClient extends Client {
-  #options;
+  #batch;
 
   /**
-   * As `Client`; further options are stricter terms than the collection's (fakes, fakePercent,
-   * suppressPercent); batch: how many new ratings an upload waits for; popularity: a release's counts,
-   * which `popular` fakes need; reveal: send all true ratings and say so; hashOnly: send no ratings.
+   * As `Client`; further options are batch: how many new ratings an upload waits for; popularity: a release's counts,
+   * which `popular` fakes need.
    */
   constructor(collection, memory, options = {}) {
     super(collection, memory, options);
-    const { reveal = false, hashOnly = false, batch = 5 } = options;
-    if (reveal && hashOnly) throw new Error("reveal all ratings or send only the hash, not both");
-    if (hashOnly && collection.hash_on === "obfuscated")
-      throw new Error("this collection hashes what is sent; the hash alone is not taken");
+    const { batch = 5, popularity } = options;
     if (!(batch >= 1)) throw new Error("a batch is at least 1 change");
-    this.terms = termsOf(collection, options, reveal || hashOnly);
-    this.#options = { reveal, hashOnly, batch };
+    this.terms = termsOf(collection, popularity);
+    this.#batch = batch;
   }
 
   /**
@@ -122,39 +110,33 @@ export class OpenClient extends Client {
   async report(own) {
     const { collection, terms, memory, random } = this;
     const { scale, digest, hash_on: hashOn, bit_epsilon_thousandths: isCovered } = collection;
-    const { reveal, hashOnly, batch } = this.#options;
     const hash = await collection.clusterHash();
     // Nothing waits below: two calls cannot both draw.
     const { items, values } = ontoScale(own, scale, collection.items);
     const rated = { items: [...items], codes: [...toGrid(scale, values)] };
     // Under an epsilon, whether anything is rated must not show either.
-    if (!items.length && (reveal || !isCovered))
+    if (!items.length && !isCovered)
       throw new Error("there is nothing to report: none of the catalogue's items is rated");
     this._rememberLimit();
     const state = { ...memory };
-    const message = (ratings, sent, hashed) => {
-      const value = this.#reported(hash.value(hashed.items, hashed.codes), state);
-      const head = { ...HEAD, collection: digest, hash: value, ratings };
-      if (hashOnly) return head;
-      return { ...head, items: toBase64(Int32Array.from(sent.items)), codes: toBase64(Uint8Array.from(sent.codes)) };
-    };
+    const { sent, kept } = obfuscate(memory, collection, rated, { terms, batch: this.#batch, hash, keepHash: terms.fakes === "same-hash" && keepHash, random });
+    const { turn } = kept;
     let made = memory.uploads?.[digest];
-    if (reveal || hashOnly) made = { upload: message(reveal ? "revealed" : "none", rated, rated) };
-    else {
-      const { sent, kept } = obfuscate(memory, collection, rated, { terms, batch, hash, keepHash: terms.fakes === "same-hash" && keepHash, random });
-      const { turn } = kept;
-      if (made?.turn !== turn) made = { turn, upload: message("obfuscated", sent, hashOn === "true" ? rated : sent) };
-      readUpload(made.upload, collection);
-      Object.assign(state, { obfuscation: kept, uploads: { ...memory.uploads, [digest]: made } });
+    if (made?.turn !== turn) {
+      const hashed = hashOn === "true" ? rated : sent;
+      const value = this.#reported(hash.value(hashed.items, hashed.codes), state);
+      const [places, codes] = [Int32Array.from(sent.items), Uint8Array.from(sent.codes)].map(toBase64);
+      made = { turn, upload: { ...HEAD, collection: digest, hash: value, ratings: "obfuscated", items: places, codes } };
     }
-    Object.assign(memory, state);
+    readUpload(made.upload, collection);
+    Object.assign(memory, state, { obfuscation: kept, uploads: { ...memory.uploads, [digest]: made } });
     return made.upload;
   }
 
   /** How many ratings are new since the last upload was drawn, and how many more another one waits for. */
   waits({ items }) {
     const news = newsOf(this.memory, this.collection, [...items]);
-    return { news, more: Math.max(this.#options.batch - news, 0) };
+    return { news, more: Math.max(this.#batch - news, 0) };
   }
 
   /** The last upload that was drawn, sent or not. */

@@ -3,6 +3,7 @@
 // By method, its own first. Modules are loaded when a predictor is first made.
 const METHODS = {
   refined: ["posterior", "knn", "svd"],
+  lists: ["lists"],
   covariance: ["svd", "knn", "posterior"],
   "slope-one": ["slope-one"],
   cosine: ["cosine"],
@@ -10,10 +11,13 @@ const METHODS = {
   "closed-clusters": ["clusters"],
 };
 const KINDS = {
-  posterior: "posterior Posterior", svd: "posterior Posterior", knn: "knn Knn",
+  posterior: "posterior Posterior", svd: "posterior Posterior", knn: "knn Knn", lists: "lists Lists",
   "slope-one": "pairs SlopeOne", cosine: "pairs Cosine",
   buckets: "clusters Bucket", clusters: "clusters Cluster",
 };
+
+/** Scripts that a release's predictors need beside their own, by an array that makes them necessary. */
+const PARTS = { list_start: "lists", covariance: "matrix" };
 
 /** The predictors that read a release, its method's own first; nearest neighbours need ratings. */
 export const predictorNames = ({ method, scale }) =>
@@ -24,7 +28,9 @@ export const predictorChoices = (release) =>
   predictorNames(release).filter((name, i, all) => all.findIndex((each) => KINDS[each] === KINDS[name]) === i);
 
 /** The scripts of all of a release's predictors. @returns {string[]} addresses */
-export const predictorScripts = (release) => [...new Set(predictorNames(release).map((name) => placeOf(KINDS[name])))];
+export const predictorScripts = (release) => [...new Set([...predictorNames(release).map((name) => placeOf(KINDS[name])), ...partsOf(release)])];
+
+const partsOf = ({ arrays }) => Object.keys(PARTS).filter((name) => arrays[name]).map((name) => placeOf(PARTS[name]));
 
 const loaded = {};
 /** A script, asked for once, come what may: who asked again would show what is chosen. @param {string} place */
@@ -34,16 +40,13 @@ const placeOf = (kind) => new URL(`predict/${kind.split(" ")[0]}.js`, import.met
 
 /**
  * A predictor for a release, its method's own if no name is told.
- * @param {import("./release.js").Release} release @param {string} [name]
+ * @param {import("./release.js").Release} release @param {string} [name] one of `predictorNames`
  * @returns {Promise<import("./predict/predictor.js").Predictor>}
- * @throws {Error} There is none of this name for the release.
  */
 export async function makePredictor(release, name = predictorNames(release)[0]) {
-  const names = predictorNames(release);
-  if (!names.includes(name))
-    throw new Error(`'${name}' is no predictor for this release; it has ${names.join(", ")}`);
   const [, kind] = KINDS[name].split(" ");
-  return (await load(placeOf(KINDS[name])))[`${kind}Predictor`].make(release, name);
+  const [own, ...parts] = await Promise.all([placeOf(KINDS[name]), ...partsOf(release)].map(load));
+  return own[`${kind}Predictor`].make(release, name, Object.assign({}, ...parts));
 }
 
 /**

@@ -6,11 +6,11 @@ import { nearest } from "./scale.js";
  * Refuse terms that are not as the rules say: for each field a list of choices, {from, to} of a whole
  * number, the greatest length of a printable text, or null.
  */
-export function checkFields(json, rules, kind = "collection") {
-  if (json?.constructor !== Object) throw new Error(`${kind}: an object was expected`);
+export function checkFields(json, rules) {
+  if (json?.constructor !== Object) throw new Error("collection: an object was expected");
   const names = Object.keys(rules);
   if (!Object.keys(json).every((name) => Object.hasOwn(rules, name)))
-    throw new Error(`${kind}: a field that it does not have; it has ${names.join(", ")}`);
+    throw new Error(`collection: a field that it does not have; it has ${names.join(", ")}`);
   for (const name of names.filter((each) => rules[each] !== null)) {
     const [rule, value] = [rules[name], json[name]];
     const [fits, wanted] = Array.isArray(rule)
@@ -18,7 +18,7 @@ export function checkFields(json, rules, kind = "collection") {
       : rule.to
         ? [Number.isInteger(value) && value >= rule.from && value <= rule.to, `a whole number from ${rule.from} to ${rule.to}`]
         : [isText(value, rule), `a text of at most ${rule} printable characters`];
-    if (!fits) throw new Error(`${kind}: '${name}' should be ${wanted}`);
+    if (!fits) throw new Error(`collection: '${name}' should be ${wanted}`);
   }
 }
 

@@ -4,24 +4,18 @@ import { checkScale } from "./scale.js";
 export const FORMAT = 1;
 
 /**
- * @typedef {{ids: string[], titles: string[], origin: string, digest: string,
- *   find: (name: string) => number|undefined}} Catalog  `find` takes an id or a title.
+ * @typedef {{ids: string[], titles: string[], origin: string, digest: string, columns?: Record<string, string[]>,
+ *   find: (name: string) => number|undefined}} Catalog  `find` takes an id or a title; columns: a cell for each item, which
+ *   may hold several values with | between them.
  * @typedef {{version: number, method: string, scale: import("./scale.js").Scale, guarantee: any,
  *   parameters: any, arrays: Record<string, {data: any, shape: number[]}>, catalog: Catalog,
  *   digest: string}} Release  The guarantee is as stated: its epsilons were not computed again. Arrays are
  *   views of the buffer where they can be; 64-bit integers are handed out as Float64Array.
  */
 
-const TYPES = {
-  F64: ["float64", Float64Array],
-  F32: ["float32", Float32Array],
-  I64: ["int64", BigInt64Array],
-  I32: ["int32", Int32Array],
-  U32: ["uint32", Uint32Array],
-  U8: ["uint8", Uint8Array],
-};
+const TYPES = { F64: Float64Array, F32: Float32Array, I64: BigInt64Array, I32: Int32Array, U32: Uint32Array, U8: Uint8Array, I8: Int8Array };
 
-// Type, axes ("^x": a triangle of x), the smallest value, and "index" of items that all differ.
+// Type, axes ("^x": a triangle of x), the smallest value, and "index" of items that all differ, "rising" of those in order.
 const CATALOG = { catalog_ids: "uint8 ids", catalog_id_ends: "uint32 items" };
 const TITLES = { catalog_titles: "uint8 titles", catalog_title_ends: "uint32 items" };
 const LEVELS = { item_effects: "float32 items", item_counts: "float32 items 0" };
@@ -30,6 +24,16 @@ const FACTORS = { ...ITEMS, factors: "float32 items,factors", factor_variances: 
 const HEAD = "int32 head 0 index";
 const PAIRS = "float32 ^head";
 const MODEL = { global_mean: -Infinity, user_variance: 0, rating_variance: 1e-9 };
+const LISTS = {
+  list_popularity: "float32 items 0",
+  list_start: "float32 items",
+  list_gain: "float32 items 0",
+  list_head: "int32 rows 0 rising",
+  list_rows: "int8 rows,rank",
+  list_scales: "float32 rank 0",
+  list_tail: "float32 items",
+  list_axis: "float32 rank",
+};
 const BUCKETS = {
   ...LEVELS,
   bucket_sizes: "int32 buckets 0",
@@ -44,7 +48,8 @@ const BUCKETS = {
 const CLUSTERS = [BUCKETS, { global_mean: -Infinity, bits: 1, thin: 0, fake_percent: 0, popular_share: 0 }];
 // Arrays, the smallest values of parameters; arrays that are there all or none, their parameters.
 const METHODS = {
-  refined: [FACTORS, MODEL],
+  refined: [FACTORS, MODEL, LISTS],
+  lists: [{ item_counts: LEVELS.item_counts, ...LISTS }, {}],
   covariance: [FACTORS, MODEL, { head: HEAD, covariance: PAIRS, weights: PAIRS },
     ["covariance_noise", "weights_noise"]],
   "slope-one": [ITEMS, MODEL, { head: HEAD, differences: PAIRS, pair_weights: PAIRS },
@@ -78,7 +83,7 @@ export async function readRelease(buffer) {
   checkGuarantee(guarantee);
   const { method } = metadata;
   if (!Object.hasOwn(METHODS, method ?? "")) refuse(`is of an unknown method, '${method}'`);
-  checkLayout(method, about.items, parameters, tensors);
+  checkLayout(method, about, parameters, tensors);
   const catalog = await readCatalog(tensors, about);
   const kept = Object.entries(tensors).filter(([name]) => !name.startsWith("catalog_"));
   const arrays = Object.fromEntries(kept.map(([name, { data, shape }]) => [name, { data, shape }]));
@@ -134,12 +139,12 @@ function readContainer(buffer) {
 
 function placeOf(name, entry) {
   const { dtype, shape, data_offsets: offsets } = entry ?? {};
-  const [type, kind] = Object.hasOwn(TYPES, dtype) ? TYPES[dtype] : [];
+  const kind = Object.hasOwn(TYPES, dtype) && TYPES[dtype];
   const lists = kind && Array.isArray(shape) && Array.isArray(offsets) && offsets.length === 2;
   const bytes = lists && shape.reduce((product, length) => product * length, kind.BYTES_PER_ELEMENT);
   need(lists && [...shape, ...offsets].every(isCount) && offsets[1] - offsets[0] === bytes,
     `its header is wrong about '${name.slice(0, 40)}'`);
-  return { name, type, kind, shape, first: offsets[0], last: offsets[1] };
+  return { name, type: kind.name.toLowerCase().replace(/big|array/g, ""), kind, shape, first: offsets[0], last: offsets[1] };
 }
 
 /** Arrays follow each other and fill the data: nothing hides or is missing. */
@@ -209,11 +214,13 @@ function checkGuarantee({ unit, epsilon, delta, events, assumes, not_private: no
 }
 
 /** Arrays and parameters are those of the method. */
-function checkLayout(method, items, parameters, tensors) {
+function checkLayout(method, { items, columns = [] }, parameters, tensors) {
   const [always, limits, together = {}, needs = []] = METHODS[method];
   const layout = { ...CATALOG, ...always };
   for (const group of [TITLES, together])
     if (Object.keys(group).some((name) => name in tensors)) Object.assign(layout, group);
+  need(areTexts(columns) && new Set(["", ...columns]).size > columns.length, "its catalogue's columns do not have a name each");
+  columns.forEach((_, i) => Object.assign(layout, { [`catalog_column_${i}`]: `uint8 column${i}`, [`catalog_column_${i}_ends`]: "uint32 items" }));
   const least = { ...limits };
   if (layout.head) for (const name of needs) least[name] = 0;
   for (const [name, smallest] of Object.entries(least))
@@ -234,6 +241,7 @@ function checkLayout(method, items, parameters, tensors) {
     need(found.join() === shape.join(), `array '${name}' has shape ${shape}, not ${found}`);
     checkValues(name, data, Number(smallest), index ? items : Infinity);
     need(!index || new Set(data).size === data.length, `array '${name}' names an item more than once`);
+    need(index !== "rising" || data.every((item, i) => !(item < data[i - 1])), `array '${name}' is not in the catalogue's order`);
   }
 }
 
@@ -246,10 +254,10 @@ function checkValues(name, data, least, below) {
   }
 }
 
-async function readCatalog(tensors, { items, origin, digest }) {
+async function readCatalog(tensors, { items, origin, digest, columns: names = [] }) {
   need(items > 0, "its catalogue has no items");
   need(["given", "layout", "from-data"].includes(origin), "its catalogue does not say where it is from");
-  const texts = (name) => decodeTexts(tensors[`catalog_${name}s`].data, tensors[`catalog_${name}_ends`].data);
+  const texts = (name, mark = "s") => decodeTexts(tensors[`catalog_${name}${mark}`].data, tensors[`catalog_${name}_ends`].data);
   const ids = texts("id");
   const titles = tensors.catalog_titles ? texts("title") : ids;
   need(digest === (await catalogDigest(ids, titles)), "its catalogue does not match its digest");
@@ -260,7 +268,8 @@ async function readCatalog(tensors, { items, origin, digest }) {
       if ((places.get(title) ?? i) !== i) need(false, "in its catalogue a title means two items");
       places.set(title, i);
     });
-  return { ids, titles, origin, digest, find: (name) => places.get(name) };
+  const columns = Object.fromEntries(names.map((name, i) => [name, texts(`column_${i}`, "")]));
+  return { ids, titles, origin, digest, columns, find: (name) => places.get(name) };
 }
 
 /** Texts from their UTF-8 bytes end to end, and the byte after each one's last. */

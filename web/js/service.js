@@ -36,8 +36,10 @@ export function watch(listener) {
 export function watchLoading() {
   noteFile(location.pathname);
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) {
-      const { name, initiatorType, workerStart } = /** @type {PerformanceResourceTiming} */ (entry);
+    /** @type {any[]} */
+    const entries = list.getEntries();
+    for (const entry of entries) {
+      const { name, initiatorType, workerStart } = entry;
       // In the list already; or the worker's copy, which says itself what it asks for.
       if (initiatorType === "fetch" || workerStart) continue;
       noteFile(new URL(name).pathname);

@@ -62,7 +62,7 @@ async function run(names, mode, work) {
 /** @returns {Promise<Map<string, {value: number, title: string, turn?: number}>>} own ratings by item id, by turns */
 export async function ratings() {
   const [ids, values] = await run(["ratings"], "readonly", (s) => [s.getAllKeys(), s.getAll()]);
-  const all = ids.map((/** @type {string} */ id, /** @type {number} */ i) => [id, values[i]]);
+  const all = ids.map((id, i) => [id, values[i]]);
   return new Map(all.sort(([, one], [, other]) => (one.turn ?? 0) - (other.turn ?? 0)));
 }
 

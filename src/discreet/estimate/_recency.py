@@ -18,7 +18,7 @@ _SURE = 4.0
 WINDOW = 0.2
 # After how many further records, as a part of all, a record counts half: the range of choices,
 # the shorter the larger the budget. Tuned on validation parts by time of two data sets.
-_SHORTEST, _LONGEST = 0.03, 0.1
+_SHORTEST, _LONGEST = 0.04, 0.1
 # The half-life in standard deviations of an item's count: with half of the recent records on fifty
 # items, each of them stands out of the noise by eight.
 _VISIBLE = 800.0

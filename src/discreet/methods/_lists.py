@@ -32,7 +32,7 @@ _HEAD, _HEAD_POWER, _SMALLEST_HEAD, _LARGEST_HEAD = 45.0, 0.6, 40, 1500
 _NUMBERS = 0.005
 # Parts of the budget: for finding out when records were made, twice; for recent counts; and for
 # counting them again, at most, where much has changed. Tuned on validation parts by time.
-_WHEN, _RECENT, _AGAIN = 0.005, 0.05, 0.35
+_WHEN, _RECENT, _AGAIN = 0.005, 0.08, 0.35
 # What recency costs in all, where records have times and nothing has changed.
 RECENCY_SHARE = 2 * _WHEN + _RECENT
 # Four weeks: the first look at when records were made. 2^32 seconds are 1,776 of them.
@@ -46,7 +46,8 @@ def head_of(counts: Noisy, size: int | None, strength: float) -> npt.NDArray[np.
     """The most popular items by released counts: those whose pairs are worth measuring, rising."""
     items = len(counts.value)
     if size is None:
-        size = int(min(max(_HEAD * strength**_HEAD_POWER, _SMALLEST_HEAD), _LARGEST_HEAD))
+        wanted = _HEAD * min(strength, 1e9) ** _HEAD_POWER
+        size = int(min(max(wanted, _SMALLEST_HEAD), _LARGEST_HEAD))
     order = np.argsort(-counts.value, kind="stable")[: min(size, items)]
     return np.sort(order).astype(np.int32)
 
@@ -80,13 +81,14 @@ class Lists:
             raise InputError("recency needs ratings with times")
         return source.has_times and (source.intake.is_latest if wanted is None else wanted)
 
-    def recent(self, counts: Noisy) -> tuple[Noisy | None, float]:
+    def recent(self, counts: Noisy, again: float = _AGAIN) -> tuple[Noisy | None, float]:
         """Counts in which older records count less, and the share of the budget that they cost.
 
         None if nothing can be seen of times.
 
         Args:
             counts: Of all records.
+            again: The most that may be spent on counting again, where much has changed.
         """
         unit, measure = self._method.protect, self._task.measure
         whole = Periods(0, _FOUR_WEEKS, 2**32 // _FOUR_WEEKS + 1)
@@ -101,13 +103,13 @@ class Lists:
         periods = Periods(start, -(-(end - start) // number), number)
         label = "recent records by period"
         (fine,) = measure(PeriodCounts(unit, periods, label), {label: _WHEN})
-        noise = self._task.spender.spread_of(_RECENT + _AGAIN / 2)
+        noise = self._task.spender.spread_of(_RECENT + again / 2)
         noise /= max(float(counts.value.sum()), 1.0)
         weights = recent_weights(fine, window.total, noise)
         grid = np.floor(weights * WEIGHT_GRID).astype(np.int64)
         statistic = RecentCounts(unit, self._method.noise, periods, grid)
         (recent,) = measure(statistic, {"recent item counts": _RECENT})
-        again = _AGAIN * drift_of(counts, recent)
+        again *= drift_of(counts, recent)
         if again < _RECENT / 2:
             return recent, RECENCY_SHARE
         (second,) = measure(statistic, {"recent item counts": again})
@@ -132,7 +134,7 @@ class Lists:
         (pairs,) = task.measure(statistic, {"presence pairs": rest}, stage="item pairs")
         chance = self._chance(float(np.maximum(counts.value[head], 0.0).sum()), mass, weight)
         sums = PairSums(head, pairs, mass, weight, chance)
-        spectrum = PairSpectrum.of(counts, sums, self._rank - 1)
+        spectrum = PairSpectrum.of(counts, sums, self._rank - 1, task.features)
         return learn_lists(counts, spectrum, recent), spectrum
 
     def _chance(self, records: float, mass: Noisy, weight: Noisy) -> float:
@@ -147,4 +149,4 @@ class Lists:
             found = weight.value if even else mass.value / 2
         else:
             found = mass.value / 2 if even else (records - weight.value) / 2
-        return max(found, 1.0)
+        return max(float(found), 1.0)

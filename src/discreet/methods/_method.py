@@ -234,9 +234,14 @@ class RatingMethod(Method):
                 "express the ratings in a larger unit"
             )
 
-    def centring(self, scale: Scale) -> HuberCentring:
-        """The centring on this scale."""
-        return HuberCentring(self.clamp * scale.range / 4, self.fictitious)
+    def centring(self, scale: Scale, strength: float = 0.0) -> HuberCentring:
+        """The centring on this scale, for items of this strength."""
+        return HuberCentring(self.clamp_for(strength) * scale.range / 4, self.fictitious)
+
+    def clamp_for(self, strength: float) -> float:
+        """B on a scale of width 4, for items of this strength."""
+        del strength
+        return self.clamp
 
     @property
     def _most_taste(self) -> float:

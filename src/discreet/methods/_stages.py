@@ -42,7 +42,7 @@ from discreet.estimate import (
     usual_scale,
 )
 from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
-from discreet.measure.centring import ItemLevels
+from discreet.measure.centring import HuberCentring, ItemLevels
 from discreet.measure.covariance import (
     Covariance,
     PresenceCovariance,
@@ -106,6 +106,7 @@ class Stages(abc.ABC):
         strength: How well items can be learnt (`Effects.strength`).
         share: Of the budget, for tastes; 0 where they cannot be learnt.
         list_share: Of the budget, for lists.
+        centring: Of ratings, once the items' strength is known.
     """
 
     per_user: bool
@@ -113,6 +114,7 @@ class Stages(abc.ABC):
     strength: float
     share: float
     list_share: float = 0.0
+    centring: HuberCentring
 
     def __init__(self, method: RatingMethod, task: Task) -> None:
         self.method, self.task = method, task
@@ -236,6 +238,7 @@ class _Stars(Stages):
         method, first = self.method, self.method.effect_share
         effects = self._first_round(first)
         strength = effects.strength(self._mu)
+        self.centring = method.centring(self.task.scale, strength)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
         self.list_share = method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
@@ -268,7 +271,7 @@ class _Stars(Stages):
         return RatingAgreement(
             self.method.protect,
             rows,
-            centring=self.method.centring(self.task.scale),
+            centring=self.centring,
             levels=levels_of(self.effects),
         )
 
@@ -290,10 +293,10 @@ class _StarsPerRating(_Stars):
         return effects_from_sums(self.task.scale, *released)
 
     def _second_round(self, effects: Effects, share: float) -> Effects:
-        centring = self.method.centring(self.task.scale)
-        statistic = ResidualSums(centring, levels_of(effects), self.method.noise, self.task.items)
+        levels, noise = levels_of(effects), self.method.noise
+        statistic = ResidualSums(self.centring, levels, noise, self.task.items)
         (sums,) = self.task.measure(statistic, {"centred item sums": share})
-        return update_by_residuals(effects, self.task.scale, centring.clamp, sums)
+        return update_by_residuals(effects, self.task.scale, self.centring.clamp, sums)
 
     def _shows_tastes(self, effects: Effects) -> bool:
         return bool(effects.people.value >= _FEWEST_RATINGS)
@@ -303,25 +306,23 @@ class _StarsPerRating(_Stars):
         return RatingCovariance(
             method.noise,
             head,
-            method.centring(self.task.scale),
+            self.centring,
             levels_of(self.effects),
             method.offset,
             with_weights=with_weights,
         )
 
     def sampling(self, counts: _Floats) -> float:
-        clamp = self.method.centring(self.task.scale).clamp
-        return sampling_per_rating(self.task.scale, clamp, counts)
+        return sampling_per_rating(self.task.scale, self.centring.clamp, counts)
 
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
-        centring = self.method.centring(self.task.scale)
         statistic = RatingRefinement(
             short_rows(factors, self.effects.positive_counts),
             _RECORD_REACH if reach is None else reach,
-            centring=centring,
+            centring=self.centring,
             levels=levels_of(self.effects),
         )
-        _, variance = clipped_moments(centring.clamp, self.task.scale)
+        _, variance = clipped_moments(self.centring.clamp, self.task.scale)
         return self._refine_records(statistic, share, variance)
 
 

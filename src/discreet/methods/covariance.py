@@ -102,7 +102,7 @@ class CovarianceMethod(RatingMethod):
         if stages.per_user:
             factor = variance
         else:
-            slope, _ = clipped_moments(self.centring(task.scale).clamp, task.scale)
+            slope, _ = clipped_moments(stages.centring.clamp, task.scale)
             factor = 1 / slope**2
         covariance, weights = cov * np.float32(factor), wgt.copy()
         side = packed_side(len(cov)) or 0

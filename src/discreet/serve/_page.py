@@ -18,6 +18,8 @@ COMMENT = re.compile(
 _TEXT = re.compile(rb'("(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`)')
 # Beside a punctuation mark; a plus or a minus only between two names, numbers or brackets.
 _NEEDLESS = re.compile(rb"(?<=[^\w$#+\-\s]) +| +(?=[^\w$#+\-\s])")
+# A line that ends like this goes on, or its statement is over: either way nothing need follow.
+_NO_END = (b",", b";", b"(", b"[", b"{", b"}", b"=", b">")
 _BETWEEN = re.compile(rb"(?<=[\w$)\]]) ?([+\-]) ?(?=[\w$(\[])")
 
 
@@ -36,9 +38,10 @@ def slim(script: bytes) -> bytes:
     Spaces go beside a punctuation mark, and only in lines that are plain to read: a line that has
     an apostrophe, or a slash other than that of a division, outside double quotes and template
     literals, or a template literal inside another one, keeps its own. Line ends go after a comma,
-    a semicolon or an opening bracket and before a closing brace, where no statement can end
-    unseen; so do a semicolon and a comma that such a bracket makes needless. No template literal
-    may go on in the next line, no comment follow such a bracket, and no statement be empty.
+    a semicolon, an arrow, an equals sign, an opening bracket or a brace and before a closing
+    brace; so do a semicolon and a comma that such a bracket makes needless. No template literal
+    may go on in the next line, no comment follow such a bracket, no statement be empty, and no
+    statement that ends with the brace of an expression lack its semicolon.
     """
     lines = [line.strip() for line in without_comments(script).splitlines()]
     lines = [_tighten(line) for line in lines if line]
@@ -53,7 +56,7 @@ def _ended(line: bytes, following: bytes) -> bytes:
         return line.removesuffix(b";").removesuffix(b",")
     if following.startswith((b")", b"]")):
         return line.removesuffix(b",")
-    return line if line.endswith((b",", b";", b"(", b"[", b"{")) else line + b"\n"
+    return line if line.endswith(_NO_END) else line + b"\n"
 
 
 def _tighten(line: bytes) -> bytes:
@@ -87,8 +90,10 @@ _PROTOCOLS = {
 """Scripts of one protocol alone, by its name."""
 _COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
 """Scripts of any protocol."""
-_PREDICTORS = {f"js/predict/{name}.js" for name in ("clusters", "knn", "pairs", "posterior")}
-"""Scripts that releases of some methods need: a page sees to it that it keeps its release's own."""
+_PREDICTORS = {
+    f"js/predict/{name}.js" for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior")
+}
+"""Scripts that some releases need: a page sees to it that it keeps its release's own."""
 _ALIASES = {"index.html": "/", "operator.html": "/operator"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -159,8 +164,9 @@ def _placed(name: str, content: bytes, version: str, versioned: list[str]) -> by
         always = [each for each in versioned if each not in _OPERATORS | _PREDICTORS]
         constants = {
             "VERSION": version,
-            "FILES": ["./", *_UNVERSIONED, *(f"{version}/{each}" for each in always)],
-            "MORE": [f"{version}/{each}" for each in versioned if each in _PREDICTORS],
+            "PLAIN": ["./", *_UNVERSIONED],
+            "OWN": always,
+            "MORE": [each for each in versioned if each in _PREDICTORS],
         }
         spelled = {
             name: json.dumps(value, separators=(",", ":")) for name, value in constants.items()

@@ -19,7 +19,7 @@ const asName = (text) => (text.startsWith("'") && FORMULA.test(text) ? text.slic
 
 /** @param {Iterable<[string, {value: number, title: string}]>} ratings @returns {string} */
 export function toCsv(ratings) {
-  const field = (/** @type {any} */ text) => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const field = (text) => (/[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const rows = [...ratings].map(([id, { title, value }]) => [asText(id), asText(title), String(value)]);
   return [["id", "title", "rating"], ...rows].map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }

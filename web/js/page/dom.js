@@ -9,9 +9,10 @@ export const by = (id) => document.getElementById(id);
  * @returns {any}
  */
 export function el(tag, told = {}, ...children) {
+  /** @type {any} */
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(told)) {
-    if (name in made) /** @type {any} */ (made)[name] = value;
+    if (name in made) made[name] = value;
     else made.setAttribute(name, value);
   }
   made.append(...children);

@@ -28,21 +28,37 @@ export function search(home, question) {
 }
 
 /** One title with its stars. */
-function row(home, index, more = []) {
+function row(home, index, more = [], last = []) {
   const title = home.catalog.titles[index];
   const control = rater(home.scale, title, home.valueOf(index), (value) => home.rate(index, value));
-  const made = el("li", {}, el("span", { className: "title" }, title), ...more, control);
+  const made = el("li", {}, el("span", { className: "title" }, title), ...more, control, ...last);
   made.dataset.index = String(index);
   return made;
 }
 
-/** What the search finds, or where to begin. It stays put while the person rates. */
+/** A button that does something with a title. @param {(home: any, index: number, row: Element) => void} act */
+const small = (home, index, text, act) =>
+  el("button", { className: "small", "aria-label": `${text}: ${home.catalog.titles[index]}`, onclick: ({ target }) => act(home, index, target.closest("li")) }, text);
+
+/** A way to titles that are like one, if it is known what it is like. */
+const similar = (home, index) => (home.predictor?.compares(index) ? [small(home, index, "Similar", showSimilar)] : []);
+
+/** What the search finds, what is similar to a title, or where to begin. It stays put while the person rates. */
 export function showFound(home) {
   const question = by("search").value.trim();
-  const found = question ? search(home, question) : starters(home);
-  fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i)));
+  const alike = question ? undefined : home.alike;
+  const found = question ? search(home, question) : alike === undefined ? starters(home) : home.predictor.similar(alike, MOST_FOUND, home.skips);
+  fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i, [], similar(home, i))));
   const more = found.length > MOST_FOUND ? `; here are the first ${MOST_FOUND}` : "";
-  say("found", question ? `${counted(found.length, "title")} found${more}.` : words("begin-with"));
+  const said = alike === undefined ? words("begin-with") : words("alike", home.catalog.titles[alike]);
+  say("found", question ? `${counted(found.length, "title")} found${more}.` : said);
+}
+
+function showSimilar(home, index) {
+  home.alike = index;
+  by("search").value = "";
+  showFound(home);
+  by("found").focus();
 }
 
 function starters(home) {
@@ -95,14 +111,13 @@ function ownRow(home, id, { title, value }) {
 
 /**
  * Recommendations. A row that is just being rated stays where it is until the focus moves on.
- * @param {{index: number, score: number, because: {title: string, index: number, amount: number}[]}[]} entries
- * @param {(score: number) => string} expected
+ * @param {import("../predict/predictor.js").Recommendation[]} entries
  */
-export function showRecommended(home, entries, expected) {
+export function showRecommended(home, entries) {
   const list = by("recommended");
   /** @type {HTMLElement | null} */
   const busy = document.activeElement?.closest("#recommended > li");
-  const rows = entries.filter(({ index }) => String(index) !== busy?.dataset.index).map((entry) => recommended(home, entry, expected));
+  const rows = entries.filter(({ index }) => String(index) !== busy?.dataset.index).map((entry) => recommended(home, entry));
   if (!busy) return fill(list, ...rows);
   const at = [...list.children].indexOf(busy);
   for (const other of [...list.children]) if (other !== busy) other.remove();
@@ -111,10 +126,20 @@ export function showRecommended(home, entries, expected) {
   busy.after(...rows.slice(at));
 }
 
-function recommended(home, { index, score: found, because }, expected) {
-  const score = el("span", { className: "expected" }, expected(found));
+function recommended(home, { index, expected, because }) {
+  const { presence, hi } = home.scale;
+  const more = expected === undefined ? [] : [el("span", { className: "expected" }, `${expected.toFixed(1)} of ${brief(hi)}`)];
   const why = listed(because.map(({ title }) => title));
-  return row(home, index, [score, ...(why ? [el("span", { className: "soft because" }, words("because", why))] : [])]);
+  if (why) more.push(el("span", { className: "soft because" }, words(presence ? "because-known" : "because", why)));
+  return row(home, index, more, [...similar(home, index), small(home, index, "Hide", hide)]);
+}
+
+/** Leave a title out of lists without rating it; the focus goes to the one that takes its place. */
+function hide(home, index, at) {
+  const place = [...by("recommended").children].indexOf(at);
+  at.remove();
+  home.hide([...home.hidden, home.catalog.ids[index]]);
+  by("recommended").children[place]?.lastChild.focus();
 }
 
 const listed = (texts) => new Intl.ListFormat("en").format(texts);

@@ -12,8 +12,8 @@ const SPREAD = 0.25;
  * up, t the release's `thin`, and E told. Where t is 0, E counts only where C is 0.
  */
 class AveragesPredictor extends Predictor {
-  constructor(release, name) {
-    super(release, name);
+  constructor(release, name, parts) {
+    super(release, name, parts);
     const { arrays, parameters } = release;
     this.everybody = arrays.item_effects.data;
     this.ends = arrays.bucket_ends.data;
@@ -45,17 +45,20 @@ class AveragesPredictor extends Predictor {
    */
   _choose(own, mean) {}
 
-  /** A rating's share of the own mean, and of what chose the averages. */
+  /** The own mean. */
+  _common({ values }) {
+    return values.length && total(values) / values.length - this.release.parameters.global_mean;
+  }
+
+  /** A rating's share of what chose the averages. */
   _explain(own) {
     const { values } = own;
-    const level = this.release.parameters.global_mean;
-    const shares = values.map((value) => (value - level) / values.length);
     const { beyond, pushes } = this._choose(own, total(values) / values.length);
     const whole = total(pushes);
     const parts = pushes.map((push) => (whole > 0 ? push / whole : 1 / pushes.length));
     const moved = new Float64Array(values.length);
     return (item) => {
-      for (let j = 0; j < moved.length; j++) moved[j] = shares[j] + beyond[item] * parts[j];
+      for (let j = 0; j < moved.length; j++) moved[j] = beyond[item] * parts[j];
       return moved;
     };
   }
@@ -78,9 +81,9 @@ export class BucketPredictor extends AveragesPredictor {
   /** @type {any} */
   _hash;
 
-  static async make(release, name) {
+  static async make(release, name, parts) {
     const { bits, hash: kind = "orthogonal", beacon = "" } = release.parameters;
-    const predictor = new this(release, name);
+    const predictor = new this(release, name, parts);
     const buckets = predictor.ends.length;
     if (buckets !== 2 ** bits) throw new Error(`${buckets} buckets do not fit a hash of ${bits} bits`);
     const { digest } = release.catalog;
@@ -141,8 +144,8 @@ export class BucketPredictor extends AveragesPredictor {
  * of one, the last.
  */
 export class ClusterPredictor extends AveragesPredictor {
-  constructor(release, name) {
-    super(release, name);
+  constructor(release, name, parts) {
+    super(release, name, parts);
     const { _sums: sums, _counts: counts, _fakes: fakes, _fakeMeans: means, everybody } = this;
     this._beyond = new Float64Array(this.items.length);
     this._entries((at, item, bucket) => {

@@ -1,12 +1,11 @@
 /** Nearest neighbours with jointly derived weights, after Bell and Koren (2007). */
-import { dot, ModelPredictor } from "./model.js";
-import { blocked, FewLeft, MOST_LEFT, multiply, Nearest, NEIGHBOURS, PIVOT } from "./neighbours.js";
+import { ModelPredictor } from "./model.js";
+import { blocked, multiply, Nearest, NEIGHBOURS } from "./neighbours.js";
+import { dot } from "./predictor.js";
 
-const SHRINK = 5;
 /** If more own items come or go at once, everything is worked out again. */
 const MOST_CHANGED = 8;
 const STALE = -1;
-const NONE = { count: 0 };
 
 /**
  * G + M_i + b + sum w_j (x_j - b) over the own items most similar to item i. Similarities and weights
@@ -17,11 +16,11 @@ const NONE = { count: 0 };
  * item, and worked out again where an own item has come or gone that is, or would be, among them.
  */
 export class KnnPredictor extends ModelPredictor {
-  constructor(release, name) {
-    super(release, name);
-    const { size, rank } = this;
-    if (this.head.items.length) this._averages = averages(release, this.head);
-    this._spreads = this.noise.map((noise, item) => noise + (rank ? dot(this._row(item), this._row(item)) : 0));
+  constructor(release, name, parts = {}) {
+    super(release, name, parts);
+    const { size } = this;
+    this._makeByMatrix = parts.makeByMatrix?.(this);
+    this._spreads = this.noise.map((noise, item) => noise + dot(this._row(item), this._row(item)));
     /** The own items that the rest is about, and each one's place among them. */
     this._own = new Int32Array();
     this._places = new Int32Array(size);
@@ -55,10 +54,10 @@ export class KnnPredictor extends ModelPredictor {
     const moved = new Float64Array(residuals.length);
     return (item) => {
       moved.fill(0);
-      let rest = 1;
+      let rest = 0;
       for (let at = item * NEIGHBOURS, end = at + this._settle(item); at < end; at++)
         rest -= moved[this._places[this._neighbours[at]]] = this._weights[at];
-      // With b = sum c_j x_j, b + sum w_j (x_j - b) is the sum of (c_j (1 - sum w) + w_j) x_j.
+      // With b = sum c_j x_j, sum w_j (x_j - b) is the sum of (w_j - c_j sum w) x_j.
       for (let j = 0; j < moved.length; j++) moved[j] = (moved[j] + shares[j] * rest) * residuals[j];
       return moved;
     };
@@ -73,8 +72,8 @@ export class KnnPredictor extends ModelPredictor {
     else changed.forEach((item) => this._unsettle(item));
     this._own = items.slice();
     items.forEach((item, place) => (this._places[item] = place));
-    this._byFactors = this.rank ? this._makeByFactors(items) : () => NONE;
-    this._byMatrix = this.head.items.length ? this._makeByMatrix(items) : null;
+    this._byFactors = this._makeByFactors(items);
+    this._byMatrix = this._makeByMatrix?.(items);
   }
 
   /** An own item came or went: stale is where it is as similar as the least of the neighbours, or more. */
@@ -90,14 +89,12 @@ export class KnnPredictor extends ModelPredictor {
 
   /** How much of an item's variance the rating of another one explains, or how often both are rated. */
   _similarity(item, other) {
-    const { head, factors, rank } = this;
+    const { head } = this;
     if (head.positions[item] >= 0) {
       const place = head.positions[other];
       return place < 0 ? 0 : this.release.arrays.weights.data[head.entry(head.positions[item], place)];
     }
-    let product = 0;
-    for (let f = 0, at = item * rank, to = other * rank; f < rank; f++) product += factors[at + f] * factors[to + f];
-    return (product * product) / this._spreads[other];
+    return dot(this._row(item), this._row(other)) ** 2 / this._spreads[other];
   }
 
   /** See that an item's neighbours and their weights are known. @returns {number} How many there are. */
@@ -118,83 +115,20 @@ export class KnnPredictor extends ModelPredictor {
 
   /** A function from an item outside the head to its neighbours among these items. */
   _makeByFactors(items) {
-    const { rank, noise, _spreads: spreads } = this;
+    const { rank, _spreads: spreads } = this;
     const count = items.length;
     const rows = Array.from(items, (item) => this._row(item));
     const between = (one, other) => (one === other ? spreads[items[one]] : dot(rows[one], rows[other]));
-    // Of a variance others explain all but the noise: if that is enough, no pivot is given up.
-    const firm = items.every((item) => noise[item] > 2 * PIVOT * spreads[item]);
-    const few = firm && count > NEIGHBOURS && count <= NEIGHBOURS + MOST_LEFT;
-    /** @type {any} */
-    const near = few ? new FewLeft(rows, between) : new Nearest(count, between, 0, false);
-    const blocks = blocked(few ? [...rows, ...near.through] : rows);
-    const products = new Float64Array(few ? 2 * count : count);
+    const near = new Nearest(count, between, 0, false);
+    const blocks = blocked(rows);
+    const products = new Float64Array(count);
     const goal = new Float64Array(rank);
     return (item) => {
       goal.set(this._row(item));
       multiply(blocks, goal, products);
       for (let j = 0; j < count; j++)
         near.alike[j] = items[j] === item ? 0 : (products[j] * products[j]) / spreads[items[j]];
-      return few ? near.find(products) : near.find((place) => products[place]);
+      return near.find((place) => products[place]);
     };
   }
-
-  /** The same for items of the head, whose neighbours are in it too. */
-  _makeByMatrix(items) {
-    const { head, _averages: found } = this;
-    const { arrays, scale } = this.release;
-    const inside = Int32Array.from(items.keys()).filter((j) => head.positions[items[j]] >= 0);
-    const own = inside.map((j) => head.positions[items[j]]);
-    const between = (one, other) => found[head.entry(own[one], own[other])];
-    const near = new Nearest(own.length, between, 0.5 * ((scale.hi - scale.lo) / 4) ** 2, true);
-    return (item) => {
-      const target = head.positions[item];
-      for (let j = 0; j < own.length; j++)
-        near.alike[j] = own[j] === target ? 0 : Math.max(arrays.weights.data[head.entry(target, own[j])], 0);
-      const { places, ...told } = near.find((place) => found[head.entry(target, own[place])]);
-      return { ...told, places: places.map((place) => inside[place]) };
-    };
-  }
-}
-
-/**
- * The average covariance, drawn to its mean as far as noise and thin data advise: off the diagonal
- * and on it, m + (Cov - m Wgt) Wgt / (Wgt^2 + beta Wgt + floor).
- */
-function averages({ arrays, parameters }, head) {
-  const [covariance, weights] = [arrays.covariance.data, arrays.weights.data];
-  const pairs = Math.max((head.items.length * (head.items.length - 1)) / 2, 1);
-  const means = [covariance, weights].map((packed) => {
-    let rest = 0;
-    head.eachPair((at) => (rest += packed[at]));
-    const diagonal = head.bases.reduce((sum, base, i) => sum + packed[base + i], 0);
-    return [rest / pairs, diagonal / head.items.length];
-  });
-  const centre = [0, 1].map((on) => means[0][on] / Math.max(means[1][on], 1e-9));
-  let scatter = 0;
-  let squares = 0;
-  head.eachPair((at) => {
-    const off = covariance[at] - centre[0] * weights[at];
-    scatter += off * off;
-    squares += Math.fround(weights[at] * weights[at]);
-  });
-  const noise = parameters.covariance_noise ** 2 + (centre[0] * parameters.weights_noise) ** 2;
-  const variance = Math.max(scatter - pairs * noise, 0) / Math.max(squares, 1e-30);
-  const floor = variance > 0 ? noise / variance : noise > 0 ? Infinity : 0;
-  const found = new Float32Array(weights.length);
-  const scale = Math.fround(parameters.covariance_scale ?? 1);
-  const fill = (at, on) => {
-    // Noise can take it below 0.
-    const weight = Math.max(weights[at], 0);
-    const whole = weight * (weight + Math.max(SHRINK * means[1][on], 0)) + floor * (1 + on) + 1e-30;
-    found[at] = centre[on] + ((covariance[at] - centre[on] * weight) * weight) / whole;
-    found[at] *= scale;
-  };
-  head.eachPair((at) => fill(at, 0));
-  head.bases.forEach((base, i) => {
-    fill(base + i, 1);
-    // Where the diagonal was not published, the variance of a rating takes its place.
-    if (means[1][1] <= 0) found[base + i] = parameters.rating_variance;
-  });
-  return found;
 }

@@ -6,8 +6,8 @@ import { Predictor, total } from "./predictor.js";
  * and e_j of the variance `noise`. Of presence there is no bias, and an own record says F_j z = 1 + e_j.
  */
 export class ModelPredictor extends Predictor {
-  constructor(release, name) {
-    super(release, name);
+  constructor(release, name, parts) {
+    super(release, name, parts);
     const { arrays, parameters } = release;
     const more = arrays.factor_variances?.data;
     this.baseline = Float64Array.from(arrays.item_effects.data, (effect) => parameters.global_mean + effect);
@@ -105,10 +105,4 @@ export function solve(A, size, stride, b) {
     b[p] *= A[row + p];
     for (let c = 0; c < p; c++) b[c] -= A[row + c] * b[p];
   }
-}
-
-export function dot(one, other) {
-  let sum = 0;
-  for (let i = 0; i < one.length; i++) sum += one[i] * other[i];
-  return sum;
 }

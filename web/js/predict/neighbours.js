@@ -3,9 +3,7 @@ import { factorize, solve, systemRoom } from "./model.js";
 
 export const NEIGHBOURS = 20;
 /** A neighbour is left out if those before it explain all but this share of its variance. */
-export const PIVOT = 0.05;
-/** Up to so many more own items than neighbours, weights come from the inverse over all of them. */
-export const MOST_LEFT = 14;
+const PIVOT = 0.05;
 /** Up to so many own items what is between them is worked out once and kept. */
 const MOST_KEPT = 1000;
 
@@ -64,75 +62,6 @@ export class Nearest {
       least[p] = PIVOT * Math.max(A[p * NEIGHBOURS + p], 0);
     }
     factorize(A, count, NEIGHBOURS, least);
-  }
-}
-
-/**
- * The same where few own items, D, are no neighbours and no pivot is given up. With P the inverse of A over
- * all own items and v = P a, the weights of the others, S, are v_S - P_SD (P_DD)^-1 v_D. As a = F g, with the
- * own items' factors F and those of the item in question g, v is the product of g with the rows of P F.
- */
-export class FewLeft {
-  constructor(rows, between) {
-    const size = rows.length;
-    const A = systemRoom(size);
-    for (let p = 0; p < size; p++) for (let q = 0; q <= p; q++) A[p * size + q] = between(p, q);
-    this._zeros = new Float64Array(size);
-    factorize(A, size, size, this._zeros);
-    this._P = new Float64Array(size * size);
-    /** P F. */
-    this.through = rows.map((_, p) => {
-      const row = this._P.subarray(p * size, (p + 1) * size);
-      row[p] = 1;
-      solve(A, size, size, row);
-      return Float64Array.from(rows[0], (_, f) => rows.reduce((sum, other, q) => sum + row[q] * other[f], 0));
-    });
-    this.alike = new Float32Array(size);
-    this._left = new Int32Array(size);
-    this._D = systemRoom(size);
-    this._x = new Float64Array(size);
-    this._places = new Int32Array(NEIGHBOURS);
-    this._weights = new Float64Array(NEIGHBOURS);
-  }
-
-  /** @param {Float64Array} products a, then v */
-  find(products) {
-    const { alike, _P: P, _D: D, _x: x, _left: left, _places: places, _weights: weights } = this;
-    const size = alike.length;
-    this._leave(size - NEIGHBOURS);
-    let count = 0;
-    let out = 0;
-    let least = Infinity;
-    for (let j = 0; j < size; j++)
-      if (alike[j] > 0) {
-        places[count++] = j;
-        least = Math.min(least, alike[j]);
-      } else left[out++] = j;
-    for (let p = 0; p < out; p++) {
-      x[p] = products[size + left[p]];
-      for (let q = 0, row = left[p] * size; q <= p; q++) D[p * size + q] = P[row + left[q]];
-    }
-    factorize(D, out, size, this._zeros);
-    solve(D, out, size, x);
-    for (let p = 0; p < count; p++) {
-      let weight = products[size + places[p]];
-      for (let q = 0, row = places[p] * size; q < out; q++) weight -= P[row + left[q]] * x[q];
-      weights[p] = weight;
-    }
-    return { count, least, places, weights };
-  }
-
-  /** Set the `most` smallest similarities to 0, the later among equals. */
-  _leave(most) {
-    const { alike, _left: left } = this;
-    for (let place = 0, count = 0; place < alike.length; place++) {
-      const one = alike[place];
-      if (count === most && one > alike[left[most - 1]]) continue;
-      let spot = count < most ? count++ : most - 1;
-      for (; spot > 0 && alike[left[spot - 1]] >= one; spot--) left[spot] = left[spot - 1];
-      left[spot] = place;
-    }
-    for (let at = 0; at < most; at++) alike[left[at]] = 0;
   }
 }
 

@@ -1,13 +1,21 @@
 /** Predictors from item pairs: the item's level, the person's bias, and what pairs say beyond. */
 import { ModelPredictor } from "./model.js";
-import { chance, total } from "./predictor.js";
+import { dot, total } from "./predictor.js";
 
 /** A pair's sum varies by who happened to rate, by at least so many variances of a rating. */
 const SAMPLING = 0.1;
 const DAMPING = 2;
 const FARTHEST = 1e-9;
 
+/** Of presence: how likely it is that somebody has an item, about; scores are logarithms. */
+const chance = (logarithm) => Math.exp(Math.min(logarithm, 0));
+
 class PairPredictor extends ModelPredictor {
+  /** The person's bias; of presence there is none. */
+  _common(own) {
+    return this.release.scale.presence ? 0 : dot(this.biasShares(own), this.residuals(own));
+  }
+
   /** The entries of an item beside each own item, into `out`; 0 outside the head and for itself. */
   _row(packed, item, items, out) {
     const { head } = this;
@@ -25,8 +33,8 @@ class PairPredictor extends ModelPredictor {
  */
 export class SlopeOnePredictor extends PairPredictor {
   /** v N e / (v N^2 + c N + noise), with e = D - N (M_i - M_j), which varies by c N + v N^2. */
-  constructor(release, name) {
-    super(release, name);
+  constructor(release, name, parts) {
+    super(release, name, parts);
     const { parameters, arrays } = release;
     const [sums, counts] = [arrays.differences?.data, arrays.pair_weights?.data];
     const pairs = (visit) =>
@@ -58,16 +66,14 @@ export class SlopeOnePredictor extends PairPredictor {
 
   _explain(own) {
     const { positions } = this.head;
-    const residuals = this.residuals(own);
-    const shares = this.biasShares(own).map((share, j) => share * residuals[j]);
-    const [weights, moves, moved] = [0, 1, 2].map(() => new Float64Array(shares.length));
+    const [weights, moves, moved] = [0, 1, 2].map(() => new Float64Array(own.items.length));
     return (item) => {
       this._row(this._weights, item, own.items, weights);
       this._row(this._moves, item, own.items, moves);
       const whole = total(weights) + 1e-30;
       for (let j = 0; j < moved.length; j++) {
         const sign = positions[item] > positions[own.items[j]] ? -1 : 1;
-        moved[j] = shares[j] + (sign * weights[j] * moves[j]) / whole;
+        moved[j] = (sign * weights[j] * moves[j]) / whole;
       }
       return moved;
     };
@@ -81,8 +87,8 @@ export class SlopeOnePredictor extends PairPredictor {
  * 0 where P cannot be told from noise.
  */
 export class CosinePredictor extends PairPredictor {
-  constructor(release, name) {
-    super(release, name);
+  constructor(release, name, parts) {
+    super(release, name, parts);
     const { arrays, parameters } = release;
     const squares = arrays.squares?.data ?? [];
     const floor = Math.max(2 * parameters.square_noise, (1e-3 * total(squares)) / squares.length, 1e-9);
@@ -99,6 +105,15 @@ export class CosinePredictor extends PairPredictor {
     return this.release.scale.presence ? this._logarithm(item, 0, 0) : super._level(item);
   }
 
+  compares(item) {
+    return this.head.positions[item] >= 0;
+  }
+
+  _likeness(one, other) {
+    const [a, b] = [one, other].map((item) => this.head.positions[item]);
+    return a === b ? 0 : this._likes[this.head.entry(a, b)];
+  }
+
   _logarithm(item, likes, own) {
     return Math.log(Math.max((Math.max(likes, 0) + chance(this.baseline[item])) / (own + 1), FARTHEST));
   }
@@ -112,13 +127,14 @@ export class CosinePredictor extends PairPredictor {
       this._row(this._likes, item, own.items, like);
       if (presence) {
         const moved = this._logarithm(item, total(like), like.length) - this._level(item);
-        const parts = like.map((one) => Math.max(one, 0) + 1e-12);
+        const parts = like.map((one) => Math.max(one, 0));
         const whole = total(parts);
-        return parts.map((part) => (moved * part) / whole);
+        // Where nothing is similar, the score falls: what is known is spread over more items.
+        return parts.map((part) => moved * (whole ? part / whole : 1 / parts.length));
       }
       let size = DAMPING;
       for (let j = 0; j < like.length; j++) size += Math.abs(like[j]);
-      const rest = 1 - total(like) / size;
+      const rest = -total(like) / size;
       for (let j = 0; j < like.length; j++) like[j] = (like[j] / size + shares[j] * rest) * residuals[j];
       return like;
     };

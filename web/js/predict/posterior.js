@@ -1,5 +1,6 @@
 /** Predictors `posterior` and `svd`, one formula. */
-import { dot, factorize, ModelPredictor, solve, systemRoom } from "./model.js";
+import { factorize, ModelPredictor, solve, systemRoom } from "./model.js";
+import { dot } from "./predictor.js";
 
 /**
  * The posterior mean under the release's model. With f_j = [sqrt(user_variance), F_j] and s_j the noise of item j, tastes t solve
@@ -26,6 +27,7 @@ export class PosteriorPredictor extends ModelPredictor {
     const weighted = this.residuals(own).map((x, j) => x / this.noise[own.items[j]]);
     return (item) => {
       const target = this._row(item);
+      target[0] = 0;
       solve(A, b.length, b.length, target);
       return weighted.map((x, j) => dot(target, rows[j]) * x);
     };

@@ -80,10 +80,9 @@ class PairMovement:
     def of_pairs(self) -> float:
         """Of the strict triangle, in grid units."""
         m, before, after = self._steps
+        new, old, drop = m, m * (m - 1) / 2, np.abs(before - after)
         if self.unit is Unit.USER:
-            new, old, drop = (m + 1) * m / 2, 0.0, 0.0
-        else:
-            new, old, drop = m, m * (m - 1) / 2, np.abs(before - after)
+            new, old = m * (m + 1) / 2, 0 * m
         if self.noise.kind.order == 1:
             moved = new * after + old * drop
         else:
