@@ -28,7 +28,7 @@ def test_what_is_hidden_by_noise_is_no_period() -> None:
     assert window is not None and window.first == window.last == 700
 
 
-@pytest.mark.parametrize(("noise", "half_life"), [(0.0, 0.03), (0.05 / 800, 0.05), (9.0, 0.1)])
+@pytest.mark.parametrize(("noise", "half_life"), [(0.0, 0.04), (0.05 / 800, 0.05), (9.0, 0.1)])
 def test_a_record_counts_half_after_a_half_life_of_others(noise: float, half_life: float) -> None:
     """Half of a period's own records follow it on average."""
     each = 1.0
