@@ -46,8 +46,8 @@ _SURE = 0.99
 # kappa is about this many times r^2/W. It can never be below 1.
 _USUAL_ACTIVITY, _LEAST_ACTIVITY = 2.0, 1.2
 # To which power what is popular now counts beside what always was; and which chance, as a part of
-# the usual one, is too small to be multiplied. Tuned on validation parts by time of MovieLens 1M and
-# MovieTweetings.
+# the usual one, is too small to be multiplied. Tuned on validation parts by time of MovieLens 1M
+# and MovieTweetings.
 _RECENT, _RARE = 1.0, 0.02
 # A change is believed whole if it exceeds this part of the largest that noise alone would show;
 # and recent counts at all if their sum stands out by the second number of standard deviations.
@@ -134,14 +134,6 @@ def count_strength(counts: Noisy, mu: float) -> float:
     n = counts.value
     squares = max(float(n @ n) - len(n) * counts.spread**2, 0.0)
     return min(mu, 1e9) * squares / max(float(n.sum()), 1.0)
-
-
-def average(first: Noisy, second: Noisy) -> Noisy:
-    """Two measurements of the same numbers, weighted as their noise asks for."""
-    squares = first.spread**2 + second.spread**2
-    weight = first.spread**2 / squares if squares > 0 else 0.5
-    spread = first.spread * second.spread / math.sqrt(squares) if squares > 0 else 0.0
-    return Noisy(weight * second.value + (1 - weight) * first.value, spread)
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +370,8 @@ def _now(p: _Floats, recent: Noisy | None) -> _Floats:
     make likely, but for those that noise cannot explain, which are believed whole.
     """
     total = 0.0 if recent is None else float(recent.value.sum())
-    if recent is None or total <= _VISIBLE * recent.spread * math.sqrt(len(p)):
+    seen = recent is not None and total > _VISIBLE * recent.spread * math.sqrt(len(p))
+    if recent is None or not seen or not p.any():
         return np.ones(len(p))
     expected = p * (total / float(p.sum()))
     change = recent.value - expected

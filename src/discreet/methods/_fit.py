@@ -26,7 +26,7 @@ from discreet.measure import (
     mentioning_charge,
     open_ledger,
 )
-from discreet.methods._method import Learnt, Method, Progress, Task, method_of
+from discreet.methods._method import METHODS, Learnt, Method, Progress, Task, method_of
 from discreet.methods._names import DEFAULT_EPSILON
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Noise, Randomness, Receipt, Unit
 from discreet.ratings import Ratings
@@ -75,7 +75,7 @@ def fit(
             none: then the release says that its cost is not recorded in any ledger (a file with
             that name is given as a `Path`). Needed unless the release protects nobody: with a
             seeded source of randomness, or an infinite epsilon.
-        features: Public: a row for each item of the catalogue, of any meaning; `refined` only.
+        features: Public: a row for each item of the catalogue, of any meaning; `refined` and `lists` use it.
         randomness: For experiments: a seeded source makes a release that says "not private".
         progress: Called with a stage's name, how much of it is done and how much there is: numbers
             of private records, for the curator's eyes alone.
@@ -130,7 +130,8 @@ def _features(features: npt.ArrayLike | None, items: int, method: Method) -> _Fl
     if features is None:
         return None
     if not method.takes_features:
-        raise InputError("item features are for method 'refined'")
+        names = " and ".join(sorted(m.name for m in METHODS.values() if m.takes_features))
+        raise InputError(f"item features are for methods {names}")
     try:
         values = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError):
