@@ -29,8 +29,14 @@ from typing import Any
 
 import numpy as np
 
-RANK = 22
+# The most directions of a refinement: 20 of pairs, 20 of the covariance, 2 that cost nothing.
+RANK = 42
+# The most items of a head, of pairs and of the covariance.
 HEAD = 1500
+# From when to when made-up ratings are, in seconds since 1970: ten years from 2010 on.
+SPAN = 1_262_304_000, 1_577_836_800
+# The periods of a first look at times: four weeks each, of all 2^32 seconds (`methods/_lists.py`).
+WEEKS, PERIODS = 28 * 86_400, 1776
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -199,7 +205,7 @@ def tiles_of_a_head(ratings: int, head: int, band: int) -> dict[str, float]:
 
     shape, parts = made_parts(ratings, head)
     items = np.arange(head, dtype=np.int32)
-    pairs = _Cov(UserCovariance(Noise.GAUSSIAN, items, votes_on(head)))
+    pairs = UserCovariance(Noise.GAUSSIAN, items, votes_on(head), with_weights=False)
     band = band or BAND
     sum(row.nbytes for row in SumPairs(shape, pairs, 1, band)(iter(parts[:0])))
     before = time.process_time()
@@ -225,7 +231,7 @@ def check_same(ratings: int, items: int, partitions: int) -> None:
     private = read_ratings(made_table(ratings, items), scale=(1, 5), catalog=catalog)
     # Without duplicates, of which the two take different ones.
     columns = {"user": private.user_of_rating(), "item": private.items, "rating": private.values()}
-    table = pa.table(columns)
+    table = pa.table(columns | {"time": private.times.astype(np.int64)})
     started = time.perf_counter()
     here = fit(private, randomness=SeededRandomness(1), **told)
     local_took = time.perf_counter() - started
@@ -255,7 +261,7 @@ def made_parts(ratings: int, items: int) -> tuple[Any, list[Any]]:
     class Sent:
         value = Catalog([str(item) for item in range(items)])
 
-    shape = Shape(Scale(1, 5), Sent())
+    shape = Shape(Scale(1, 5), Sent(), has_times=True)
     table = made_table(ratings, items)
     return shape, list(Maker(shape, "refuse").parts(iter(table.to_batches())))
 
@@ -268,7 +274,8 @@ def made_table(ratings: int, items: int) -> Any:
     users = rng.integers(0, max(ratings // 100, 1), ratings)
     popular = rng.permutation(items)  # popular items have numbers like any others
     chosen = popular[(items * rng.random(ratings) ** 4).astype(np.int64)]
-    return pa.table({"user": users, "item": chosen, "rating": rng.integers(1, 6, ratings)})
+    columns = {"user": users, "item": chosen, "rating": rng.integers(1, 6, ratings)}
+    return pa.table(columns | {"time": rng.integers(*SPAN, ratings)})
 
 
 def votes_on(items: int) -> Any:
@@ -284,6 +291,8 @@ def one_task(ratings: int, items: int) -> dict[str, Any]:
     from discreet.measure import ItemCounts
     from discreet.measure.covariance import UserCovariance
     from discreet.measure.engines.spark._sums import BAND, SumPairs, SumPeople
+    from discreet.measure.presence_pairs import PresencePairs
+    from discreet.measure.recency import PeriodCounts, Periods, RecentCounts
     from discreet.measure.refinement import UserRefinement
     from discreet.privacy import Noise, Unit
 
@@ -291,10 +300,18 @@ def one_task(ratings: int, items: int) -> dict[str, Any]:
     votes, factors = votes_on(items), np.ones((items, RANK + 1)) / 10
     refinement = UserRefinement(votes, factors, np.ones(items), 2.5)
     head = np.arange(min(HEAD, items), dtype=np.int32)
-    pairs = _Cov(UserCovariance(Noise.GAUSSIAN, head, votes))
+    pairs = {
+        "presence pairs": PresencePairs(Unit.USER, Noise.GAUSSIAN, head),
+        "covariance": UserCovariance(Noise.GAUSSIAN, head, votes, with_weights=False),
+    }
+    periods = Periods(0, WEEKS, PERIODS)
+    weights = np.full(PERIODS, 1000, np.int64)
+    recent = RecentCounts(Unit.USER, Noise.GAUSSIAN, periods, weights)
     triangle = 8 * RANK * (RANK + 1) // 2
     people = {
         "item votes": ((ItemCounts(Unit.USER, Noise.GAUSSIAN).measure,), 8 * items),
+        "records by period": ((PeriodCounts(Unit.USER, periods).measure,), 8 * PERIODS),
+        "recent item counts": ((recent.measure,), 8 * items),
         "effects": ((votes.measure,), 8 * items + 32),
         "refinement": ((refinement.measure,), 8 * items * RANK + triangle + 64),
     }
@@ -302,28 +319,11 @@ def one_task(ratings: int, items: int) -> dict[str, Any]:
     for name, (measures, predicted) in people.items():
         rows = SumPeople(shape, measures, 1)(iter(parts))
         sent[name] = (sum(row.nbytes for row in rows), predicted)
-    rows = SumPairs(shape, pairs, 1, BAND)(iter(parts))
-    sent["covariance"] = (sum(row.nbytes for row in rows), 8 * len(head) ** 2)
+    for name, statistic in pairs.items():
+        rows = SumPairs(shape, statistic, 1, BAND)(iter(parts))
+        sent[name] = (sum(row.nbytes for row in rows), 8 * len(head) ** 2)
     used = resource.getrusage(resource.RUSAGE_SELF)
     return {"peak": used.ru_maxrss / 2**20, "cpu": used.ru_utime + used.ru_stime, "sent": sent}
-
-
-class _Cov:
-    """The covariance alone, without weights, as the refined method measures it."""
-
-    triangle_count = 1
-
-    def __init__(self, covariance: Any) -> None:
-        self.covariance, self.head = covariance, covariance.head
-
-    def inside(self, ratings: Any) -> Any:
-        return self.covariance.inside(ratings)
-
-    def sum_pairs(self, inside: Any, progress: Any = None) -> Any:
-        from discreet.measure.engines.local import co_moments
-
-        told = (inside.starts, inside.items, inside.values, None, inside.size)
-        return (co_moments(*told, progress=progress).cov,)
 
 
 if __name__ == "__main__":

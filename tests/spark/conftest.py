@@ -7,6 +7,7 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
@@ -49,8 +50,7 @@ def stars() -> Ratings:
 
 @pytest.fixture(scope="package")
 def clicks(stars: Ratings) -> Ratings:
-    codes = PRESENCE.encode(np.ones(len(stars)))
-    return Ratings(PRESENCE, stars.catalog, stars.starts, stars.items, codes)
+    return replace(stars, scale=PRESENCE, codes=PRESENCE.encode(np.ones(len(stars))))
 
 
 @pytest.fixture(scope="package")

@@ -14,11 +14,12 @@ import pytest
 
 from cli._calling import call
 from discreet import spark as cluster
-from discreet.domain import Catalog
+from discreet.domain import Catalog, InputError
 from discreet.measure._source import total
 from discreet.methods import fit
 from discreet.privacy import SeededRandomness, Unit
 from discreet.ratings import (
+    Intake,
     Ratings,
     bound_contributions,
     read_ratings,
@@ -42,7 +43,7 @@ pytestmark = SOCKETS
     "told",
     [
         {"method": "refined", "protect": "user"},
-        {"method": "refined", "protect": "rating", "level_share": 0.1},
+        {"method": "refined", "protect": "rating", "level_share": 0.1, "head": 100},
         {"method": "covariance", "protect": "rating", "dense": True, "noise": "laplace"},
         {"method": "slope-one", "protect": "user"},
         {"method": "cosine", "protect": "user"},
@@ -52,19 +53,41 @@ pytestmark = SOCKETS
 def test_every_integer_is_the_local_one(
     stars: Ratings, on_stars: cluster.SparkRatings, told: dict[str, Any]
 ) -> None:
-    assert_same_integers(stars, on_stars, **told)
+    labels = assert_same_integers(stars, on_stars, **told)
+    assert ("recent item counts" in labels) == (told["method"] == "refined")
 
 
-@pytest.mark.parametrize("told", [{"method": "refined", "protect": "user"}, {"method": "cosine"}])
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"method": "lists", "protect": "user"},
+        {"method": "lists", "protect": "rating", "noise": "laplace"},
+        {"method": "cosine"},
+    ],
+    ids=lambda told: "-".join(map(str, told.values())),
+)
 def test_so_is_every_one_of_presence(
     clicks: Ratings, on_clicks: cluster.SparkRatings, told: dict[str, Any]
 ) -> None:
-    assert_same_integers(clicks, on_clicks, **told)
+    labels = assert_same_integers(clicks, on_clicks, **told)
+    lists = told["method"] == "lists"
+    assert ("recent item counts" in labels) == ("presence pairs" in labels) == lists
+
+
+def test_without_times_nothing_is_recent(session: Any, stars: Ratings) -> None:
+    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    with cluster.read(frame_of(session, stars), columns={"time": None}, **told) as found:
+        assert not found.has_times
+        timeless = replace(stars, times=None)
+        labels = assert_same_integers(timeless, found, method="refined", noise="laplace")
+        assert "presence pairs" in labels
+        with pytest.raises(InputError, match="recency needs ratings with times"):
+            fit(found, recency=True, epsilon=1.0, randomness=SeededRandomness(1))
 
 
 def test_features_are_believed_as_much(stars: Ratings, on_stars: cluster.SparkRatings) -> None:
     features = np.random.default_rng(5).normal(size=(len(stars.catalog), 3))
-    told = {"features": features, "epsilon": 8.0, "rank": 0}
+    told = {"features": features, "epsilon": 8.0, "rank": 0, "list_rank": 0, "recency": False}
     one, other = (fit(e, randomness=SeededRandomness(2), **told) for e in (stars, on_stars))
     assert "features_believed" in one.parameters
     assert_same_release(one, other)
@@ -197,8 +220,8 @@ def test_the_same_ratings_are_kept_where_users_are_bounded(
 def test_a_table_of_nothing_is_fitted_like_any_other(session: Any, stars: Ratings) -> None:
     nothing = frame_of(session, stars).limit(0)
     told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
-    nobody = stars.select_users(0, 0)
-    for method in ("refined", "covariance", "slope-one", "cosine"):
+    nobody = replace(stars.select_users(0, 0), intake=Intake())
+    for method in ("refined", "lists", "covariance", "slope-one", "cosine"):
         with cluster.read(nothing, **told) as empty:
             found = empty.survey()
             assert (found.users, found.ratings, found.duplicates, found.skipped) == (0, 0, 0, 0)

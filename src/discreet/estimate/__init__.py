@@ -55,7 +55,7 @@ from discreet.estimate._shrinkage import (
     shrink_ratio,
     update_effects,
 )
-from discreet.estimate._tastes import NoisyRows, TasteSums, learn_rows
+from discreet.estimate._tastes import NoisyRows, TasteSums, learn_rows, sketched_factors
 
 __all__ = [
     "LARGEST_EFFECT",
@@ -102,6 +102,7 @@ __all__ = [
     "short_rows",
     "shrink_counts",
     "shrink_ratio",
+    "sketched_factors",
     "standardised",
     "stretch",
     "update_by_residuals",

@@ -237,6 +237,11 @@ class RatingMethod(Method):
         """The centring on this scale, for items of this strength."""
         return HuberCentring(self.clamp_for(strength) * scale.range / 4, self.fictitious)
 
+    @property
+    def first_share(self) -> float:
+        """The part of the budget for the first round of item effects, for the unit."""
+        return self.effect_share
+
     def clamp_for(self, strength: float) -> float:
         """B on a scale of width 4, for items of this strength."""
         del strength

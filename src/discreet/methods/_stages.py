@@ -34,6 +34,7 @@ from discreet.estimate import (
     sampling_per_rating,
     sampling_per_unit,
     short_rows,
+    sketched_factors,
     stretch,
     update_by_residuals,
     update_by_users,
@@ -46,7 +47,7 @@ from discreet.measure.covariance import Covariance, RatingCovariance, UserCovari
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
-from discreet.measure.refinement import RatingRefinement, UserRefinement
+from discreet.measure.refinement import RatingRefinement, UserRefinement, UserSketch
 from discreet.measure.user_votes import UserCount, UserMeans, UserVotes
 from discreet.methods._method import RatingMethod, Task
 from discreet.privacy import Unit
@@ -70,6 +71,8 @@ _ROWS, _MOMENTS, _WEIGHT, _ROW_SCALES = 0.94, 0.04, 0.01, 0.01
 FEATURE_SHARE = 0.02
 # How much agreement along features varies by who happened to rate, over the root of the units.
 _RATING_CHANCE, _USER_CHANCE = 0.15, 0.3
+# Noise smaller than this mu's is not what limits anything: about epsilon 10 at delta 1e-6.
+_LARGEST_MU = 2.0
 # Fewer units than this teach nothing of tastes. Chosen by hand: data that small are never served
 # better by tastes than by means.
 _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
@@ -153,6 +156,18 @@ class Stages(ItemStages):
     def sampling(self, counts: _Floats) -> float:
         """How much an entry of the covariance varies by who happened to rate."""
 
+    def combine(self, directions: _Floats, share: float, most: int) -> _Floats:
+        """At most so many combinations of directions, those along which users' ratings vary."""
+        effects = self.effects
+        rows = short_rows(directions, effects.positive_counts)
+        (sketch,) = self.task.measure(self._sketch(rows), {"sketch of tastes": share})
+        counts, width = effects.known_counts, self.task.scale.range
+        return sketched_factors(sketch, effects.people, rows, counts, most, width)
+
+    def _sketch(self, rows: _Floats) -> UserSketch:
+        del rows
+        raise InputError("a sketch of tastes is for the protection of users")
+
     @abc.abstractmethod
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         """Sums of ratings times tastes along these factors, for all items.
@@ -174,10 +189,12 @@ class Stages(ItemStages):
         return belief_in_features(agreement, chance * math.sqrt(max(effects.people.value, 1.0)))
 
     def _items(self, kept: float) -> tuple[Effects, float, float]:
-        method, first = self.method, self.method.effect_share
+        method, first = self.method, self.method.first_share
         effects = self._first_round(first)
         strength = effects.strength(self._mu)
-        self.centring = method.centring(self.task.scale, strength)
+        # Without noise, or with little, who happened to rate is what limits the clamp.
+        enough = effects.strength(min(self._mu, _LARGEST_MU))
+        self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
         self.list_share = method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
@@ -348,6 +365,9 @@ class _StarsPerUser(Stages):
             attention=attention,
             usual=usual_scale(scale),
         )
+
+    def _sketch(self, rows: _Floats) -> UserSketch:
+        return UserSketch(self._residuals(self.effects), rows)
 
 
 class _Presence(ItemStages):

@@ -52,7 +52,7 @@ def fit(
     ratings of one item by one user the one with the latest time counts, and of those, or where
     there are no times, the highest; `discreet.fit` takes the last row. The two agree where nobody
     rated an item twice, and where rows are in the order of times that differ by whole seconds: the
-    rest of a time does not count.
+    rest of a time does not count. Of several interactions both keep the earliest.
 
     Args:
         table: A Spark DataFrame: from Parquet, a warehouse's table, JDBC; from text if `open_table`

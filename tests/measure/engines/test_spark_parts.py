@@ -36,6 +36,7 @@ from discreet.measure.engines.spark._sums import (
     with_leaves,
 )
 from discreet.measure.pairs import CosinePairs
+from discreet.measure.presence_pairs import PresencePairs
 from discreet.measure.refinement import Moments
 from discreet.methods import fit, record_fit
 from discreet.privacy import Noise, SeededRandomness, Unit
@@ -62,6 +63,8 @@ def table_of(ratings: Ratings) -> pa.Table:
     columns = {"user": ratings.user_of_rating()[rows], "item": ids[rows]}
     if not ratings.scale.presence:
         columns["rating"] = ratings.values()[rows]
+    if ratings.times is not None:
+        columns["time"] = ratings.times[rows]
     return pa.table(columns)
 
 
@@ -69,7 +72,7 @@ class Together(RatingsInParts):
     """Partitions in this process; every function and every batch goes through pickle and Arrow."""
 
     def __init__(self, ratings: Ratings, partitions: int, band: int) -> None:
-        shape = Shape(ratings.scale, Sent(ratings.catalog))
+        shape = Shape(ratings.scale, Sent(ratings.catalog), has_times=ratings.has_times)
         super().__init__(ratings.scale, ratings.catalog, shape, partitions, band)
         table, maker = table_of(ratings), Maker(shape, "refuse")
         users = table["user"].to_numpy()
@@ -88,42 +91,51 @@ class Together(RatingsInParts):
         yield from (row for batch in added for row in batch.to_pylist())
 
 
-def ratings_of(presence: bool) -> Ratings:
+def ratings_of(presence: bool = False, times: bool = True) -> Ratings:
     made = make_ratings(find_shape("ml-100k").scaled(ratings=20_000), seed=4)
-    codes = PRESENCE.encode(np.ones(len(made)))
+    if not times:
+        made = replace(made, times=None)
     if not presence:
-        return replace(made, times=None)  # as parts are
-    return Ratings(PRESENCE, made.catalog, made.starts, made.items, codes)
+        return made
+    return replace(made, scale=PRESENCE, codes=PRESENCE.encode(np.ones(len(made))))
 
 
-WITH_TASTES = {"taste_share": 0.5}
+# A budget with which so few people's ratings show all that a method can measure.
+AMPLE = {"epsilon": 400.0}
+WITH_TASTES = {"taste_share": 0.5} | AMPLE
 CASES = [
-    ({"protect": protect, "noise": noise, "method": method} | more, presence)
+    ({"protect": protect, "noise": noise, "method": method} | more, {"presence": presence} | kind)
     for protect in ("user", "rating")
     for noise in ("gaussian", "laplace")
-    for method, more, presence in (
-        ("refined", {"level_share": 0.1, **WITH_TASTES}, False),
-        ("lists", {}, False),
-        ("lists", {}, True),
-        ("covariance", {"dense": True, "head": 150, **WITH_TASTES}, False),
-        ("slope-one", {"head": 150, **WITH_TASTES}, False),
-        ("cosine", {"head": 150, **WITH_TASTES}, False),
-        ("cosine", {"head": 150, **WITH_TASTES}, True),
+    for method, more, presence, kind in (
+        ("refined", WITH_TASTES | {"level_share": 0.1}, False, {}),
+        ("refined", WITH_TASTES | {"head": 150}, False, {"times": False}),
+        ("lists", AMPLE | {"head": 150}, True, {}),
+        ("lists", AMPLE, True, {"times": False}),
+        ("covariance", WITH_TASTES | {"dense": True, "head": 150}, False, {}),
+        ("slope-one", WITH_TASTES | {"head": 150}, False, {}),
+        ("cosine", WITH_TASTES | {"head": 150}, False, {}),
+        ("cosine", WITH_TASTES | {"head": 150}, True, {}),
     )
 ]
 
 
 @pytest.mark.parametrize(
-    ("told", "presence"), CASES, ids=["-".join(map(str, c[0].values())) + str(c[1]) for c in CASES]
+    ("told", "kind"), CASES, ids=["-".join(map(str, (*a.values(), *b.values()))) for a, b in CASES]
 )
-def test_all_that_a_fit_measures_is_the_same_in_parts(told: dict[str, Any], presence: bool) -> None:
-    ratings = ratings_of(presence)
+def test_all_that_a_fit_measures_is_the_same_in_parts(
+    told: dict[str, Any], kind: dict[str, bool]
+) -> None:
+    ratings = ratings_of(**kind)
     parts = Together(ratings, 5, band=64)
     whole, summed = (
-        record_fit(each, randomness=SeededRandomness(1), epsilon=4.0, **told)
-        for each in (ratings, parts)
+        record_fit(each, randomness=SeededRandomness(1), **told) for each in (ratings, parts)
     )
-    assert [s.label for s in whole.spoken] == [s.label for s in summed.spoken]
+    labels = [s.label for s in whole.spoken]
+    assert labels == [s.label for s in summed.spoken]
+    with_lists = told["method"] in ("refined", "lists")
+    assert ("presence pairs" in labels) == with_lists
+    assert ("recent item counts" in labels) == (with_lists and ratings.has_times)
     for one, other in zip(whole.spoken, summed.spoken, strict=True):
         assert one.exact.any()
         np.testing.assert_array_equal(one.exact, other.exact, one.label)
@@ -136,7 +148,7 @@ def test_all_that_a_fit_measures_is_the_same_in_parts(told: dict[str, Any], pres
 
 @pytest.mark.parametrize("protect", Unit)
 def test_features_are_believed_as_much_in_parts(protect: Unit) -> None:
-    ratings = ratings_of(presence=False)
+    ratings = ratings_of()
     features = np.random.default_rng(2).normal(size=(len(ratings.catalog), 4))
     one, other = (
         fit(each, protect=protect, features=features, randomness=SeededRandomness(1))
@@ -150,7 +162,7 @@ def test_features_are_believed_as_much_in_parts(protect: Unit) -> None:
 
 @pytest.mark.parametrize("method", ["refined", "slope-one", "cosine"])
 def test_a_continuous_scale_is_summed_in_parts(method: str) -> None:
-    stars = ratings_of(False)
+    stars = ratings_of()
     codes = np.random.default_rng(1).uniform(-10, 10, len(stars)).astype(np.float32)
     scale = Scale(-10, 10, None)
     ratings = Ratings(scale, stars.catalog, stars.starts, stars.items, codes)
@@ -163,8 +175,27 @@ def test_a_continuous_scale_is_summed_in_parts(method: str) -> None:
         np.testing.assert_array_equal(one.exact, other.exact, one.label)
 
 
+@pytest.mark.parametrize(("partitions", "band"), [(1, 2048), (3, 2048), (3, 40), (2, 16)])
+@pytest.mark.parametrize("protect", Unit)
+def test_presence_pairs_are_the_same_in_every_layout(
+    protect: Unit, partitions: int, band: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The head at once, in two bands or in five, from one part or several in a partition."""
+    monkeypatch.setattr(_parts, "_BLOCK", 3000)
+    ratings = ratings_of(presence=True)
+    head = np.arange(3, 4 * 70, 4, dtype=np.int32)
+    pairs = PresencePairs(protect, Noise.GAUSSIAN, head)
+    (right,), (found,) = (
+        pairs.measure(ratings),
+        Together(ratings, partitions, band).triangles(pairs),
+    )
+    assert right.dtype == found.dtype == np.int64
+    assert right.max() > 2**24  # weights are far from 16 bits
+    np.testing.assert_array_equal(found, right)
+
+
 def test_one_look_serves_several_sums() -> None:
-    ratings = ratings_of(False)
+    ratings = ratings_of()
     parts = Together(ratings, 3, band=64)
     assert totals(parts, count_users, len) == totals(ratings, count_users, len)
     assert len(parts.volumes) == 1
@@ -179,7 +210,7 @@ def huge(ratings: Ratings) -> int:
 
 
 def test_arrays_wrap_as_they_do_locally_and_integers_never_do() -> None:
-    ratings = ratings_of(False)
+    ratings = ratings_of()
     parts = Together(ratings, 5, band=64)
     assert total(parts, huge) == 2**80 * ratings.user_count
     users = [b["users"][0].as_py() for part in parts.parts for b in part]
@@ -265,7 +296,12 @@ def test_of_several_ratings_the_latest_counts_in_whatever_order_they_come() -> N
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
         found = read_rows(table.take(order), STARS, catalog, "refuse")
         assert found.values().tolist() == [3, 1]
+        assert found.times is not None
+        assert found.times.tolist() == [70, 70]
         assert found.duplicates == 2
+        clicks = read_rows(table.take(order), PRESENCE, catalog, "refuse")
+        assert clicks.times is not None
+        assert clicks.times.tolist() == [30, 70]  # the earliest, as on one machine
     timeless = table.drop_columns("time")
     assert read_rows(timeless, STARS, catalog, "refuse").values().tolist() == [5, 1]
     text = table.set_column(3, "time", pa.array(["9", "10", "8", "8"]))
@@ -311,7 +347,7 @@ def test_items_are_listed_some_rows_at_a_time(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_sums_over_others_than_were_read_are_refused() -> None:
-    parts = Together(ratings_of(False), 3, band=64)
+    parts = Together(ratings_of(), 3, band=64)
     lost = parts.parts.pop()
     head = np.arange(20, dtype=np.int32)
     pairs = CosinePairs(Unit.USER, Noise.GAUSSIAN, head, STARS)
@@ -341,10 +377,11 @@ def test_a_worker_of_another_version_counts_nothing() -> None:
         list(shape.unpacked(iter([])))
 
 
-def test_parts_are_whole_users_and_join_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.measure.engines.spark._parts._BLOCK", 1000)
-    ratings = ratings_of(False)
-    shape = Shape(ratings.scale, Sent(ratings.catalog))
+@pytest.mark.parametrize("times", [False, True])
+def test_parts_are_whole_users_and_join_again(times: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_parts, "_BLOCK", 1000)
+    ratings = ratings_of(times=times)
+    shape = Shape(ratings.scale, Sent(ratings.catalog), has_times=times)
     batches = list(Maker(shape, "refuse").parts(iter(table_of(ratings).to_batches())))
     assert len(batches) > 10
     found = joined(shape, list(shape.unpacked(iter(batches))))
@@ -352,4 +389,7 @@ def test_parts_are_whole_users_and_join_again(monkeypatch: pytest.MonkeyPatch) -
     np.testing.assert_array_equal(found.items, ratings.items)
     np.testing.assert_array_equal(found.codes, ratings.codes)
     assert found.users is None
-    assert found.times is None
+    assert found.has_times == times
+    if times:
+        np.testing.assert_array_equal(found.times, ratings.times)
+    assert (batches[0]["times"].null_count == 0) == times

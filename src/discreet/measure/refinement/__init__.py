@@ -18,10 +18,12 @@ from discreet.domain import InputError
 from discreet.measure._source import over_blocks
 from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
+from discreet.measure.item_sums import sum_of
 from discreet.measure.refinement._kernels import (
     MOMENT_GRID,
     ROW_GRID,
     add_rating_rows,
+    add_sketches,
     add_user_rows,
 )
 from discreet.measure.user_votes import UserVotes
@@ -34,6 +36,7 @@ __all__ = [
     "RatingRefinement",
     "UserMoments",
     "UserRefinement",
+    "UserSketch",
 ]
 
 # Cells of the grid over which bounds are maximised; each is bounded from above (PROOF.md).
@@ -302,6 +305,44 @@ class UserRefinement(Statistic):
 
         parts = over_blocks(ratings, work, _block(ratings))
         return UserMoments(*_sum(parts, len(ratings.catalog), k, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class UserSketch(Statistic):
+    """Along which combinations of directions ratings vary: sum over users of v v^T, |v| = 1.
+
+    v goes along the sum of y_j F_j over a user's ratings. The upper triangle, entries beside the
+    diagonal times root 2 (but not in L1), so that everybody's has length 1.
+
+    Args:
+        residuals: What is left of a rating, and the norm.
+        directions: F, released: a row for each item.
+    """
+
+    residuals: UserVotes
+    directions: _Floats
+
+    def __post_init__(self) -> None:
+        if self.directions.shape[1] == 0 or not np.all(np.abs(self.directions) < 1e15):
+            raise InputError("directions are finite numbers, in at least one column")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("sketch of tastes", float(MOMENT_GRID), MOMENT_GRID),)
+
+    def measure(self, ratings: Ratings) -> _Ints:
+        """The exact integers; private."""
+        k = self.directions.shape[1]
+        _check_items("directions", self.directions, ratings)
+        l1 = self.residuals.noise.kind.order == 1
+
+        def work(block: Ratings, _: int) -> _Ints:
+            sketch = np.zeros(k * (k + 1) // 2, np.int64)
+            y = self.residuals.residuals(block)
+            add_sketches(block.starts, block.items, y, self.directions, l1, sketch)
+            return sketch
+
+        return sum_of(over_blocks(ratings, work), k * (k + 1) // 2)
 
 
 # Ratings in a block. Every block has rows of its own to sum in: large blocks, few of them.

@@ -1,7 +1,7 @@
 """On the workers: rows of a partition, which holds whole users, into parts and back.
 
-A part is a block of `Ratings` as bytes, 5 per rating on a stepped scale: without names of users,
-without times.
+A part is a block of `Ratings` as bytes, without names of users: 5 per rating on a stepped scale,
+and 4 more where the table has times.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from discreet.ratings.readers import FROM_DATA, BadRows
 
 PART = (
     "users long, ratings long, duplicates long, skipped long, error string, "
-    "starts binary, items binary, codes binary"
+    "starts binary, items binary, codes binary, times binary"
 )
-# Ratings in a part, about: 20 MiB, within the 64 MiB of a batch (`_jobs.NEEDED`).
+# Ratings in a part, about: 20 MiB, 36 with times, within the 64 MiB of a batch (`_jobs.NEEDED`).
 _BLOCK = 1 << 22
 # Rows that are read at a time, about, where they need not be all of a user's. Chosen by hand.
 _ROWS = 1 << 20
-_COLUMNS = ("users", "ratings", "duplicates", "skipped", "error", "starts", "items", "codes")
+_FACTS = ("users", "ratings", "duplicates", "skipped")
+_PACKED = ("starts", "items", "codes", "times")
 _NONE_LEFT = "no ratings, so no catalogue"
 # Where in its partition a row is, and how many such rows are there: of no use on the driver.
 _PLACE = re.compile(r"^row [\d,]+: | \(in all [^)]*\)")
@@ -44,12 +45,14 @@ class Shape:
         scale: Of the ratings.
         catalog: A broadcast of the catalogue; None if that is read off the ratings.
         most_ratings: The most that a user has; None if nothing bounds it.
+        has_times: Whether records say when they were made.
         version: Of discreet, where the fit is.
     """
 
     scale: Scale
     catalog: Any
     most_ratings: int | None = None
+    has_times: bool = False
     version: str = __version__
 
     def check_version(self) -> None:
@@ -57,15 +60,18 @@ class Shape:
         if self.version != __version__:
             raise InputError(OTHER_VERSION)
 
-    def ratings(self, starts: Any, items: Any, codes: Any) -> Ratings:
+    def ratings(self, starts: Any, items: Any, codes: Any, times: Any = None) -> Ratings:
         """A part; its users are in no other, because Spark has partitioned by user."""
         intake = Intake(most_ratings=self.most_ratings)
-        return Ratings(self.scale, self.catalog.value, starts, items, codes, intake=intake)
+        return Ratings(self.scale, self.catalog.value, starts, items, codes, times, intake=intake)
 
     def unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Ratings]:
         """The parts of a partition."""
         self.check_version()
         code = np.float32 if self.scale.step is None else np.uint8
+        kinds = dict(zip(_PACKED, (np.int64, np.int32, code, np.uint32), strict=True))
+        if not self.has_times:
+            del kinds["times"]
         for batch in batches:
             for row in range(batch.num_rows):
                 reason = batch["error"][row].as_py()
@@ -75,9 +81,11 @@ class Shape:
                 if not batch["users"][row].as_py():
                     continue
                 # Copied: Spark's bytes may lie anywhere, and kernels want numbers aligned.
-                columns = zip(("starts", "items", "codes"), (np.int64, np.int32, code), strict=True)
                 yield self.ratings(
-                    *(np.frombuffer(batch[n][row].as_buffer(), kind).copy() for n, kind in columns)
+                    **{
+                        name: np.frombuffer(batch[name][row].as_buffer(), kind).copy()
+                        for name, kind in kinds.items()
+                    }
                 )
 
 
@@ -110,9 +118,9 @@ class Maker:
             ratings = bound_contributions(ratings, self.shape.most_ratings)
         facts = (ratings.duplicates, ratings.skipped)
         for block in ratings.blocks(_BLOCK):
-            columns = (block.starts, block.items, block.codes)
-            packed = (column.tobytes() for column in columns)
-            yield _row(block.user_count, len(block), *facts, None, *packed)
+            columns = {name: getattr(block, name) for name in _PACKED}
+            packed = {name: c.tobytes() for name, c in columns.items() if c is not None}
+            yield _row(block.user_count, len(block), *facts, None, **packed)
             facts = (0, 0)
         if not ratings.user_count:
             yield _row(0, 0, *facts, None)
@@ -169,9 +177,9 @@ ITEM = "item string, error string"
 _ITEMS = pa.schema([("item", pa.string()), ("error", pa.string())])
 _PARTS = pa.schema(
     [
-        *((name, pa.int64()) for name in _COLUMNS[:4]),
+        *((name, pa.int64()) for name in _FACTS),
         ("error", pa.string()),
-        *((name, pa.binary()) for name in _COLUMNS[5:]),
+        *((name, pa.binary()) for name in _PACKED),
     ]
 )
 
@@ -181,7 +189,8 @@ def read_rows(
 ) -> Ratings:
     """Some whole users' rows, whose order must not count: a cluster hands them over in any.
 
-    Of several ratings of one item by one user the latest counts; of those, the highest.
+    Of several ratings of one item by one user the latest counts; of those, the highest. Of several
+    interactions the earliest counts.
 
     Args:
         table: With columns named for their roles.
@@ -214,10 +223,10 @@ def joined(shape: Shape, parts: list[Ratings]) -> Ratings:
         return parts[0]
     begins = np.cumsum([0, *(len(part) for part in parts)])
     starts = [part.starts[:-1] + begin for part, begin in zip(parts, begins, strict=False)]
-    items = [part.items for part in parts]
-    codes: list[Any] = [part.codes for part in parts]
     ends = np.concatenate([*starts, begins[-1:]]).astype(np.int64)
-    return shape.ratings(ends, np.concatenate(items), np.concatenate(codes))
+    names = _PACKED[1:] if shape.has_times else _PACKED[1:-1]
+    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+    return shape.ratings(ends, *columns)
 
 
 def use_own_cores_only() -> None:
@@ -239,8 +248,9 @@ def _row(
     duplicates: int,
     skipped: int,
     error: str | None,
-    *packed: bytes,
+    **packed: bytes,
 ) -> pa.RecordBatch:
-    values = (users, ratings, duplicates, skipped, error, *(packed or (b"", b"", b"")))
-    columns = {name: [value] for name, value in zip(_COLUMNS, values, strict=True)}
+    facts = zip(_FACTS, (users, ratings, duplicates, skipped), strict=True)
+    columns: dict[str, list[Any]] = {name: [value] for name, value in facts}
+    columns |= {"error": [error]} | {name: [packed.get(name)] for name in _PACKED}
     return pa.RecordBatch.from_pydict(columns, _PARTS)

@@ -57,7 +57,7 @@ class SparkRatings(RatingsInParts):
     """Everybody's ratings in a Spark table, read once and kept by the executors.
 
     Nothing is read before it is needed: that is the first sum, or `survey`. What the executors
-    keep, in memory or on their disks, takes 5 bytes per rating; `close` frees it.
+    keep, in memory or on their disks, takes 5 bytes per rating, 9 with times; `close` frees it.
 
     Args:
         table: With columns user, item, and perhaps rating and time.
@@ -82,7 +82,8 @@ class SparkRatings(RatingsInParts):
         self.intake = Intake(bad_rows=on_bad_rows, most_ratings=most_ratings)
         self._spark, self.progress = table.sparkSession, progress
         sent = self._spark.sparkContext.broadcast(catalog)
-        shape = Shape(scale, sent, most_ratings)
+        # A table's columns are public, as its scale is.
+        shape = Shape(scale, sent, most_ratings, has_times="time" in table.columns)
         super().__init__(scale, catalog, shape, partitions)
         self._table, self._maker = table, Maker(shape, on_bad_rows)
         level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK

@@ -138,7 +138,8 @@ def read_spark(
     """Ratings in a Spark table, as `read_ratings` would read them; see there for what is not here.
 
     A table on a cluster has no order: of several ratings of one item by one user the one with the
-    latest time, in whole seconds, counts, and of those the highest.
+    latest time, in whole seconds, counts, and of those the highest; of several interactions the
+    earliest.
 
     Args:
         table: A Spark DataFrame; if it is text, one that `open_table` opened.

@@ -324,7 +324,7 @@ class RatingsInParts(RemoteRatings):
     def __init__(
         self, scale: Scale, catalog: Catalog, shape: Shape, partitions: int, band: int = BAND
     ) -> None:
-        self.scale, self.catalog = scale, catalog
+        self.scale, self.catalog, self.has_times = scale, catalog, shape.has_times
         self._shape, self._partitions, self._band = shape, partitions, band
 
     @abc.abstractmethod
@@ -386,6 +386,6 @@ class RatingsInParts(RemoteRatings):
     def _nobody(self) -> Ratings:
         """The same ratings without any: sums over them are 0, and of the right shape."""
         codes = self.scale.encode(np.empty(0))
-        return Ratings(
-            self.scale, self.catalog, np.zeros(1, np.int64), np.empty(0, np.int32), codes
-        )
+        columns = np.zeros(1, np.int64), np.empty(0, np.int32), codes
+        times = np.empty(0, np.uint32) if self.has_times else None
+        return Ratings(self.scale, self.catalog, *columns, times)
