@@ -16,9 +16,10 @@ import pytest
 from numba.core import event as numba_events
 
 
-def _spent() -> float:
+def _spent(*, with_children: bool = True) -> float:
     times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    own = times.user + times.system
+    return own + times.children_user + times.children_system if with_children else own
 
 
 class CpuReport:
@@ -26,6 +27,9 @@ class CpuReport:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        # Who shares tests out counts itself alone: test processes report what they spent.
+        is_worker = hasattr(config, "workerinput")
+        self._with_children = is_worker or not config.getoption("numprocesses", None)
         self._seconds: dict[str, float] = defaultdict(float)
         self._compiling: dict[str, float] = defaultdict(float)
         self._file = "collection and imports"
@@ -35,7 +39,7 @@ class CpuReport:
 
     def _book(self, next_file: str) -> None:
         """Charge what was spent since the last call to the file that ran until now."""
-        now = _spent()
+        now = _spent(with_children=self._with_children)
         self._seconds[self._file] += now - self._since
         self._compiling[self._file] += self._compiles.taken()
         self._file, self._since = next_file, now

@@ -11,9 +11,9 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from discreet.domain import InputError, OwnRatings
 from discreet.predict import People
@@ -161,9 +161,8 @@ class Factorisation:
     def at_home(self, own: Reported, *, ridge: float = 8.0) -> Factorisation:
         """The same items for people who are known by their true ratings: what homes could do."""
         centred = own.values - np.float32(self.mean)
-        people = np.zeros((len(own.starts) - 1, self.items.shape[1]))
-        penalty = _penalty(centred, ridge)
-        _solve_side(own.starts, own.items, centred, self.items, penalty, people)
+        side = Reported(own.starts, own.items, centred, own.width)
+        people = _solve_side(side, self.items, _penalty(centred, ridge))
         return Factorisation(self.mean, people, self.items)
 
 
@@ -188,10 +187,9 @@ def factorise(
     penalty = _penalty(centred, ridge)
     rng = np.random.default_rng(seed)
     items = 0.1 * rng.standard_normal((reported.width, rank))
-    people = np.zeros((len(reported.starts) - 1, rank))
     for _ in range(rounds):
-        for side, fixed, out in ((by_person, items, people), (by_item, people, items)):
-            _solve_side(side.starts, side.items, side.values, fixed, penalty, out)
+        people = _solve_side(by_person, items, penalty)
+        items = _solve_side(by_item, people, penalty)
     return Factorisation(mean, people, items)
 
 
@@ -200,30 +198,15 @@ def _penalty(centred: npt.NDArray[np.float32], ridge: float) -> float:
     return ridge * scatter + 1e-9
 
 
-@numba.njit(cache=True, parallel=True)
-def _solve_side(
-    starts: npt.NDArray[np.int64],
-    others: npt.NDArray[np.int32],
-    values: npt.NDArray[np.float32],
-    fixed: Floats,
-    ridge: float,
-    out: Floats,
-) -> None:
-    """Each row of `out` as the ridge regression of its values on the rows of `fixed`."""
-    rank = fixed.shape[1]
-    for row in numba.prange(len(starts) - 1):
-        gram, right = np.zeros((rank, rank)), np.zeros(rank)
-        for at in range(starts[row], starts[row + 1]):
-            other = fixed[others[at]]
-            for p in range(rank):
-                right[p] += other[p] * values[at]
-                for q in range(p + 1):
-                    gram[p, q] += other[p] * other[q]
-        for p in range(rank):
-            gram[p, p] += ridge
-            for q in range(p):
-                gram[q, p] = gram[p, q]
-        out[row] = np.linalg.solve(gram, right)
+def _solve_side(side: Reported, fixed: Floats, ridge: float) -> Floats:
+    """For each row the ridge regression of its values on the rows of `fixed`."""
+    rank, shape = fixed.shape[1], (len(side.starts) - 1, side.width)
+    present = csr_array((np.ones(len(side.items)), side.items, side.starts), shape)
+    values = csr_array((side.values, side.items, side.starts), shape)
+    squares = np.einsum("ip,iq->ipq", fixed, fixed).reshape(len(fixed), -1)
+    grams = (present @ squares).reshape(-1, rank, rank) + ridge * np.eye(rank)
+    solved: Floats = np.linalg.solve(grams, (values @ fixed)[:, :, None])
+    return solved[:, :, 0]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from discreet.audit import (
 from discreet.audit._compared import (
     AnswersMethod,
     Bench,
-    LocalMechanism,
     method_of,
     send_reports,
     true_reports,
@@ -30,6 +29,7 @@ from discreet.audit._intervals import excess_band, success_band
 from discreet.domain import InputError, Scale
 from discreet.measure.outputs import OutputFunction
 from discreet.privacy import SeededRandomness
+from discreet.protocols.local_reports.messages import Mechanism
 from discreet.ratings import Ratings, Shape, make_ratings
 
 
@@ -92,7 +92,7 @@ def test_a_randomized_response_is_believed_as_often_as_it_is_true(
     ratings: Ratings, epsilon: float
 ) -> None:
     victims = choose_victims(ratings, 1500, np.random.default_rng(1))
-    told = (LocalMechanism.RANDOMIZED_RESPONSE, epsilon, victims, SeededRandomness(2))
+    told = (Mechanism.RANDOMIZED_RESPONSE, epsilon, victims, SeededRandomness(2))
     won = guess(victims, send_reports(ratings, *told).likelihoods, np.random.default_rng(3))
     keep = math.exp(epsilon) / (math.exp(epsilon) + 5)
     silent = (1 - keep) / 5
@@ -103,13 +103,13 @@ def test_a_randomized_response_is_believed_as_often_as_it_is_true(
 
 def test_a_modified_laplace_report_is_read_by_the_nearest_rating(ratings: Ratings) -> None:
     victims = choose_victims(ratings, 400, np.random.default_rng(1))
-    told = (LocalMechanism.MODIFIED_LAPLACE, 60.0, victims, SeededRandomness(2))
+    told = (Mechanism.MODIFIED_LAPLACE, 60.0, victims, SeededRandomness(2))
     likely = send_reports(ratings, *told).likelihoods
     assert success_band(likely.argmax(axis=1) == victims.secrets)[0] > 0.98
 
 
-@pytest.mark.parametrize("mechanism", LocalMechanism)
-def test_debiased_reports_add_up_to_the_truth(ratings: Ratings, mechanism: LocalMechanism) -> None:
+@pytest.mark.parametrize("mechanism", Mechanism)
+def test_debiased_reports_add_up_to_the_truth(ratings: Ratings, mechanism: Mechanism) -> None:
     victims = choose_victims(ratings, 2, np.random.default_rng(1))
     true = true_reports(ratings)
     draws = [send_reports(ratings, mechanism, 2.0, victims, SeededRandomness(n)) for n in range(30)]

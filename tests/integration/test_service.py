@@ -125,7 +125,7 @@ def load(url: str) -> Iterator[list[Uploader]]:
         time.sleep(0.02)
     yield uploaders
     for each in uploaders:
-        each.join(20)
+        each.join(60)
 
 
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path, db: str) -> None:
@@ -141,7 +141,7 @@ def test_sigterm_ends_it_in_order_while_people_are_sending(tmp_path: Path) -> No
     with serving(tmp_path, db) as (process, url):
         with load(url) as uploaders:
             process.send_signal(signal.SIGTERM)
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=60)
         assert process.returncode == 0
     assert "Traceback" not in said
     assert "Error" not in said

@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -47,6 +47,15 @@ def ratings_of(people: Sequence[Person], items: int, scale: Scale) -> Ratings:
     flat = np.array([i for p in people for i in sorted(p)], dtype=np.int32)
     values = np.array([p[i] for p in people for i in sorted(p)], dtype=np.float64)
     return Ratings(scale, catalog_of(items), starts, flat, scale.encode(values))
+
+
+def timed_by_values(ratings: Ratings) -> Ratings:
+    """The same records, made as many seconds after 1970 as their values say: 10 for a rating of 1.
+
+    Neighbours that differ in a value then differ in a time.
+    """
+    times = np.rint(10 * ratings.values()).astype(np.uint32)
+    return replace(ratings, times=times)
 
 
 def values_on(scale: Scale) -> st.SearchStrategy[float]:

@@ -29,6 +29,7 @@ from measure._neighbours import (
     person_on,
     ratings_of,
     stays_within,
+    timed_by_values,
     use_small_blocks,
 )
 
@@ -39,6 +40,8 @@ class StatisticBattery:
     unit: ClassVar[Unit] = Unit.USER
     scale: ClassVar[Scale] = SCALES["five stars"]
     items: ClassVar[int] = 6
+    timed: ClassVar[bool] = False
+    """Whether records have times: then a record's value says its time, whichever it is."""
 
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         """One for this noise; what else there is to choose, `data.draw` chooses."""
@@ -46,7 +49,10 @@ class StatisticBattery:
 
     def measured(self, statistic: Statistic, people: list[Person]) -> list[np.ndarray]:
         """The integers of each part; a triangle without its diagonal, which is not released."""
-        (exact,) = measure_all(ratings_of(people, self.items, self.scale), statistic)
+        ratings = ratings_of(people, self.items, self.scale)
+        if self.timed:
+            ratings = timed_by_values(ratings)
+        (exact,) = measure_all(ratings, statistic)
         found = []
         for part, integers in zip(statistic.parts, exact, strict=True):
             values = np.atleast_1d(integers)

@@ -8,21 +8,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
+from discreet.domain import InputError, Scale
+from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.privacy import Unit
 from measure._neighbours import (
+    FAR,
     SCALES,
     Pair,
     Person,
     levels_on,
+    levels_that_leave,
     pairs_on,
     people_on,
     person_on,
     ratings_of,
     slow_level,
     slow_residual,
+    threes,
     use_small_blocks,
 )
 
@@ -36,7 +39,9 @@ directions_of = st.lists(
 ).map(np.array)
 
 
-def statistic_on(scale: Scale, levels: ItemLevels, unit: Unit, directions: Floats) -> Agreement:
+def statistic_on(
+    scale: Scale, levels: ItemLevels, unit: Unit, directions: Floats
+) -> RatingAgreement:
     centring = HuberCentring(0.4 * scale.range / 4, 5)
     return RatingAgreement(unit, directions, centring=centring, levels=levels)
 
@@ -63,7 +68,6 @@ def test_it_follows_the_definition(scale: Scale, data: st.DataObject) -> None:
     people, levels = data.draw(people_on(scale, ITEMS)), data.draw(levels_on(scale, ITEMS))
     rows = np.clip(data.draw(directions_of), -1, 1)
     statistic = statistic_on(scale, levels, Unit.USER, rows)
-    assert isinstance(statistic, RatingAgreement)
     expected = sum(slow_agreement(statistic, person) for person in people)
     with pytest.MonkeyPatch.context() as patch:
         use_small_blocks(patch, 3, 2)
@@ -78,14 +82,11 @@ def test_it_follows_the_definition(scale: Scale, data: st.DataObject) -> None:
 def test_no_rating_moves_it_further(scale: Scale, data: st.DataObject) -> None:
     pair: Pair = data.draw(pairs_on(scale, ITEMS))
     levels, rows = data.draw(levels_on(scale, ITEMS)), data.draw(directions_of)
-    for statistic in (
-        statistic_on(scale, levels, Unit.RATING, rows),
-        PresenceAgreement(Unit.RATING, rows),
-    ):
-        after, before = (
-            statistic.measure(ratings_of(p, ITEMS, scale)) for p in (pair.with_it, pair.without)
-        )
-        assert abs(after - before) <= statistic.sensitivity
+    statistic = statistic_on(scale, levels, Unit.RATING, rows)
+    after, before = (
+        statistic.measure(ratings_of(p, ITEMS, scale)) for p in (pair.with_it, pair.without)
+    )
+    assert abs(after - before) <= statistic.sensitivity
 
 
 @every_scale
@@ -100,14 +101,12 @@ def test_no_user_moves_it_further(scale: Scale, data: st.DataObject) -> None:
     assert abs(after - before) <= statistic.sensitivity
 
 
-def test_one_record_can_turn_all_of_it_around() -> None:
-    """Two records that disagree as much as can be, and a third that outweighs both."""
-    rows = np.array([[3.0], [-1.0], [9.0], *[[0.0]] * (ITEMS - 3)])
-    statistic = PresenceAgreement(Unit.RATING, rows)
-    before, after = (
-        statistic.measure(ratings_of([dict.fromkeys(items, 1.0)], ITEMS, PRESENCE))
-        for items in ([0, 1], [0, 1, 2])
-    )
+def test_one_rating_can_turn_all_of_it_around() -> None:
+    """Two ratings that disagree as much as can be, and a third that outweighs both."""
+    rows = np.array([[3.0], [1.0], [9.0]])
+    levels = levels_that_leave([FAR, -FAR, FAR], 3)
+    statistic = statistic_on(SCALES["five stars"], levels, Unit.RATING, rows)
+    before, after = (statistic.measure(threes(items, 3)) for items in ([0, 1], [0, 1, 2]))
     assert after - before == statistic.sensitivity
 
 
@@ -122,9 +121,9 @@ def test_somebody_with_a_taste_agrees_with_themselves() -> None:
 
 
 def test_directions_of_another_catalogue_are_refused() -> None:
-    ratings = ratings_of([{0: 1.0}], ITEMS, PRESENCE)
+    scale, levels = SCALES["five stars"], ItemLevels(3.0, np.zeros(ITEMS))
     with pytest.raises(InputError, match="one for each of 7 items"):
-        PresenceAgreement(Unit.USER, np.zeros((3, 1))).measure(ratings)
+        statistic_on(scale, levels, Unit.USER, np.zeros((3, 1))).measure(threes([0], ITEMS))
     for bad in (np.nan, np.inf, 1e7):
         with pytest.raises(InputError, match="finite"):
-            PresenceAgreement(Unit.USER, np.full((ITEMS, 1), bad))
+            statistic_on(scale, levels, Unit.USER, np.full((ITEMS, 1), bad))

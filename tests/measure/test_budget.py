@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from discreet.measure import Budget, Part, Spender
 from discreet.methods import Cleaning, CovarianceMethod, Task, fit
 from discreet.privacy import Event, GaussianEvent, GeometricEvent, Noise, Randomness, Unit, unbooked
 from discreet.privacy.accounting import compose
+from discreet.ratings import Ratings
 from discreet.release import Release
 from measure._neighbours import SCALES, Person, ratings_of, spying
 
@@ -237,7 +239,7 @@ def test_nothing_private_leaves_a_fit_but_through_its_noise(
 
 @every_unit
 @every_noise
-@pytest.mark.parametrize("options", [{}, {"taste_share": 0.5, "head": ITEMS}], ids=repr)
+@pytest.mark.parametrize("options", [{}, {"count_share": 0.4, "head": ITEMS}], ids=repr)
 def test_nothing_private_leaves_a_fit_of_presence_but_through_its_noise(
     unit: Unit, noise: Noise, options: dict[str, Any]
 ) -> None:
@@ -266,6 +268,46 @@ def test_nothing_private_leaves_a_fit_of_presence_but_through_its_noise(
             replay.at = 0
             assert public_part(fitted(neighbour)) == public_part(first)
             assert replay.at == len(replay.outputs)
+
+
+@every_unit
+@every_noise
+@pytest.mark.parametrize("method", ["lists", "refined"])
+def test_times_leave_a_fit_through_its_noise_alone(unit: Unit, noise: Noise, method: str) -> None:
+    """A record more or less of any time, or a person, of many who have few items."""
+    rng, scale = np.random.default_rng(8), SCALES["five stars"]
+    people: list[Person] = [
+        dict.fromkeys(rng.choice(ITEMS, 5, replace=False).tolist(), float(1 + who % 5))
+        for who in range(300)
+    ]
+
+    def timed(made: list[Person], time: int | None = None) -> Ratings:
+        """All was made within an hour, but for the last record, if a time of it is given."""
+        ratings = ratings_of(made, ITEMS, scale)
+        times = (10**9 + np.arange(len(ratings))).astype(np.uint32)
+        if time is not None:
+            times[-1] = time
+        return replace(ratings, times=times)
+
+    def fitted(ratings: Ratings) -> Release:
+        options: dict[str, Any] = {"method": method, "protect": unit, "noise": noise}
+        return fit(ratings, epsilon=8.0, head=ITEMS, **options, ledger="unbooked")
+
+    moments = (0, 10**9, 10**9 + 7, 2**32 - 1)
+    if unit is Unit.USER:
+        more = [[*people, dict.fromkeys(items, 4.0)] for items in ([3], range(ITEMS))]
+    else:
+        people[-1] = {0: 2.0, 3: 5.0}
+        more = [[*people[:-1], {**people[-1], ITEMS - 1: 4.0}], [*people, {0: 4.0}]]
+    with spying() as replay:
+        first = fitted(timed(people))
+        labels = [label for label, *_ in replay.outputs]
+        assert {"records by period", "recent item counts"} <= set(labels)
+        for neighbour in more:
+            for time in moments:
+                replay.at = 0
+                assert public_part(fitted(timed(neighbour, time))) == public_part(first)
+                assert replay.at == len(replay.outputs)
 
 
 @every_unit

@@ -20,9 +20,7 @@ from discreet.measure.refinement import (
     MOMENT_GRID,
     ROW_GRID,
     Moments,
-    PresenceRefinement,
     RatingRefinement,
-    RecordRefinement,
 )
 from measure._neighbours import (
     SCALES,
@@ -63,10 +61,8 @@ def records_on(draw: st.DrawFn, scale: Scale) -> RatingRefinement:
     )
 
 
-def slow_rated(statistic: RecordRefinement, person: Person) -> dict[int, float]:
-    """Y in units of the clamp: for presence 1, for ratings after the definition of centring."""
-    if not isinstance(statistic, RatingRefinement):
-        return dict.fromkeys(sorted(person), 1.0)
+def slow_rated(statistic: RatingRefinement, person: Person) -> dict[int, float]:
+    """Y in units of the clamp, after the definition of centring."""
     centring = statistic.centring
     x = {item: slow_residual(statistic.levels, item, person[item]) for item in sorted(person)}
     b = slow_level(list(x.values()), centring.reach, centring.fictitious)
@@ -74,7 +70,7 @@ def slow_rated(statistic: RecordRefinement, person: Person) -> dict[int, float]:
     return {i: min(max(v - b, -centring.reach), centring.reach) / unit for i, v in x.items()}
 
 
-def slow_records(statistic: RecordRefinement, people: Sequence[Person]) -> Moments:
+def slow_records(statistic: RatingRefinement, people: Sequence[Person]) -> Moments:
     """The definition with Python's numbers, person by person."""
     F, k = statistic.directions.tolist(), statistic.directions.shape[1]
     rows, weight = np.zeros((len(F), k), np.int64), 0
@@ -122,16 +118,6 @@ def test_ratings_are_refined_by_the_definition(scale: Scale, data: st.DataObject
     measured = statistic.measure(ratings_of(people, ITEMS, scale))
     assert measured.rows.dtype == measured.moments.dtype == np.int64
     assert same(measured, slow_records(statistic, people))
-
-
-@settings(max_examples=25)
-@given(people=people_on(SCALES["thumbs"], ITEMS), seed=st.integers(0, 99))
-def test_presence_is_refined_by_the_definition(people: list[Person], seed: int) -> None:
-    scale = Scale(0, 1, presence=True)
-    there = [dict.fromkeys(person, 1.0) for person in people]
-    statistic = PresenceRefinement(directions_of(seed), 1.4, 20.0)
-    measured = statistic.measure(ratings_of(there, ITEMS, scale))
-    assert same(measured, slow_records(statistic, there))
 
 
 def test_two_ratings_by_hand() -> None:

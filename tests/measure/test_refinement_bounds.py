@@ -19,9 +19,7 @@ from discreet.measure.refinement import (
     ROW_GRID,
     Moments,
     Movement,
-    PresenceRefinement,
     RatingRefinement,
-    RecordRefinement,
 )
 from discreet.privacy import Noise
 from measure._neighbours import (
@@ -53,7 +51,7 @@ class Booked(NamedTuple):
     weight: float
 
     @classmethod
-    def of(cls, statistic: RecordRefinement) -> Booked:
+    def of(cls, statistic: RatingRefinement) -> Booked:
         return cls(
             statistic.sensitivity, statistic.moment_sensitivity, statistic.weight_sensitivity
         )
@@ -278,42 +276,19 @@ def test_no_choice_of_real_numbers_passes_the_formula(
         assert -found.fun > least[target]
 
 
-@pytest.mark.parametrize("fictitious", [None, 1, 40])
+@pytest.mark.parametrize("fictitious", [1, 40])
 @pytest.mark.parametrize("reach", [0.1, 1.4, 20.0])
-def test_cells_are_never_below_the_maximum_and_close_to_it(
-    fictitious: int | None, reach: float
-) -> None:
+def test_cells_are_never_below_the_maximum_and_close_to_it(fictitious: int, reach: float) -> None:
     """P at a million points, the maximum's surroundings among them."""
-    movement = Movement(reach, 20.0, fictitious, 0.01 if fictitious else 0.0)
+    movement = Movement(reach, 20.0, fictitious, 0.01)
     u = np.concatenate([np.linspace(0, 1, 1001), 1 - np.geomspace(1e-9, 0.5, 300)])[:, None]
-    S, e = (u.T, movement.slack) if fictitious else (np.zeros((1, 1)), 0.0)
+    S, e = u.T, movement.slack
     root = np.sqrt(u * (1 - u) / movement.least)
     P = (1 + S + e) * np.sqrt(u) + reach * (1 + 2 * S + 2 * e) * root / 2
-    P += reach * (np.sqrt(S * (1 - S) / (fictitious or 1)) + e)
+    P += reach * (np.sqrt(S * (1 - S) / fictitious) + e)
     largest = math.hypot(float(P.max()), reach) / reach
     assert largest <= movement.of_rows <= 1.002 * largest
     assert Movement(1.4, 20.0, 40, 3883 / GRID / 0.4).of_rows == pytest.approx(1.79, abs=0.01)
-
-
-@pytest.mark.parametrize("old", [0, 1, 2, 5, 50, 600])
-def test_presence_stays_within_its_own_smaller_bounds_and_nearly_reaches_them(old: int) -> None:
-    """Half along, half against, the sum on the edge of clipping and the new record against it."""
-    scale, rng, found = Scale(0, 1, presence=True), np.random.default_rng(old), []
-    booked: Booked | None = None
-    for lean in range(0, min(old, 50) + 1, 2):
-        for way in (np.where(np.arange(old) < (old + lean) / 2, 1.0, -1.0), rng.normal(size=old)):
-            F = short(np.append(way, -1.0)[:, None])
-            statistic = PresenceRefinement(F, 1.4, 20.0)
-            booked = Booked.of(statistic) if booked is None else booked
-            before, after = (
-                statistic.measure(ratings_of([dict.fromkeys(range(c), 1.0)], old + 1, scale))
-                for c in (old, old + 1)
-            )
-            found.append(booked.shares(after, before))
-    if old == 600:
-        assert np.all(np.max(found, axis=0) > (0.96, 0.64, 0.17))
-    if old == 0:
-        assert found[0][WEIGHT] > 0.98
 
 
 def test_doubles_are_off_by_less_than_is_booked_but_by_more_than_nothing() -> None:
@@ -321,7 +296,13 @@ def test_doubles_are_off_by_less_than_is_booked_but_by_more_than_nothing() -> No
     items, reach = 300_000, 1.0
     F = np.full(items, 0.37)
     F[items // 2 :: 2], F[items // 2 + 1 :: 2] = -0.37 * 1.5, -0.37 * 0.5
-    statistic = PresenceRefinement(F[:, None], reach, 20.0)
+    statistic = RatingRefinement(
+        F[:, None],
+        reach,
+        20.0,
+        centring=HuberCentring(1.0, 10_000),
+        levels=levels_that_leave(np.full(items, FAR), items),  # every y is 1
+    )
     rows = np.zeros((items, 1), np.int64)
     rows += statistic.measure(threes(np.arange(items), items)).rows
     left = np.array([math.fsum([math.fsum(F), -value]) for value in F[:: items // 50]])
@@ -332,10 +313,17 @@ def test_doubles_are_off_by_less_than_is_booked_but_by_more_than_nothing() -> No
 
 
 def test_the_searches_would_notice_a_bound_that_is_too_small() -> None:
-    """A bound that leaves out the push of the old ratings is passed."""
+    """A bound that leaves out the push of the old ratings is passed.
+
+    Without it S = 0, e = 0 and c' = c0 in PROOF.md.
+    """
     honest = Search()
     x, F = inwards(HUBER, 300, 24)
     honest.shares(x, FAR, F)
-    blind = Booked.of(PresenceRefinement(F, 1.4, 20.0))
+    reach, u = 1.4, np.linspace(0, 1, 1001)
+    moved = float((np.sqrt(u) + reach * np.sqrt(u * (1 - u) / 20.0) / 2).max())
+    booked = honest.booked[F.shape]
+    rows = math.hypot(moved, reach) / reach * ROW_GRID + math.sqrt(F.size)
+    blind = booked._replace(rows=rows)
     with pytest.raises(AssertionError):
         replace(honest, booked={F.shape: blind}).shares(x, FAR, F)

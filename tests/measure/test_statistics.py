@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE
 from discreet.measure import Statistic
-from discreet.measure.agreement import PresenceAgreement, RatingAgreement
+from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring
-from discreet.measure.covariance import PresenceCovariance, RatingCovariance, UserCovariance
+from discreet.measure.covariance import RatingCovariance, UserCovariance
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.pairs import CosinePairs, DifferencePairs
+from discreet.measure.presence_pairs import HeadWeights, PresencePairs
+from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
 from discreet.measure.refinement import UserRefinement
 from discreet.measure.user_votes import UserCount, UserMeans, UserVotes
 from discreet.privacy import Noise, Unit
@@ -85,25 +87,11 @@ class TestRatingAgreement(PerRating):
         return RatingAgreement(self.unit, rows, centring=CENTRING, levels=levels)
 
 
-class TestPresenceAgreement(StatisticBattery):
-    scale = PRESENCE
-
-    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
-        return PresenceAgreement(self.unit, np.linspace(-1, 1, self.items)[:, None])
-
-
 class TestRatingCovariance(PerRating):
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         levels = data.draw(levels_on(self.scale, self.items))
         wanted = data.draw(st.booleans())
         return RatingCovariance(noise, HEAD, CENTRING, levels, with_weights=wanted)
-
-
-class TestPresenceCovariance(PerRating):
-    scale = PRESENCE
-
-    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
-        return PresenceCovariance(noise, HEAD)
 
 
 class TestUserCovariance(TestUserVotes):
@@ -138,3 +126,56 @@ class TestCosinePerUser(StatisticBattery):
 
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         return CosinePairs(self.unit, noise, HEAD, self.scale)
+
+
+class TestPresencePairsPerRecord(PerRating):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return PresencePairs(self.unit, noise, HEAD)
+
+
+class TestPresencePairsPerUser(StatisticBattery):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return PresencePairs(self.unit, noise, HEAD)
+
+
+class TestHeadWeightsPerRecord(PerRating):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadWeights(self.unit, noise, HEAD)
+
+
+class TestHeadWeightsPerUser(StatisticBattery):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadWeights(self.unit, noise, HEAD)
+
+
+# Ratings of 1 and 2 lie before the first, 5 after the end of the last.
+PERIODS = Periods(start=25, width=10, number=2)
+
+
+class TestPeriodCountsPerRecord(PerRating):
+    timed = True
+
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return PeriodCounts(self.unit, PERIODS)
+
+
+class TestPeriodCountsPerUser(StatisticBattery):
+    timed = True
+
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return PeriodCounts(self.unit, PERIODS)
+
+
+class TestRecentCountsPerRecord(PerRating):
+    timed = True
+
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return RecentCounts(self.unit, noise, PERIODS, self.weights(data))
+
+    def weights(self, data: st.DataObject) -> np.ndarray:
+        one = st.one_of(st.sampled_from([0, 1, WEIGHT_GRID]), st.integers(0, WEIGHT_GRID))
+        return np.array(data.draw(st.lists(one, min_size=2, max_size=2)), dtype=np.int64)
+
+
+class TestRecentCountsPerUser(TestRecentCountsPerRecord):
+    unit = Unit.USER

@@ -29,7 +29,7 @@ SCALES = {
 KINDS = [
     (scale, method, unit, noise)
     for scale, method, unit, noise in product(SCALES, MethodName, Unit, Noise)
-    if scale != "presence" or method in (MethodName.REFINED, MethodName.COSINE)
+    if scale != "presence" or method in (MethodName.LISTS, MethodName.COSINE)
 ]
 
 
@@ -47,7 +47,8 @@ def something(scale: Scale, users: int = 40, items: int = 30) -> Ratings:
     values = rng.uniform(scale.lo, scale.hi, len(chosen))
     codes = scale.encode(scale.nearest(values))
     starts = np.arange(users + 1, dtype=np.int64) * 6
-    return Ratings(scale, catalog_of(items), starts, chosen.astype(np.int32), codes)
+    times = rng.integers(10**9, 10**9 + 10**8, len(chosen)).astype(np.uint32)
+    return Ratings(scale, catalog_of(items), starts, chosen.astype(np.int32), codes, times)
 
 
 @pytest.mark.parametrize(("scale", "method", "unit", "noise"), KINDS)
@@ -66,14 +67,15 @@ def test_a_fit_of_nothing_is_charged_and_promises_as_a_fit_of_something(
         assert len(release.predictor().recommend({}, n=3)) == 3
         (charged,) = ledger.history()
         per = [release.guarantee.per(each) for each in Unit]
-        shapes = {name: release.arrays[name].shape for name in _ALWAYS}
+        always = _ALWAYS[:1] if method is MethodName.LISTS else _ALWAYS
+        shapes = {name: release.arrays[name].shape for name in always}
         promised = pytest.approx(release.guarantee.epsilon, rel=1e-6)
         facts.append((charged.events, [e is None for e in per], shapes, promised))
     assert facts[0][:3] == facts[1][:3] == facts[2][:3]
     assert facts[0][3].expected == facts[1][3] and facts[1][3].expected == facts[2][3]
 
 
-_ALWAYS = ("item_effects", "item_effect_variances", "item_counts")
+_ALWAYS = ("item_counts", "item_effects", "item_effect_variances")
 
 
 @pytest.mark.parametrize("epsilon", [0.01, 30.0, np.inf])
@@ -90,7 +92,7 @@ def test_no_budget_and_no_catalogue_is_too_small_for_nothing(
 
 
 @pytest.mark.parametrize("unit", Unit)
-@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("scale", [scale for scale in SCALES if scale != "presence"])
 def test_features_may_say_nothing_of_nothing(scale: str, unit: Unit) -> None:
     table = np.column_stack([np.arange(30) % 2, np.ones(30)])
     release = fit(silent(SCALES[scale], 0), protect=unit, features=table, ledger="unbooked")

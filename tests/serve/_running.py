@@ -85,7 +85,7 @@ class Talk:
     def __init__(self, url: str) -> None:
         self.url = url
         self._used = time.monotonic()
-        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=20)
+        self._connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
 
     def ask(
         self, method: str, path: str, body: Any = None, secret: str | None = None, **headers: str
@@ -123,7 +123,7 @@ class Talk:
 
     def built(self) -> dict[str, Any]:
         """How the build that is under way ends."""
-        for _ in range(600):
+        for _ in range(2400):
             build = self.statistics()["build"]
             if build["state"] != "running":
                 return dict(build)

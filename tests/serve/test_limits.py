@@ -240,6 +240,6 @@ def _raw(talk: Talk, head: str, length: int | None) -> Iterator[socket.socket]:
     """A request's head on a socket of its own; the test sends the rest."""
     host, _, port = talk.url.removeprefix("http://").partition(":")
     told = "" if length is None else f"\r\ncontent-length: {length}"
-    with socket.create_connection((host, int(port)), timeout=10) as raw:
+    with socket.create_connection((host, int(port)), timeout=60) as raw:
         raw.sendall(f"{head}\r\nhost: x{told}\r\n\r\n".encode())
         yield raw

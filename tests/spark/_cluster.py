@@ -239,8 +239,8 @@ def partition() -> int:
 
 
 def dawdle(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Would take half a minute."""
-    time.sleep(30)
+    """Would take longer than a test may."""
+    time.sleep(600)
     yield from batches
 
 

@@ -44,14 +44,11 @@ def test_a_task_that_runs_twice_counts_once(
         if task is not None:
             (tmp_path / f"{task.partitionId()}-{task.attemptNumber()}").touch()
             if task.partitionId() == 0 and task.attemptNumber() == 0:
-                time.sleep(60)
+                time.sleep(600)  # longer than a test may take: the copy's result is taken
         return COUNTS.measure(ratings)
 
     on_stars.survey()
-    started = time.monotonic()
     with eager(session):
         summed = total(on_stars, slow_at_first)
-    took = time.monotonic() - started
     np.testing.assert_array_equal(summed, COUNTS.measure(stars))
     assert {"0-0", "0-1"} < {path.name for path in tmp_path.iterdir()}
-    assert took < 55  # the copy's result was taken

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from discreet.ratings import Ratings, Split
 
@@ -102,43 +103,26 @@ def beside_one(rows: Floats) -> Floats:
     return np.column_stack([np.ones(len(rows)), rows])
 
 
-@numba.njit(cache=True)
 def ridge(
     starts: Indices, items: Indices, values: Floats, features: Floats, ridges: Floats
 ) -> Floats:
     """Each user's argmin of sum (x - f.z)^2 + sum ridges z^2; 0 for users without ratings."""
-    rank = features.shape[1]
-    solved = np.zeros((starts.size - 1, rank))
-    for user in range(starts.size - 1):
-        if starts[user] == starts[user + 1]:
-            continue
-        gram, linear = _normal_equations(starts, items, values, features, user)
-        for p in range(rank):
-            gram[p, p] += ridges[p]
-        solved[user] = np.linalg.solve(gram, linear)
-    return solved
+    grams, linear = _normal_equations(starts, items, values, features)
+    solved: Floats = np.linalg.solve(grams + np.diag(ridges), linear[:, :, None])
+    return solved[:, :, 0]
 
 
-@numba.njit(cache=True)
 def _normal_equations(
-    starts: Indices, items: Indices, values: Floats, features: Floats, user: int
+    starts: Indices, items: Indices, values: Floats, features: Floats
 ) -> tuple[Floats, Floats]:
-    """One user's sums of f f^T and of x f."""
-    rank = features.shape[1]
-    gram, linear = np.zeros((rank, rank)), np.zeros(rank)
-    for rating in range(starts[user], starts[user + 1]):
-        row = features[items[rating]]
-        for p in range(rank):
-            linear[p] += values[rating] * row[p]
-            for q in range(p + 1):
-                gram[p, q] += row[p] * row[q]
-    for p in range(rank):
-        for q in range(p):
-            gram[q, p] = gram[p, q]
-    return gram, linear
+    """Each user's sums of f f^T and of x f."""
+    (size, rank), users = features.shape, len(starts) - 1
+    squares = np.einsum("ip,iq->ipq", features, features).reshape(size, -1)
+    grams = csr_array((np.ones(len(items)), items, starts), (users, size)) @ squares
+    linear: Floats = csr_array((values, items, starts), (users, size)) @ features
+    return grams.reshape(users, rank, rank), linear
 
 
-@numba.njit(cache=True)
 def ridge_in_ball(
     starts: Indices,
     items: Indices,
@@ -152,25 +136,22 @@ def ridge_in_ball(
     In the eigenvectors of the Gram matrix z_p = l_p/(g_p + ridge + t), with t = 0 or, if that is
     too long, the t >= 0 at which |z| is the radius: found from above, so that |z| <= radius holds.
     """
-    rank = features.shape[1]
-    solved = np.zeros((starts.size - 1, rank))
-    for user in range(starts.size - 1):
-        if starts[user] == starts[user + 1]:
-            continue
-        gram, linear = _normal_equations(starts, items, values, features, user)
-        eigenvalues, vectors = np.linalg.eigh(gram)
-        turned = vectors.T @ linear
-        floor = np.maximum(eigenvalues, 0.0) + ridges[user]
-        low, high = 0.0, 0.0
-        if np.sum((turned / floor) ** 2) > radius**2:
-            high = np.sqrt(np.sum(turned**2)) / radius
-            for _ in range(60):
-                middle = (low + high) / 2
-                if np.sum((turned / (floor + middle)) ** 2) > radius**2:
-                    low = middle
-                else:
-                    high = middle
-        solved[user] = vectors @ (turned / (floor + high))
+    grams, linear = _normal_equations(starts, items, values, features)
+    eigenvalues, vectors = np.linalg.eigh(grams)
+    turned = np.einsum("upq,up->uq", vectors, linear)
+    floor = np.maximum(eigenvalues, 0.0) + ridges[:, None]
+
+    def too_long(more: Floats) -> npt.NDArray[np.bool_]:
+        squares: Floats = np.sum((turned / (floor + more[:, None])) ** 2, axis=1)
+        return squares > radius**2
+
+    low = np.zeros(len(linear))
+    high = np.where(too_long(low), np.linalg.norm(turned, axis=1) / radius, 0.0)
+    for _ in range(60):
+        middle = (low + high) / 2
+        is_long = too_long(middle)
+        low, high = np.where(is_long, middle, low), np.where(is_long, high, middle)
+    solved: Floats = np.einsum("upq,uq->up", vectors, turned / (floor + high[:, None]))
     return solved
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import abc
-import enum
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from discreet.audit._adversary import Victims, attack_release, choose_victims
 from discreet.domain import InputError, Scale
@@ -19,6 +17,7 @@ from discreet.methods import MethodName, fit, record_fit
 from discreet.predict import People
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse, TwoSidedGeometric
+from discreet.protocols.local_reports.messages import Mechanism
 from discreet.ratings import Ratings, split_random
 from discreet.release import Release
 
@@ -44,14 +43,7 @@ _UP = 1 + 2.0**-33
 ANSWERS = "slope-one-answers"
 
 
-class LocalMechanism(enum.StrEnum):
-    """How a report is randomised."""
-
-    MODIFIED_LAPLACE = "modified-laplace"
-    RANDOMIZED_RESPONSE = "randomized-response"
-
-
-METHODS: tuple[str, ...] = (*MethodName, *LocalMechanism, ANSWERS)
+METHODS: tuple[str, ...] = (*MethodName, *Mechanism, ANSWERS)
 """Releases by the name of their method; reports randomised at home; noise on every answer."""
 _PRESENCE_METHODS = (MethodName.REFINED, MethodName.COSINE)
 
@@ -111,9 +103,10 @@ class Bench:
             error = self.error(predicted) or 0.0
             return max(1 - error**2 / float(self._truth.var()), 0.0)
         held, others = np.split(predicted, 2)
-        ranks = rankdata(np.concatenate([held, others]))[: len(held)]
-        before = (ranks.mean() - (len(held) + 1) / 2) / len(others)
-        return max(2 * float(before) - 1, 0.0)
+        others = np.sort(others)
+        # A pair with the same prediction counts half.
+        below = [np.searchsorted(others, held, side).mean() for side in ("left", "right")]
+        return max(float(sum(below)) / len(others) - 1, 0.0)
 
     def error(self, predicted: _Floats) -> float | None:
         """The RMSE on the held-out ratings; None of presence, which has no ratings."""
@@ -220,7 +213,7 @@ class LocalMethod(ComparedMethod):
     of = "report"
 
     def __init__(self, bench: Bench, method: str) -> None:
-        self._bench, self._mechanism = bench, LocalMechanism(method)
+        self._bench, self._mechanism = bench, Mechanism(method)
 
     def without_noise(self) -> _Floats:
         train = self._bench.train
@@ -273,7 +266,7 @@ def true_reports(ratings: Ratings) -> Reports:
 
 def send_reports(
     ratings: Ratings,
-    mechanism: LocalMechanism,
+    mechanism: Mechanism,
     epsilon: float,
     victims: Victims,
     randomness: Randomness,
@@ -382,9 +375,9 @@ class _Response:
             return np.maximum(np.log(np.array(laws)), _NEVER).T[seen]
 
 
-_DEVICES: dict[LocalMechanism, type[_Laplace] | type[_Response]] = {
-    LocalMechanism.MODIFIED_LAPLACE: _Laplace,
-    LocalMechanism.RANDOMIZED_RESPONSE: _Response,
+_DEVICES: dict[Mechanism, type[_Laplace] | type[_Response]] = {
+    Mechanism.MODIFIED_LAPLACE: _Laplace,
+    Mechanism.RANDOMIZED_RESPONSE: _Response,
 }
 
 
@@ -488,7 +481,7 @@ def method_of(bench: Bench, method: str, settings: dict[str, Any]) -> ComparedMe
             f"{method} needs ratings, and there is presence alone: "
             f"choose from {', '.join(_PRESENCE_METHODS)}"
         )
-    if method in list(LocalMechanism):
+    if method in list(Mechanism):
         return LocalMethod(bench, method)
     if method == ANSWERS:
         return AnswersMethod(bench)

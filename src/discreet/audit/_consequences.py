@@ -13,7 +13,7 @@ from discreet.audit._adversary import Guesses, guess
 from discreet.audit._compared import Bench, ComparedMethod, method_of, methods_for
 from discreet.audit._intervals import Band, excess_band, student_band, success_band
 from discreet.domain import InputError
-from discreet.privacy import Unit
+from discreet.privacy import GaussianNoise, Unit
 from discreet.ratings import Ratings
 
 Progress = Callable[[str, int, int], None]
@@ -94,7 +94,7 @@ def consequences(
     epsilons: Iterable[float] = EPSILONS,
     *,
     protect: Unit | str = Unit.USER,
-    delta: float = 1e-6,
+    delta: float = GaussianNoise.default_delta,
     attacks: int = 80,
     draws: int = 4,
     seed: int | None = None,

@@ -6,9 +6,7 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import betaincinv, ndtri, stdtrit
 
 _Floats = npt.NDArray[np.float64]
 _Marks = npt.NDArray[np.bool_]
@@ -53,12 +51,12 @@ def excess_band(first: _Marks, second: _Marks) -> Band:
 
 def mean_band(values: _Floats) -> Band:
     """The normal interval for the mean of many values from 0 to 1."""
-    return _around_mean(values, float(norm.ppf((1 + CONFIDENCE) / 2)))
+    return _around_mean(values, float(ndtri((1 + CONFIDENCE) / 2)))
 
 
 def student_band(values: _Floats) -> Band:
     """Student's interval for the mean of a few values from 0 to 1."""
-    return _around_mean(values, float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)))
+    return _around_mean(values, float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)))
 
 
 def _around_mean(values: _Floats, factor: float) -> Band:

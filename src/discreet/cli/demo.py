@@ -17,14 +17,14 @@ from discreet.domain import InputError
 from discreet.evaluate import Row, evaluate
 from discreet.methods import fit
 from discreet.predict import Release, load
-from discreet.privacy import Unit
+from discreet.privacy import GaussianNoise, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, figures, find_shape, make_ratings, split_random
 
 # The epsilons that are compared, per rating. Chosen by hand: weak, usual and strong noise.
 _BUDGETS = (0.5, 1.0, 4.0)
 # What is published, the ledger's limit (room for a few releases) and the delta of both.
-_EPSILON, _LIMIT, _DELTA = 1.0, 3.0, 1e-6
+_EPSILON, _LIMIT, _DELTA = 1.0, 3.0, GaussianNoise.default_delta
 # Ratings of the documentation's picture and of the command's default: seconds on a laptop.
 _RATINGS = 400_000
 _POPULATION = "members of the demo site"

@@ -2,6 +2,7 @@
 
     DiscreetError
     ├── InputError            a file, a frame or an argument cannot be used
+    │   ├── FieldError        a field of a message is not what it should be
     │   ├── MissingPart       an optional part of the installation is absent
     │   └── Refusal           a service refused a request
     ├── BudgetExceeded        a charge would exceed the ledger's limit; nothing was charged
@@ -81,6 +82,23 @@ class InputError(DiscreetError):
         for hint in self.hints:
             message = message.replace(str(hint), spell(hint))
         return message
+
+
+class FieldError(InputError):
+    """A field of a message does not have what it should.
+
+    Args:
+        kind: The message's name.
+        field: The field's name.
+        wanted: What it should be, in words.
+        limits: The least and the most, if it should be a whole number.
+    """
+
+    def __init__(
+        self, kind: str, field: str, wanted: str, limits: tuple[int, int] | None = None
+    ) -> None:
+        self.field, self.wanted, self.limits = field, wanted, limits
+        super().__init__(f"{kind}: '{field}' should be {wanted}")
 
 
 class MissingPart(InputError):

@@ -8,8 +8,6 @@ from discreet.estimate._cleaning import clean_auto, clean_none, clean_paper
 from discreet.estimate._directions import (
     TasteDirections,
     belief_in_features,
-    beyond_popularity,
-    centred_rows,
     feature_directions,
     free_directions,
     most_popular,
@@ -57,7 +55,7 @@ from discreet.estimate._shrinkage import (
     shrink_ratio,
     update_effects,
 )
-from discreet.estimate._tastes import NoisyRows, TasteSums, learn_rows
+from discreet.estimate._tastes import NoisyRows, TasteSums, learn_rows, sketched_factors
 
 __all__ = [
     "LARGEST_EFFECT",
@@ -77,8 +75,6 @@ __all__ = [
     "attention_of",
     "average",
     "belief_in_features",
-    "beyond_popularity",
-    "centred_rows",
     "clean_auto",
     "clean_none",
     "clean_paper",
@@ -106,6 +102,7 @@ __all__ = [
     "short_rows",
     "shrink_counts",
     "shrink_ratio",
+    "sketched_factors",
     "standardised",
     "stretch",
     "update_by_residuals",

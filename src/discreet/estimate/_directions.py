@@ -110,12 +110,6 @@ def short_rows(factors: _Floats, counts: _Floats, most: float = LONGEST) -> _Flo
     return np.asarray(factors * (cut * (1 - 2.0**-40))[:, None])
 
 
-def centred_rows(rows: _Floats, effects: Effects) -> _Floats:
-    """Less their mean over records: tastes are how people differ."""
-    n = effects.known_counts
-    return np.asarray(rows - (n / n.sum()) @ rows)
-
-
 def most_popular(effects: Effects, size: int) -> npt.NDArray[np.int32]:
     """The most popular items by released counts, in rising order."""
     return np.sort(np.argsort(-effects.counts, kind="stable")[:size]).astype(np.int32)
@@ -151,16 +145,6 @@ class TasteDirections:
         factors = np.zeros((len(self.counts), within.shape[1]))
         factors[self.head] = _STRONGER * within
         return factors
-
-
-def beyond_popularity(
-    matrix: npt.NDArray[np.floating], counts: _Floats
-) -> npt.NDArray[np.floating]:
-    """Pair counts less what the items' popularity alone explains; changes the matrix."""
-    expected = np.outer(counts, counts)
-    np.fill_diagonal(expected, 0.0)
-    matrix -= expected * (float((matrix * expected).sum()) / float((expected**2).sum()))
-    return matrix
 
 
 # How much an entry of a covariance varies by who happened to rate. A user's block has squared norm

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Noisy, Scale
+from discreet.estimate._lists import average
 from discreet.estimate._shrinkage import (
     learn_effects,
     shrink_counts,
@@ -277,11 +278,8 @@ def presence_counts(counts: Noisy, people: Noisy, *, even_votes: bool) -> Effect
 
 def combine_counts(known: Effects, again: Noisy) -> Effects:
     """With a second measurement of the same counts; the two weigh as their noise says."""
-    both_spreads = known.count_spread**2 + again.spread**2
-    weight = known.count_spread**2 / both_spreads if both_spreads > 0 else 0.5
-    both = weight * again.value + (1 - weight) * known.counts
-    left = math.sqrt(weight) * again.spread if both_spreads > 0 else 0.0
-    return replace(known, counts=both, count_spread=left)
+    both = average(Noisy(known.counts, known.count_spread), again)
+    return replace(known, counts=both.value, count_spread=both.spread)
 
 
 def log_shares(counted: Effects, vote: float) -> _Floats:

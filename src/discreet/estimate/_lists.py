@@ -46,8 +46,8 @@ _SURE = 0.99
 # kappa is about this many times r^2/W. It can never be below 1.
 _USUAL_ACTIVITY, _LEAST_ACTIVITY = 2.0, 1.2
 # To which power what is popular now counts beside what always was; and which chance, as a part of
-# the usual one, is too small to be multiplied. Tuned on validation parts by time of MovieLens 1M and
-# MovieTweetings.
+# the usual one, is too small to be multiplied. Tuned on validation parts by time of MovieLens 1M
+# and MovieTweetings.
 _RECENT, _RARE = 1.0, 0.02
 # A change is believed whole if it exceeds this part of the largest that noise alone would show;
 # and recent counts at all if their sum stands out by the second number of standard deviations.

@@ -153,3 +153,9 @@ def head_entries(
 
     over_blocks(ratings, work)
     return HeadEntries(ratings.starts, items, values, own, len(head))
+
+
+def count_inside(starts: Ints, inside: npt.NDArray[np.int32]) -> Ints:
+    """How many records of each person have a place in a head, which is -1 for all others."""
+    running = np.concatenate(([0], np.cumsum(inside >= 0)))
+    return np.asarray(running[starts[1:]] - running[starts[:-1]])

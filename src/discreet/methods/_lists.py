@@ -20,6 +20,7 @@ from discreet.estimate import (
     popularity_alone,
     recent_weights,
 )
+from discreet.measure import RatingsSource
 from discreet.measure.presence_pairs import HeadWeights, PresencePairs
 from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
 from discreet.methods._method import Method, Task
@@ -40,6 +41,8 @@ _FOUR_WEEKS = 28 * 86_400
 # Periods of the second look: as many as stand out of the noise by about this many standard
 # deviations each, within these bounds. Chosen by hand.
 _CLEAR, _FEWEST, _MOST = 3.0, 8, 256
+# Stands for "no noise" in rules of thumb. Chosen by hand.
+_LARGEST_MU = 1e9
 
 
 def head_of(counts: Noisy, size: int | None, strength: float) -> npt.NDArray[np.int32]:
@@ -50,6 +53,17 @@ def head_of(counts: Noisy, size: int | None, strength: float) -> npt.NDArray[np.
         size = int(min(max(wanted, _SMALLEST_HEAD), _LARGEST_HEAD))
     order = np.argsort(-counts.value, kind="stable")[: min(size, items)]
     return np.sort(order).astype(np.int32)
+
+
+def knows_when(source: RatingsSource, wanted: bool | None) -> bool:
+    """Whether records have times, the latest of which are the present. Public.
+
+    Raises:
+        InputError: Recency is wanted, and there are no times.
+    """
+    if wanted and not source.has_times:
+        raise InputError("recency needs ratings with times")
+    return source.has_times and (source.intake.is_latest if wanted is None else wanted)
 
 
 class Lists:
@@ -66,29 +80,21 @@ class Lists:
 
     @property
     def mu(self) -> float:
-        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
-        budget = self._task.spender.budget
-        return budget.noise.kind.as_mu(budget.amount)
+        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb.
 
-    def knows_when(self, wanted: bool | None) -> bool:
-        """Whether records have times, the latest of which are the present. Public.
-
-        Raises:
-            InputError: Recency is wanted, and there are no times.
+        Finite, also where there is no noise.
         """
-        source = self._task.source
-        if wanted and not source.has_times:
-            raise InputError("recency needs ratings with times")
-        return source.has_times and (source.intake.is_latest if wanted is None else wanted)
+        budget = self._task.spender.budget
+        return min(budget.noise.kind.as_mu(budget.amount), _LARGEST_MU)
 
-    def recent(self, counts: Noisy, again: float = _AGAIN) -> tuple[Noisy | None, float]:
+    def recent(self, counts: Noisy, left: float) -> tuple[Noisy | None, float]:
         """Counts in which older records count less, and the share of the budget that they cost.
 
         None if nothing can be seen of times.
 
         Args:
             counts: Of all records.
-            again: The most that may be spent on counting again, where much has changed.
+            left: The most that may be spent on counting again, where much has changed.
         """
         unit, measure = self._method.protect, self._task.measure
         whole = Periods(0, _FOUR_WEEKS, 2**32 // _FOUR_WEEKS + 1)
@@ -103,6 +109,7 @@ class Lists:
         periods = Periods(start, -(-(end - start) // number), number)
         label = "recent records by period"
         (fine,) = measure(PeriodCounts(unit, periods, label), {label: _WHEN})
+        again = min(left, _AGAIN)
         noise = self._task.spender.spread_of(_RECENT + again / 2)
         noise /= max(float(counts.value.sum()), 1.0)
         weights = recent_weights(fine, window.total, noise)

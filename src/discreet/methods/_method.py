@@ -26,6 +26,8 @@ MOST_HEAD = 25_000
 MOST_PAIRS = 18_000
 # The least share of the budget that anything gets, if it gets one: less would be noise alone.
 LEAST_SHARE = 0.02
+# The variance of what one record of presence says of a person's tastes, whose variance is 1.
+_RECORD_VARIANCE = 1.0
 # Below this strength (`Effects.strength`) not even popular items stand out of the noise.
 _NO_STRENGTH = 0.1
 
@@ -97,8 +99,6 @@ def model_of(
     scale: Scale,
     arrays: Mapping[str, npt.NDArray[Any]],
     found: Mapping[str, Any],
-    *,
-    record_variance: float = 1.0,
 ) -> Learnt:
     """A model of ratings: the items' levels and counts, and what was learnt besides.
 
@@ -107,12 +107,11 @@ def model_of(
         scale: Of the ratings.
         arrays: What the release holds besides.
         found: What it records besides.
-        record_variance: For presence, of what one record says of a person's tastes.
     """
     width = stretch(scale)
     variances = USER_VARIANCE * width + effects.mean_variance, RATING_VARIANCE * width
     if scale.presence:
-        variances = 0.0, record_variance
+        variances = 0.0, _RECORD_VARIANCE
     levels = {
         "item_effects": effects.effects.astype(np.float32),
         "item_effect_variances": np.maximum(effects.variances, 0).astype(np.float32),
@@ -237,6 +236,11 @@ class RatingMethod(Method):
     def centring(self, scale: Scale, strength: float = 0.0) -> HuberCentring:
         """The centring on this scale, for items of this strength."""
         return HuberCentring(self.clamp_for(strength) * scale.range / 4, self.fictitious)
+
+    @property
+    def first_share(self) -> float:
+        """The part of the budget for the first round of item effects, for the unit."""
+        return self.effect_share
 
     def clamp_for(self, strength: float) -> float:
         """B on a scale of width 4, for items of this strength."""

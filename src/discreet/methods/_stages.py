@@ -1,8 +1,8 @@
-"""The stages that methods share, for each kind of ratings and each unit of protection.
+"""The stages that methods of ratings share, for each unit of protection.
 
-`stages_of` picks one of four classes: stars or presence, per rating or per user. Each knows which
-statistics measure the items one by one, the covariance of the popular ones, agreement along public
-features, and the refinement of all items; nothing else in this room asks for the unit.
+`stages_of` picks the class for ratings per rating or per user. Each knows which statistics measure
+the items one by one, the covariance of the popular ones, agreement along public features, and the
+refinement of all items. `item_stages_of` takes presence too, of which the items are counted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from discreet.estimate import (
     TasteSums,
     attention_of,
     belief_in_features,
-    centred_rows,
     clipped_moments,
     combine_counts,
     effects_from_sums,
@@ -35,29 +34,20 @@ from discreet.estimate import (
     sampling_per_rating,
     sampling_per_unit,
     short_rows,
+    sketched_factors,
     stretch,
     update_by_residuals,
     update_by_users,
     update_level,
     usual_scale,
 )
-from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
+from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring, ItemLevels
-from discreet.measure.covariance import (
-    Covariance,
-    PresenceCovariance,
-    RatingCovariance,
-    UserCovariance,
-)
+from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
-from discreet.measure.refinement import (
-    PresenceRefinement,
-    RatingRefinement,
-    RecordRefinement,
-    UserRefinement,
-)
+from discreet.measure.refinement import RatingRefinement, UserRefinement, UserSketch
 from discreet.measure.user_votes import UserCount, UserMeans, UserVotes
 from discreet.methods._method import RatingMethod, Task
 from discreet.privacy import Unit
@@ -65,8 +55,6 @@ from discreet.privacy import Unit
 _Floats = npt.NDArray[np.float64]
 _Head = npt.NDArray[np.int32]
 
-# The variance of what one record of presence says of a person's tastes, whose variance is 1.
-RECORD_VARIANCE = 1.0
 # The part of the budget for the number of users and their mean rating: two numbers, well known.
 _SCALARS = 0.01
 # The part of a first round's share for the sum and for the number of all ratings, each.
@@ -83,6 +71,8 @@ _ROWS, _MOMENTS, _WEIGHT, _ROW_SCALES = 0.94, 0.04, 0.01, 0.01
 FEATURE_SHARE = 0.02
 # How much agreement along features varies by who happened to rate, over the root of the units.
 _RATING_CHANCE, _USER_CHANCE = 0.15, 0.3
+# Noise smaller than this mu's is not what limits anything: about epsilon 10 at delta 1e-6.
+_LARGEST_MU = 2.0
 # Fewer units than this teach nothing of tastes. Chosen by hand: data that small are never served
 # better by tastes than by means.
 _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
@@ -93,28 +83,24 @@ _RECORD_REACH, _USER_REACH = 1.4, 0.55
 _FLOOR = 0.3
 
 
-class Stages(abc.ABC):
-    """What is measured of the ratings of a task, as a method's settings ask for.
+class ItemStages(abc.ABC):
+    """What is measured of the items one by one, as a method's settings ask for.
 
     Args:
         method: The settings.
         task: With the ratings and the budget.
 
     Attributes:
-        per_user: Whether users are protected with all their ratings.
         effects: What was released of the items, once they have been measured.
         strength: How well items can be learnt (`Effects.strength`).
         share: Of the budget, for tastes; 0 where they cannot be learnt.
         list_share: Of the budget, for lists.
-        centring: Of ratings, once the items' strength is known.
     """
 
-    per_user: bool
     effects: Effects
     strength: float
     share: float
     list_share: float = 0.0
-    centring: HuberCentring
 
     def __init__(self, method: RatingMethod, task: Task) -> None:
         self.method, self.task = method, task
@@ -136,6 +122,32 @@ class Stages(abc.ABC):
         """The effects that a release holds."""
         return self.effects
 
+    @property
+    def _even_votes(self) -> bool:
+        return self.method.noise.kind.order == 1
+
+    @property
+    def _mu(self) -> float:
+        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
+        budget = self.task.spender.budget
+        return budget.noise.kind.as_mu(budget.amount)
+
+
+def levels_of(effects: Effects) -> ItemLevels:
+    """Released effects as statistics take them off ratings."""
+    return ItemLevels(effects.global_mean, effects.effects)
+
+
+class Stages(ItemStages):
+    """Ratings on a scale: two rounds of item effects, and perhaps the global mean again."""
+
+    per_user: bool
+    """Whether users are protected with all their ratings."""
+    centring: HuberCentring
+    """Of ratings, once the items' strength is known."""
+    scalars = 0.0
+    """The part of the budget for numbers besides the items'."""
+
     @abc.abstractmethod
     def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
         """The statistic over pairs of popular items."""
@@ -144,9 +156,17 @@ class Stages(abc.ABC):
     def sampling(self, counts: _Floats) -> float:
         """How much an entry of the covariance varies by who happened to rate."""
 
-    @abc.abstractmethod
-    def _agreement(self, rows: _Floats) -> Agreement:
-        """The statistic of how far ratings agree along public rows."""
+    def combine(self, directions: _Floats, share: float, most: int) -> _Floats:
+        """At most so many combinations of directions, those along which users' ratings vary."""
+        effects = self.effects
+        rows = short_rows(directions, effects.positive_counts)
+        (sketch,) = self.task.measure(self._sketch(rows), {"sketch of tastes": share})
+        counts, width = effects.known_counts, self.task.scale.range
+        return sketched_factors(sketch, effects.people, rows, counts, most, width)
+
+    def _sketch(self, rows: _Floats) -> UserSketch:
+        del rows
+        raise InputError("a sketch of tastes is for the protection of users")
 
     @abc.abstractmethod
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
@@ -158,87 +178,23 @@ class Stages(abc.ABC):
     def believe(self, directions: _Floats) -> float:
         """How far ratings agree along public directions, from 0 to 1; costs FEATURE_SHARE."""
         effects = self.effects
-        statistic = self._agreement(short_rows(directions, effects.positive_counts))
+        statistic = RatingAgreement(
+            self.method.protect,
+            short_rows(directions, effects.positive_counts),
+            centring=self.centring,
+            levels=levels_of(effects),
+        )
         (agreement,) = self.task.measure(statistic, {"agreement along features": FEATURE_SHARE})
         chance = _USER_CHANCE if self.per_user else _RATING_CHANCE
         return belief_in_features(agreement, chance * math.sqrt(max(effects.people.value, 1.0)))
 
-    @property
-    def _even_votes(self) -> bool:
-        return self.method.noise.kind.order == 1
-
-    @property
-    def _mu(self) -> float:
-        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
-        budget = self.task.spender.budget
-        return budget.noise.kind.as_mu(budget.amount)
-
-    def _attention(self, share: float) -> _Floats:
-        """How much of a person's say each item is worth in a refinement's rows."""
-        return attention_of(self.effects, self.task.spender.spread_of(_ROWS * share))
-
-    def _refine_records(
-        self, statistic: RecordRefinement, share: float, variance: float
-    ) -> TasteSums:
-        if self.method.noise.kind.order != 2:
-            raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
-        rows, moments, weight = self.task.measure(
-            statistic,
-            {
-                "taste sums": _ROWS * share,
-                "taste moments": _MOMENTS * share,
-                "weight of the moments": (_WEIGHT + _ROW_SCALES) * share,
-            },
-        )
-        return TasteSums.of_records(
-            rows,
-            moments,
-            weight,
-            directions=statistic.directions,
-            counts=self.effects.positive_counts,
-            variance=variance,
-        )
-
-    def _refine_users(self, statistic: UserRefinement, share: float, usual: float) -> TasteSums:
-        shares = {
-            "taste sums": _ROWS * share,
-            "taste moments": _MOMENTS * share,
-            "weight of the moments": _WEIGHT * share,
-            "users' scales": _ROW_SCALES * share,
-        }
-        rows, moments, weight, scales = self.task.measure(statistic, shares)
-        attention = statistic.residuals.attention
-        assert attention is not None
-        return TasteSums.of_users(
-            rows, moments, weight, scales, effects=self.effects, attention=attention, usual=usual
-        )
-
-    def _user_reach(self, factors: _Floats, reach: float | None) -> float:
-        return reach if reach is not None else _USER_REACH * math.sqrt(max(factors.shape[1], 1))
-
-
-def stages_of(method: RatingMethod, task: Task) -> Stages:
-    """The stages for a task's kind of ratings and a method's unit."""
-    kinds: Mapping[Unit, type[Stages]] = _PRESENCE if task.scale.presence else _STARS
-    return kinds[method.protect](method, task)
-
-
-def levels_of(effects: Effects) -> ItemLevels:
-    """Released effects as statistics take them off ratings."""
-    return ItemLevels(effects.global_mean, effects.effects)
-
-
-class _Stars(Stages):
-    """Ratings on a scale: two rounds of item effects, and perhaps the global mean again."""
-
-    scalars = 0.0
-    """The part of the budget for numbers besides the items'."""
-
     def _items(self, kept: float) -> tuple[Effects, float, float]:
-        method, first = self.method, self.method.effect_share
+        method, first = self.method, self.method.first_share
         effects = self._first_round(first)
         strength = effects.strength(self._mu)
-        self.centring = method.centring(self.task.scale, strength)
+        # Without noise, or with little, who happened to rate is what limits the clamp.
+        enough = effects.strength(min(self._mu, _LARGEST_MU))
+        self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
         self.list_share = method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
@@ -267,16 +223,8 @@ class _Stars(Stages):
         (residual,) = self.task.measure(statistic, {"mean residual": share})
         return update_level(effects, self.task.scale, residual)
 
-    def _agreement(self, rows: _Floats) -> Agreement:
-        return RatingAgreement(
-            self.method.protect,
-            rows,
-            centring=self.centring,
-            levels=levels_of(self.effects),
-        )
 
-
-class _StarsPerRating(_Stars):
+class _StarsPerRating(Stages):
     per_user = False
 
     def _first_round(self, share: float) -> Effects:
@@ -316,17 +264,33 @@ class _StarsPerRating(_Stars):
         return sampling_per_rating(self.task.scale, self.centring.clamp, counts)
 
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
+        if self.method.noise.kind.order != 2:
+            raise InputError("a record's refinement is bounded in L2: it takes Gaussian noise")
         statistic = RatingRefinement(
             short_rows(factors, self.effects.positive_counts),
             _RECORD_REACH if reach is None else reach,
             centring=self.centring,
             levels=levels_of(self.effects),
         )
-        _, variance = clipped_moments(self.centring.clamp, self.task.scale)
-        return self._refine_records(statistic, share, variance)
+        rows, moments, weight = self.task.measure(
+            statistic,
+            {
+                "taste sums": _ROWS * share,
+                "taste moments": _MOMENTS * share,
+                "weight of the moments": (_WEIGHT + _ROW_SCALES) * share,
+            },
+        )
+        return TasteSums.of_records(
+            rows,
+            moments,
+            weight,
+            directions=statistic.directions,
+            counts=self.effects.positive_counts,
+            variance=clipped_moments(self.centring.clamp, self.task.scale)[1],
+        )
 
 
-class _StarsPerUser(_Stars):
+class _StarsPerUser(Stages):
     per_user = True
     scalars = _SCALARS
 
@@ -380,16 +344,33 @@ class _StarsPerUser(_Stars):
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         scale, width = self.task.scale, stretch(self.task.scale)
         level = np.full((len(factors), 1), math.sqrt(USER_VARIANCE * width))
+        attention = attention_of(self.effects, self.task.spender.spread_of(_ROWS * share))
+        if reach is None:
+            reach = _USER_REACH * math.sqrt(max(factors.shape[1], 1))
         statistic = UserRefinement(
-            self._residuals(self.effects, self._attention(share)),
+            self._residuals(self.effects, attention),
             np.hstack([level, factors]),
             1 / (RATING_VARIANCE * width + self.effects.variances),
-            self._user_reach(factors, reach),
+            reach,
         )
-        return self._refine_users(statistic, share, usual_scale(scale))
+        shares = {
+            "taste sums": _ROWS * share,
+            "taste moments": _MOMENTS * share,
+            "weight of the moments": _WEIGHT * share,
+            "users' scales": _ROW_SCALES * share,
+        }
+        return TasteSums.of_users(
+            *self.task.measure(statistic, shares),
+            effects=self.effects,
+            attention=attention,
+            usual=usual_scale(scale),
+        )
+
+    def _sketch(self, rows: _Floats) -> UserSketch:
+        return UserSketch(self._residuals(self.effects), rows)
 
 
-class _Presence(Stages):
+class _Presence(ItemStages):
     """Clicks, purchases, loans: counts in place of effects, measured twice."""
 
     def _items(self, kept: float) -> tuple[Effects, float, float]:
@@ -409,58 +390,19 @@ class _Presence(Stages):
     @property
     def released(self) -> Effects:
         """In place of effects, the logarithm of the part of the people who have each item."""
-        vote = self.effects.usual_vote if self.per_user else 1.0
+        per_user = self.method.protect is Unit.USER
+        vote = self.effects.usual_vote if per_user else 1.0
         return dataclasses.replace(self.effects, effects=log_shares(self.effects, vote))
 
-    def believe(self, directions: _Floats) -> float:
-        return super().believe(centred_rows(directions, self.effects))
 
-    def _agreement(self, rows: _Floats) -> Agreement:
-        return PresenceAgreement(self.method.protect, rows)
+_STARS: Mapping[Unit, type[Stages]] = {Unit.RATING: _StarsPerRating, Unit.USER: _StarsPerUser}
 
 
-class _PresencePerRating(_Presence):
-    per_user = False
-
-    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
-        return PresenceCovariance(
-            self.method.noise, head, self.method.offset, with_weights=with_weights
-        )
-
-    def sampling(self, counts: _Floats) -> float:
-        return sampling_per_unit(float(counts.sum()), counts)
-
-    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
-        rows = short_rows(factors, self.effects.positive_counts)
-        statistic = PresenceRefinement(rows, _RECORD_REACH if reach is None else reach)
-        return self._refine_records(statistic, share, variance=1.0)
+def stages_of(method: RatingMethod, task: Task) -> Stages:
+    """The stages of ratings for a method's unit."""
+    return _STARS[method.protect](method, task)
 
 
-class _PresencePerUser(_Presence):
-    per_user = True
-
-    def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
-        ones = self._ones(self.task.items)
-        return UserCovariance(self.method.noise, head, ones, with_weights=with_weights)
-
-    def sampling(self, counts: _Floats) -> float:
-        return sampling_per_unit(self.effects.people.value, counts)
-
-    def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
-        items = len(factors)
-        statistic = UserRefinement(
-            self._ones(items, self._attention(share)),
-            np.hstack([np.zeros((items, 1)), factors]),
-            np.full(items, 1 / RECORD_VARIANCE),
-            self._user_reach(factors, reach),
-        )
-        return self._refine_users(statistic, share, usual=1.0)
-
-    def _ones(self, items: int, attention: _Floats | None = None) -> UserVotes:
-        """Presence as residuals: 1 - 0 - 0, and nobody's level taken off."""
-        nothing = ItemLevels(0.0, np.zeros(items))
-        return UserVotes(nothing, np.ones(items), None, self.method.noise, 1.0, attention)
-
-
-_STARS = {Unit.RATING: _StarsPerRating, Unit.USER: _StarsPerUser}
-_PRESENCE = {Unit.RATING: _PresencePerRating, Unit.USER: _PresencePerUser}
+def item_stages_of(method: RatingMethod, task: Task) -> ItemStages:
+    """Those of the items alone, for ratings or for presence."""
+    return _Presence(method, task) if task.scale.presence else stages_of(method, task)

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.estimate import average, count_strength
+from discreet.measure import RatingsSource
 from discreet.measure.item_counts import ItemCounts
-from discreet.methods._lists import Lists, head_of
+from discreet.methods._lists import RECENCY_SHARE, Lists, head_of, knows_when
 from discreet.methods._method import Learnt, Method, Task, check_number, register
 from discreet.methods._names import MethodName
 
@@ -51,6 +52,10 @@ class ListsMethod(Method):
         check_number("list_rank", self.list_rank, 0, 500, whole=True)
         check_number("count_share", self.count_share, 0.02, 0.8)
 
+    def check(self, source: RatingsSource) -> None:
+        super().check(source)
+        knows_when(source, self.recency)
+
     def learn(self, task: Task) -> Learnt:
         lists = Lists(self, task, self.list_rank)
         spent = self.count_share
@@ -58,8 +63,8 @@ class ListsMethod(Method):
         label = statistic.parts[0].label
         (counts,) = task.measure(statistic, {label: spent})
         recent = None
-        if lists.knows_when(self.recency):
-            recent, cost = lists.recent(counts)
+        if knows_when(task.source, self.recency):
+            recent, cost = lists.recent(counts, 1 - spent - RECENCY_SHARE)
             spent += cost
         strength = count_strength(counts, lists.mu)
         again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9))

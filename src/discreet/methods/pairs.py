@@ -23,7 +23,7 @@ from discreet.methods._method import (
     register,
 )
 from discreet.methods._names import MethodName
-from discreet.methods._stages import stages_of
+from discreet.methods._stages import item_stages_of
 
 Pairs = tuple[dict[str, npt.NDArray[Any]], dict[str, Any]]
 """Arrays and parameters of a release."""
@@ -50,7 +50,7 @@ class PairMethod(RatingMethod):
         return min(four_times(self.head, strength, items), MOST_PAIRS)
 
     def learn(self, task: Task) -> Learnt:
-        stages = stages_of(self, task)
+        stages = item_stages_of(self, task)
         stages.measure_items()
         arrays, found = dict[str, npt.NDArray[Any]](), dict[str, Any](head_items=0)
         if stages.share > 0:

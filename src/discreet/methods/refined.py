@@ -25,7 +25,8 @@ from discreet.estimate import (
     most_popular,
     stretch,
 )
-from discreet.methods._lists import RECENCY_SHARE, Lists, head_of
+from discreet.measure import RatingsSource
+from discreet.methods._lists import RECENCY_SHARE, Lists, head_of, knows_when
 from discreet.methods._method import (
     LEAST_SHARE,
     MOST_HEAD,
@@ -53,10 +54,22 @@ _UNCHECKED = 0.6
 # point the way for ratings too, so that per rating they pay for themselves from a strength of about
 # 60 on; weaker items need the budget for their own levels. Chosen on validation parts of MovieLens
 # 1M and 100k so that ratings lose at most 0.003 in RMSE anywhere.
-_LISTS = {Unit.RATING: (0.35, 15.0), Unit.USER: (0.22, 4.0)}
+_LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.28, 6.0)}
 # From which strength on, and with which power of it, the clamp grows; and the widest that it gets
 # by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M, Netflix and Jester.
 _CLAMPED, _CLAMP_POWER, _WIDEST_CLAMP = 600.0, 0.7, 1.5
+# Protecting users, a refinement along many directions is noisier than along few: this part of the
+# tastes' share finds at most so many combinations of them, or one for so much of the items'
+# strength if that is more. Tuned on validation parts of MovieLens 1M and Jester.
+_SKETCH, _COMBINED, _PER_COMBINED = 0.08, 7, 10
+# From so many directions of pairs on, the covariance gets this part of its share. Chosen on
+# validation parts of MovieLens 1M, which has many, and Jester, which has few.
+_MANY, _LESS = 6, 0.3
+# How strong the directions of pairs are beside a refinement along a few combinations of them, or
+# where there is none: as a part of their strength in one. Tuned on MovieLens 1M.
+_BESIDES = 0.4
+# Protecting users, the first round is counts alone, and needs less. Tuned as above.
+_FIRST_OF_USERS = 0.8
 # The variance of a row's entries, usually, for ratings on a scale of width 4.
 _RATING_ROWS = 0.01
 
@@ -98,11 +111,19 @@ class RefinedMethod(RatingMethod):
             check_number("reach", self.reach, 0.01, 1000)
         check_number("list_rank", self.list_rank, 0, 500, whole=True)
         if self.list_share:
-            check_number("list_share", self.list_share, 0.02, 0.7)
+            check_number("list_share", self.list_share, LEAST_SHARE, self._most_for_lists)
+
+    def check(self, source: RatingsSource) -> None:
+        super().check(source)
+        knows_when(source, self.recency)
 
     def head_size(self, strength: float, items: int) -> int:
         """Of the covariance: a few hundred items, enough to point the way to the rest."""
         return min(self.head or round(min(max(150, 100 + strength), 1500)), items, MOST_HEAD)
+
+    @property
+    def first_share(self) -> float:
+        return self.effect_share * (_FIRST_OF_USERS if self.protect is Unit.USER else 1.0)
 
     def clamp_for(self, strength: float) -> float:
         """The noise grows with the clamp, and what is cut off falls: wide for strong items."""
@@ -116,19 +137,24 @@ class RefinedMethod(RatingMethod):
         if self.list_share is not None:
             return self.list_share
         most, half = _LISTS[self.protect]
-        share = most / (1 + half / max(strength, 1e-9))
+        share = min(most / (1 + half / max(strength, 1e-9)), self._most_for_lists)
         return share if share >= LEAST_SHARE else 0.0
+
+    @property
+    def _most_for_lists(self) -> float:
+        """So that something is left for ratings, with recency and features paid for."""
+        return round(min(0.7, 0.85 - self.effect_share), 12)
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
         lists = Lists(self, task, self.list_rank)
-        knows_when = lists.knows_when(self.recency)
-        kept = RECENCY_SHARE if knows_when else 0.0
+        has_recent = knows_when(task.source, self.recency)
+        kept = RECENCY_SHARE if has_recent else 0.0
         stages.measure_items(kept + (0.0 if task.features is None else FEATURE_SHARE))
         effects = stages.effects
         counts = Noisy(effects.counts, effects.count_spread)
         recent, share = None, stages.list_share
-        if knows_when:
+        if has_recent:
             recent, cost = lists.recent(counts, share / 2)
             share += RECENCY_SHARE - cost
         head = head_of(counts, self.head, count_strength(counts, lists.mu * share**0.5))
@@ -147,16 +173,24 @@ class RefinedMethod(RatingMethod):
             factors = free_directions(effects, width) * (1.0 if share > 0 else _UNCHECKED)
         public, found = self._public(task, stages, width)
         factors = np.hstack([factors, public])
+        pairs = np.zeros((task.items, 0))
         if spectrum is not None and self.rank:
-            factors = np.hstack([factors, spectrum.factors(counts, self.rank, width)])
-        variances = np.zeros(task.items)
-        part = self._share_of_refinement(factors, stages)
+            pairs = spectrum.factors(counts, self.rank, width)
+        variances, all_ = np.zeros(task.items), np.hstack([factors, pairs])
+        part = self._share_of_refinement(all_, stages, pairs.shape[1])
         if share > part:
             pointing = self._point_the_way(task, stages, share - part)
             found |= pointing.parameters
             factors = np.hstack([factors, pointing.factors(self.rank, width)])
-        if part and factors.shape[1]:
-            factors, variances = self._refine(task, stages, factors, part)
+            all_ = np.hstack([factors, pairs])
+        if part and all_.shape[1]:
+            most = max(_COMBINED, round(min(stages.strength, 1e6) / _PER_COMBINED))
+            if stages.per_user and all_.shape[1] > most:
+                all_ = stages.combine(all_, _SKETCH * share, most)
+                part -= _SKETCH * share
+            factors, variances = self._refine(task, stages, all_, part)
+        if stages.per_user or not part:
+            factors = np.hstack([factors, _BESIDES * pairs])
         return factors, variances, found
 
     def _public(self, task: Task, stages: Stages, width: float) -> tuple[_Floats, dict[str, Any]]:
@@ -169,13 +203,17 @@ class RefinedMethod(RatingMethod):
         public = belief * directions[:, : directions.shape[1] if belief else 0]
         return public, found | {"feature_columns": public.shape[1], "features_believed": belief}
 
-    def _share_of_refinement(self, free: _Floats, stages: Stages) -> float:
-        """Among more directions than can be learnt, a refinement would be mostly noise."""
+    def _share_of_refinement(self, free: _Floats, stages: Stages, pairs: int) -> float:
+        """Among more directions than can be learnt, a refinement would be mostly noise.
+
+        Where pairs show many directions, the covariance has little to add.
+        """
         # One rating moves a refinement too far in L1 for it to be worth Laplace noise.
         possible = self.protect is Unit.USER or self.noise.kind.order == 2
         if not possible or free.shape[1] > stages.strength / 2:
             return 0.0
-        return self.refine_share * stages.share
+        pointing = (1 - self.refine_share) * (_LESS if pairs >= _MANY else 1.0)
+        return (1 - pointing) * stages.share if self.refine_share else 0.0
 
     def _point_the_way(self, task: Task, stages: Stages, share: float) -> TasteDirections:
         """The directions that the covariance of the most popular items' ratings shows."""

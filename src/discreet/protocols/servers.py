@@ -11,7 +11,6 @@ import abc
 import hashlib
 import json
 import math
-import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain.errors import FieldError
 from discreet.release import Release
 
 _SERVERS: dict[str, Callable[[], type[Protocol]]] = {
@@ -257,8 +257,8 @@ def _read_terms(
             raise InputError(f"'{name}' needs the term '{term.name}', like {example}")
     try:
         return make(catalog, scale, **arguments)
-    except InputError as error:
-        raise InputError(_about_terms(error.reason)) from None
+    except FieldError as error:
+        raise InputError(_about_term(error)) from None
 
 
 @dataclass(frozen=True)
@@ -306,14 +306,10 @@ class _Term:
         return InputError(f"the term '{self.name}' is {wanted}, not {value!r}")
 
 
-def _about_terms(reason: str) -> str:
-    """A refusal of a message's field, in the names and units that an operator uses."""
-    reason = re.sub(r"^[\w -]+: '", "the term '", reason)
-    reason = reason.replace(" in thousandths, not", ", with three decimals at most, not")
-    pattern = rf"'(\w+){_THOUSANDTHS}' should be a whole number from ([\d,]+) to ([\d,]+)"
-
-    def in_units(found: re.Match[str]) -> str:
-        least, most = (int(text.replace(",", "")) / 1000 for text in found.group(2, 3))
-        return f"'{found.group(1)}' should be a number from {least:g} to {most:g}"
-
-    return re.sub(pattern, in_units, reason)
+def _about_term(error: FieldError) -> str:
+    """A refusal of a message's field, in the name and unit that an operator uses."""
+    name, wanted = error.field.removesuffix(_THOUSANDTHS), error.wanted
+    if name != error.field and error.limits:
+        least, most = (limit / 1000 for limit in error.limits)
+        wanted = f"a number from {least:g} to {most:g}"
+    return f"the term '{name}' should be {wanted}"

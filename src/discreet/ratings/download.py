@@ -102,22 +102,21 @@ def find_data_set(name: str) -> DataSet:
     raise InputError(f"'{name}' is not a public data set that can be fetched; there are {known}")
 
 
+def _movielens(
+    name: str, title: str, *, md5: str, sha256: str, scale: str = "0.5..5/0.5", **more: Any
+) -> DataSet:
+    """One of GroupLens' archives that stay as they are."""
+    address, sums = f"{_GROUPLENS}{name}.zip", (f"md5:{md5}", f"sha256:{sha256}")
+    return DataSet(name, title, address, scale=scale, terms=_RESEARCH, checksums=sums, **more)
+
+
 _DATA_SETS = (
-    DataSet(
-        name="ml-100k",
-        title="MovieLens 100K (1998)",
-        address=f"{_GROUPLENS}ml-100k.zip",
-        ratings=100_000,
-        users=943,
-        items=1_682,
-        scale="1..5",
-        files=("u.data", "u.item"),
-        terms=_RESEARCH,
-        size=4_924_029,
-        checksums=(
-            "md5:0e33842e24a9c977be4e0107933c0723",
-            "sha256:50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
-        ),
+    _movielens(
+        "ml-100k", "MovieLens 100K (1998)",
+        ratings=100_000, users=943, items=1_682, scale="1..5",
+        files=("u.data", "u.item"), size=4_924_029,
+        md5="0e33842e24a9c977be4e0107933c0723",
+        sha256="50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
     ),
     DataSet(
         name="ml-latest-small",
@@ -134,21 +133,12 @@ _DATA_SETS = (
         ),
         changes=True,
     ),
-    DataSet(
-        name="ml-1m",
-        title="MovieLens 1M (2003)",
-        address=f"{_GROUPLENS}ml-1m.zip",
-        ratings=1_000_209,
-        users=6_040,
-        items=3_883,
-        scale="1..5",
-        files=_DAT,
-        terms=_RESEARCH,
-        size=5_917_549,
-        checksums=(
-            "md5:c4d9eecfca2ab87c1945afe126590906",
-            "sha256:a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
-        ),
+    _movielens(
+        "ml-1m", "MovieLens 1M (2003)",
+        ratings=1_000_209, users=6_040, items=3_883, scale="1..5",
+        files=_DAT, size=5_917_549,
+        md5="c4d9eecfca2ab87c1945afe126590906",
+        sha256="a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
     ),
     DataSet(
         name="goodbooks-10k",
@@ -165,71 +155,35 @@ _DATA_SETS = (
         layout="table",
         checksums=("sha256:261b97b56db61f3fb2ce5aadbb13704d30179fcc986c17ace665a0af9ed00731",),
     ),
-    DataSet(
-        name="ml-10m",
-        title="MovieLens 10M (2009)",
-        address=f"{_GROUPLENS}ml-10m.zip",
-        ratings=10_000_054,
-        users=69_878,
-        items=10_681,
-        scale="0.5..5/0.5",
-        files=_DAT,
-        terms=_RESEARCH,
-        size=65_566_137,
-        checksums=(
-            "md5:ce571fd55effeba0271552578f2648bd",
-            "sha256:813c411ccb6122564edfe752e7f80c4dcc5aa25fa94c93622f6877a7ba252862",
-        ),
+    _movielens(
+        "ml-10m", "MovieLens 10M (2009)",
+        ratings=10_000_054, users=69_878, items=10_681,
+        files=_DAT, size=65_566_137,
+        md5="ce571fd55effeba0271552578f2648bd",
+        sha256="813c411ccb6122564edfe752e7f80c4dcc5aa25fa94c93622f6877a7ba252862",
     ),
-    DataSet(
-        name="ml-20m",
-        title="MovieLens 20M (2016)",
-        address=f"{_GROUPLENS}ml-20m.zip",
-        ratings=20_000_263,
-        users=138_493,
-        items=27_278,
-        scale="0.5..5/0.5",
-        files=_CSV,
-        terms=_RESEARCH,
-        size=198_702_078,
-        checksums=(
-            "md5:cd245b17a1ae2cc31bb14903e1204af3",
-            "sha256:96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
-        ),
+    _movielens(
+        "ml-20m", "MovieLens 20M (2016)",
+        ratings=20_000_263, users=138_493, items=27_278,
+        files=_CSV, size=198_702_078,
+        md5="cd245b17a1ae2cc31bb14903e1204af3",
+        sha256="96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
     ),
-    DataSet(
-        name="ml-25m",
-        title="MovieLens 25M (2019)",
-        address=f"{_GROUPLENS}ml-25m.zip",
-        ratings=25_000_095,
-        users=162_541,
-        items=62_423,
-        scale="0.5..5/0.5",
-        files=_CSV,
-        terms=_RESEARCH,
-        size=261_978_986,
-        checksums=(
-            "md5:6b51fb2759a8657d3bfcbfc42b592ada",
-            "sha256:8b21cfb7eb1706b4ec0aac894368d90acf26ebdfb6aced3ebd4ad5bd1eb9c6aa",
-        ),
+    _movielens(
+        "ml-25m", "MovieLens 25M (2019)",
+        ratings=25_000_095, users=162_541, items=62_423,
+        files=_CSV, size=261_978_986,
+        md5="6b51fb2759a8657d3bfcbfc42b592ada",
+        sha256="8b21cfb7eb1706b4ec0aac894368d90acf26ebdfb6aced3ebd4ad5bd1eb9c6aa",
     ),
-    DataSet(
-        name="ml-32m",
-        title="MovieLens 32M (2023)",
-        address=f"{_GROUPLENS}ml-32m.zip",
-        ratings=32_000_204,
-        users=200_948,
-        items=87_585,
-        scale="0.5..5/0.5",
-        files=_CSV,
-        terms=_RESEARCH,
-        size=238_950_008,
-        checksums=(
-            "md5:d472be332d4daa821edc399621853b57",
-            "sha256:e4a68655d7386b8f95f2f2424b2ff975dfdd15ffd59e0d864a14dca43e99d6ee",
-        ),
+    _movielens(
+        "ml-32m", "MovieLens 32M (2023)",
+        ratings=32_000_204, users=200_948, items=87_585,
+        files=_CSV, size=238_950_008,
+        md5="d472be332d4daa821edc399621853b57",
+        sha256="e4a68655d7386b8f95f2f2424b2ff975dfdd15ffd59e0d864a14dca43e99d6ee",
     ),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

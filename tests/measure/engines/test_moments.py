@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import InputError
 from discreet.measure.engines import local
-from discreet.measure.engines.local import co_moments
+from discreet.measure.engines.local import co_moments, weighted_pairs
 from measure.engines._slow import (
     MOST,
     Table,
@@ -38,6 +38,25 @@ def test_equal_to_python_integers(table: Table, threads: int) -> None:
     alone = co_moments(*table._replace(votes=None), threads=threads)
     np.testing.assert_array_equal(alone.cov, cov)
     assert alone.wgt is None
+
+
+@given(tables(), st.integers(1, 3), st.integers(0, 2**40))
+def test_weighted_pairs_equal_python_integers(table: Table, threads: int, large: int) -> None:
+    """The second sum of `slow_triangles` has squared votes for weights."""
+    weights = table.votes.astype(np.int64) ** 2
+    args = (table.starts, table.items)
+    found = weighted_pairs(*args, weights, table.size, threads=threads)
+    np.testing.assert_array_equal(found, slow_triangles(table)[1])
+    # Weights beyond what a vote can say; sums are modulo 2^64.
+    again = weighted_pairs(*args, weights * large, table.size, threads=threads)
+    np.testing.assert_array_equal(again, found * large)
+
+
+def test_weighted_pairs_have_one_whole_weight_for_each_user() -> None:
+    table = random_table(9, 5, seed=1)
+    for weights in (table.votes, np.ones(8, np.int64)):
+        with pytest.raises(InputError, match="one for each user"):
+            weighted_pairs(table.starts, table.items, weights, table.size)
 
 
 def test_by_hand() -> None:

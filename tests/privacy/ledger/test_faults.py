@@ -60,7 +60,8 @@ def run(program: Callable[[Path], Any], folder: Path) -> Any:
 
 # --- kill -9 ----------------------------------------------------------------------------------
 
-_SECONDS_OF_KILLING = 4.0
+# Kills at least, and at most where too few of them have hit anything: on a busy machine.
+_KILLS, _MOST_KILLS = 60, 600
 
 
 def charge_and_mark(path: Path, marks: Path, ready: int) -> None:
@@ -94,8 +95,7 @@ def killed_once(path: Path, marks: Path, after: float) -> bool:
 def kill_at_random(folder: Path) -> Counter[str]:
     """Kill children, each on what the ones before it left; count what disagrees."""
     chance, seen = random.Random(7), Counter[str](lost=0, excess=0)
-    until = time.monotonic() + _SECONDS_OF_KILLING
-    while time.monotonic() < until:
+    while seen["kills"] < _KILLS or (not shows_something(seen) and seen["kills"] < _MOST_KILLS):
         place = folder / str(seen["kills"])
         place.mkdir()
         seen.update(kill_twenty(place, chance))
@@ -119,20 +119,24 @@ def kill_twenty(folder: Path, chance: random.Random) -> Counter[str]:
     return seen
 
 
+def shows_something(seen: Counter[str]) -> bool:
+    """Whether children came to release something, and a kill hit a transaction."""
+    return seen["released"] > seen["kills"] // 4 and seen["within"] > 0
+
+
 def test_killed_processes_waste_budget_at_most(tmp_path: Path) -> None:
     seen = run(kill_at_random, tmp_path)
-    assert seen["released"] > seen["kills"] // 4 > 0
-    assert seen["within"] > 0, "no kill hit a transaction: this test shows nothing"
+    assert shows_something(Counter(seen))
     assert (seen["lost"], seen["excess"]) == (0, 0)
 
 
 def kill_upgrades(folder: Path) -> Counter[str]:
     """Kill children that make a ledger of format 1 into one of the newest; count what is left."""
     chance, seen = random.Random(8), Counter[str](wrong=0)
-    until, longest = time.monotonic() + _SECONDS_OF_KILLING, 0.01
+    longest = 0.01
     path, marks = folder / "old.ledger", folder / "marks"
     marks.write_bytes(b"")
-    while time.monotonic() < until:
+    while seen["kills"] < _KILLS or (not shows_upgrades(seen) and seen["kills"] < _MOST_KILLS):
         path.with_name(path.name + "-journal").unlink(missing_ok=True)
         path.unlink(missing_ok=True)
         write_first_format(path, _SMALL, charges=2)
@@ -144,9 +148,14 @@ def kill_upgrades(folder: Path) -> Counter[str]:
     return seen
 
 
+def shows_upgrades(seen: Counter[str]) -> bool:
+    """Whether kills came before upgrades, after them, and hit a transaction."""
+    return all(seen[each] > 0 for each in ("old", "new", "within"))
+
+
 def test_a_killed_upgrade_leaves_the_old_format_or_the_new(tmp_path: Path) -> None:
     seen = run(kill_upgrades, tmp_path)
-    assert seen["old"] > 0 < seen["new"] and seen["within"] > 0
+    assert shows_upgrades(Counter(seen))
     assert seen["wrong"] == 0
 
 

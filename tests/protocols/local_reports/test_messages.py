@@ -65,7 +65,7 @@ def test_levels_are_centred_as_ratings_are() -> None:
     ("epsilon", "epoch", "mechanism", "scale", "complaint"),
     [
         (0.0, 1, "modified-laplace", Scale(1, 5), "epsilon is from"),
-        (1.00005, 1, "modified-laplace", Scale(1, 5), "in thousandths"),
+        (1.00005, 1, "modified-laplace", Scale(1, 5), "three decimals at most"),
         (float("nan"), 1, "modified-laplace", Scale(1, 5), "epsilon is from"),
         (1.0, 0, "modified-laplace", Scale(1, 5), "an epoch is"),
         (1.0, True, "modified-laplace", Scale(1, 5), "an epoch is"),

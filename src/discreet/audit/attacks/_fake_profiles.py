@@ -30,14 +30,14 @@ from discreet.audit.attacks._data import (
 )
 from discreet.methods import fit
 from discreet.predict import People
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import GaussianNoise, SeededRandomness, Unit
 from discreet.ratings import Ratings
 
 # Victims (a fit each, so few), ratings known of each, neighbours that a recommendation comes from,
 # items that are recommended. Eight known ratings, as in the linkage attack; the others by hand.
 _VICTIMS, _KNOWN, _NEIGHBOURS, _TOP = 30, 8, 10, 10
 # Budgets of the attacked releases, with the usual delta of a fit.
-_EPSILONS, _DELTA = (1.0, 0.1), 1e-6
+_EPSILONS, _DELTA = (1.0, 0.1), GaussianNoise.default_delta
 
 
 def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:

@@ -18,13 +18,13 @@ from discreet.audit._likelihood import Part, likelihood_ratio, touched
 from discreet.audit.attacks._attack import Attack, Outcome, judge, most_with_prior
 from discreet.audit.attacks._data import Floats, Ints, pick_users
 from discreet.methods import Transcript, record_fit
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import GaussianNoise, SeededRandomness, Unit
 from discreet.ratings import Ratings
 
 # Suspects in the data, and as many others.
 _VICTIMS = 75
 # Budgets of the attacked fits, with the usual delta.
-_EPSILONS, _DELTA = (10.0, 1.0, 0.1), 1e-6
+_EPSILONS, _DELTA = (10.0, 1.0, 0.1), GaussianNoise.default_delta
 # An epsilon so large that every statistic is measured nearly in full; the attack sees them exact.
 _NO_NOISE = 1000.0
 

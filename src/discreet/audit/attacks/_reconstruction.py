@@ -17,13 +17,13 @@ from discreet.audit._adversary import level_chances
 from discreet.audit.attacks._attack import Attack, Outcome, judge
 from discreet.audit.attacks._data import Floats, Ints, Marks, popularity, table
 from discreet.domain import InputError
-from discreet.privacy import SeededRandomness, Unit, unbooked
+from discreet.privacy import GaussianNoise, SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
 
 # Budgets of the matrices with noise, with the usual delta.
-_EPSILONS, _DELTA = (100.0, 10.0, 1.0), 1e-6
+_EPSILONS, _DELTA = (100.0, 10.0, 1.0), GaussianNoise.default_delta
 # Grid units in 1.
 _GRID = float(1 << 20)
 # Keeps divisions and roots away from 0.

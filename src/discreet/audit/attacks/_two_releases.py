@@ -15,7 +15,7 @@ import numpy.typing as npt
 from discreet.audit.attacks._attack import Attack, Outcome, judge, most_with_prior, twice
 from discreet.audit.attacks._data import Floats, Ints, people_with, popularity, some_of_each
 from discreet.measure.pairs import DifferencePairs
-from discreet.privacy import Noise, Randomness, SeededRandomness, Unit, unbooked
+from discreet.privacy import GaussianNoise, Noise, Randomness, SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import calibrate_gaussian
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
@@ -24,7 +24,7 @@ from discreet.release import unpack
 # Victims, and items known of each.
 _TARGETS, _KNOWN = 200, 10
 # Budgets of a release with noise, with the usual delta.
-_EPSILONS, _DELTA = (10.0, 1.0), 1e-6
+_EPSILONS, _DELTA = (10.0, 1.0), GaussianNoise.default_delta
 
 
 def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from discreet.audit._intervals import at_least, at_most
 from discreet.audit._neighbours import one_thread
 from discreet.domain import InputError
-from discreet.privacy import Event, Randomness, SeededRandomness, SystemRandomness
+from discreet.privacy import Event, GaussianNoise, Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy.accounting import compose, gaussian_epsilon
 
 Floats = npt.NDArray[np.float64]
@@ -22,7 +22,7 @@ Ints = npt.NDArray[np.int64]
 
 # The delta at which a Gaussian claim is stated as an epsilon, unless another is given: the default
 # delta of a fit.
-DELTA = 1e-6
+DELTA = GaussianNoise.default_delta
 # Runs of each world by default: enough to find 95 % of an epsilon of 2 where the worst case is
 # known (docs/audit.md), at the confidence of a whole table.
 RUNS = 40_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,12 @@ _RUNS, _EFFECTS_RUNS = {Noise.GAUSSIAN: 500, Noise.LAPLACE: 1500}, 2000
 # Every item has tastes: with fewer, what is added might fall on one that has none.
 _TASTES: dict[str, float] = {"taste_share": 0.4, "head": _ITEMS, "rank": 2}
 _EFFECTS_ONLY: dict[str, float] = {"rank": 0}
+_LISTS: dict[str, float] = {"head": _ITEMS, "list_rank": 4}
+# What lists get in a fit of ratings, which might think so few people not worth it.
+_LIST_SHARE = 0.2
+# When records were made: within a few weeks of 1977, so that periods hold many of them; the later
+# the item, the later.
+_FIRST, _DAY = 100 * 28 * 86_400, 86_400
 # How many items somebody rates who is distinguished best. What Laplace noise has to hide in many
 # numbers is hard to see in any of them (PROOF.md).
 _RATED = {Noise.GAUSSIAN: 6, Noise.LAPLACE: 2}
@@ -60,6 +66,11 @@ def crowd(scale: Scale) -> tuple[Person, ...]:
         {int(item): float(values[who, item]) for item in np.flatnonzero(marks[who])}
         for who in range(_PEOPLE)
     )
+
+
+def timed(ratings: Ratings) -> Ratings:
+    """The same records with a time each."""
+    return replace(ratings, times=(_FIRST + _DAY * ratings.items).astype(np.uint32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,18 +111,22 @@ class Fit:
     @cached_property
     def worlds(self) -> list[Ratings]:
         """Everybody's ratings in each world."""
-        return [self.neighbours.ratings(world) for world in (0, 1)]
+        return [timed(self.neighbours.ratings(world)) for world in (0, 1)]
 
     @cached_property
     def _own(self) -> list[Ratings]:
         """The person's ratings alone, with what is added and without."""
         both = (self.neighbours.without | self.neighbours.added, self.neighbours.without)
-        return [ratings_of([own], _ITEMS, self.scale) for own in both]
+        return [timed(ratings_of([own], _ITEMS, self.scale)) for own in both]
 
     def _settings(self, randomness: Randomness) -> dict[str, Any]:
         settings: dict[str, Any] = dict(_EFFECTS_ONLY if self.effects_only else _TASTES)
         if self.method in (MethodName.SLOPE_ONE, MethodName.COSINE):
             del settings["rank"]
+        if self.method is MethodName.LISTS:
+            settings = dict(_LISTS)
+        if self.method is MethodName.REFINED:
+            settings["list_share"] = _LIST_SHARE
         if self.noise is Noise.GAUSSIAN:
             settings["delta"] = DELTA
         return settings | {
@@ -196,7 +211,7 @@ def whole_fit(
 
 @register(
     FITS, "pipeline/{method}/presence/{unit}/gaussian", f"a whole fit{_ABOUT}",
-    method=(MethodName.REFINED, MethodName.COSINE), unit=Unit,
+    method=(MethodName.LISTS, MethodName.COSINE), unit=Unit,
 )  # fmt: skip
 def _presence_fit(name: str, about: str, method: MethodName, unit: Unit) -> FitSubject:
     made = Fit(method, unit, Noise.GAUSSIAN, PRESENCE)

@@ -27,9 +27,12 @@ from discreet.audit.lower_bound._mechanisms import (
 )
 from discreet.audit.lower_bound._noisy import StatisticSubject, add_noise
 from discreet.audit.lower_bound._protocols import CHANGED, answers, changed_rating
+from discreet.audit.lower_bound._statistics import head_of, part_of, timed
 from discreet.domain import OwnRatings
 from discreet.measure.centring import ItemLevels
 from discreet.measure.level import Level
+from discreet.measure.presence_pairs import PresencePairs
+from discreet.measure.recency import WEIGHT_GRID, Periods, RecentCounts
 from discreet.measure.user_votes import GRID as VOTE_GRID
 from discreet.methods import MethodName
 from discreet.privacy import Event, Noise, Randomness, SeededRandomness, Unit
@@ -180,6 +183,35 @@ def _unscaled_votes(name: str, about: str) -> StatisticSubject:
     neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
     args = (measure, neighbours, Noise.GAUSSIAN, float(VOTE_GRID))
     return StatisticSubject.of(name, about, *args)
+
+
+@_bug(
+    "forgotten-clip/recent-counts", "recent counts of users, not scaled to length 1",
+    can_search=True,
+)  # fmt: skip
+def _unscaled_recent(name: str, about: str) -> StatisticSubject:
+    """Weights as where records are protected, and the bound of users' weights."""
+    periods, weights = Periods(0, 1, 1), np.array([WEIGHT_GRID])
+    bare = RecentCounts(Unit.RATING, Noise.GAUSSIAN, periods, weights)
+    neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
+    args = (neighbours, Noise.GAUSSIAN, float(WEIGHT_GRID))
+    return StatisticSubject.of(name, about, lambda each: bare.measure(timed(each)), *args)
+
+
+@_bug(
+    "wrong-unit/presence-pairs", "users' pairs with the weights, and the bound, of records",
+    can_search=True,
+)  # fmt: skip
+def _record_weights(name: str, about: str) -> StatisticSubject:
+    items = 12
+    statistic = PresencePairs(Unit.RATING, Noise.GAUSSIAN, head_of(items))
+    neighbours = Neighbours.by_user(items, dict.fromkeys(range(items), 3.0))
+
+    def measure(ratings: Ratings) -> Ints:
+        return part_of(statistic.measure(ratings)[0], items, "triangle")
+
+    booked = statistic.parts[0].sensitivity
+    return StatisticSubject.of(name, about, measure, neighbours, Noise.GAUSSIAN, booked)
 
 
 def _co_ratings(weights: Floats, items: int) -> Callable[[Ratings], Ints]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from functools import partial
@@ -15,25 +16,17 @@ from discreet.audit.lower_bound._engine import RUNS, Auditable, Ints
 from discreet.audit.lower_bound._noisy import Measure, StatisticSubject
 from discreet.domain import PRESENCE, Scale
 from discreet.measure import ItemCounts
-from discreet.measure.agreement import Agreement, PresenceAgreement, RatingAgreement
+from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
-from discreet.measure.covariance import (
-    Covariance,
-    PresenceCovariance,
-    RatingCovariance,
-    UserCovariance,
-)
+from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
 from discreet.measure.item_sums import RatingSums, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.outputs import OutputFunction, OutputMethod
 from discreet.measure.pairs import CosinePairs, DifferencePairs
+from discreet.measure.presence_pairs import HeadWeights, PresencePairs
 from discreet.measure.probe_error import ProbeError
-from discreet.measure.refinement import (
-    PresenceRefinement,
-    RatingRefinement,
-    RecordRefinement,
-    UserRefinement,
-)
+from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
+from discreet.measure.refinement import RatingRefinement, UserRefinement
 from discreet.measure.user_votes import UserVotes
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
@@ -183,31 +176,51 @@ def _user_scales(name: str, about: str, noise: Noise) -> StatisticSubject:
     return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[1], *args)
 
 
-_AGREEMENT = "whether ratings agree along features; one that turns it round"
-
-
-@_add("agreement/{unit}/{noise}", _AGREEMENT, unit=Unit, noise=Noise)
+@_add(
+    "agreement/{unit}/{noise}", "whether ratings agree along features; one that turns it round",
+    unit=Unit, noise=Noise,
+)  # fmt: skip
 def _agreement(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Two ratings that disagree, and a third in a direction that outweighs them."""
     centring, levels = HuberCentring(0.5, 40), levels_that_leave([FAR, -FAR, FAR], 3)
     directions = np.array([[10.0], [9.0], [1000.0]])
     statistic = RatingAgreement(unit, directions, centring=centring, levels=levels)
-    return _of_agreement(name, about, statistic, noise, STARS)
-
-
-@_add("agreement/presence/{unit}/{noise}", _AGREEMENT, unit=Unit, noise=Noise)
-def _presence_agreement(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
-    statistic = PresenceAgreement(unit, np.array([[10.0], [-9.0], [1000.0]]))
-    return _of_agreement(name, about, statistic, noise, PRESENCE)
-
-
-def _of_agreement(
-    name: str, about: str, statistic: Agreement, noise: Noise, scale: Scale
-) -> StatisticSubject:
-    value = scale.hi if scale.presence else scale.mid
-    neighbours = Neighbours.of(statistic.unit, 3, {0: value, 1: value}, (2, value), scale)
+    neighbours = Neighbours.of(unit, 3, {0: STARS.mid, 1: STARS.mid}, (2, STARS.mid))
     args = (statistic.measure, neighbours, noise, statistic.sensitivity)
     return StatisticSubject.of(name, about, *args)
+
+
+# Statistics of when records were made. A record's value says its time here, so that a search that
+# changes values changes times.
+
+# Ratings of 1 and 2 lie before the first, and 5 after the end of the last.
+_PERIODS = Periods(start=3, width=1, number=2)
+
+
+def timed(ratings: Ratings) -> Ratings:
+    """The same records, made as many seconds after 1970 as their values say."""
+    return dataclasses.replace(ratings, times=ratings.values().astype(np.uint32))
+
+
+@_add(
+    "period-counts/{unit}/{noise}", "how many records each period has", unit=Unit, noise=Noise
+)  # fmt: skip
+def _period_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    statistic = PeriodCounts(unit, _PERIODS)
+    neighbours = Neighbours.of(unit, 4, {0: 5.0}, (1, 5.0))
+    args = (neighbours, noise, statistic.parts[0].sensitivity)
+    return StatisticSubject.of(name, about, lambda each: statistic.measure(timed(each)), *args)
+
+
+@_add(
+    "recent-counts/{unit}/{noise}", "how often each item was had lately", unit=Unit, noise=Noise
+)  # fmt: skip
+def _recent_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    weights = np.array([WEIGHT_GRID // 2, WEIGHT_GRID])
+    statistic = RecentCounts(unit, noise, _PERIODS, weights)
+    neighbours = Neighbours.of(unit, 4, {0: 5.0, 2: 5.0}, (1, 5.0))
+    args = (neighbours, noise, statistic.parts[0].sensitivity)
+    return StatisticSubject.of(name, about, lambda each: statistic.measure(timed(each)), *args)
 
 
 # Statistics of pairs of items.
@@ -224,7 +237,7 @@ _PARTS = ("triangle", "diagonal")
 
 @_add(
     "covariance-{part}/{kind}/{noise}", "the {part} of how tastes go together",
-    part=_PARTS, kind=("rating", "presence/rating", "user"), noise=Noise, weights=[False],
+    part=_PARTS, kind=("rating", "user"), noise=Noise, weights=[False],
 )  # fmt: skip
 @_add(
     "weights-{part}/{kind}/{noise}", "the {part} of who rated both",
@@ -241,14 +254,12 @@ def _covariance(
     most = _PUSHED[part] if pushes else _OLD
     old = 0 if part == "diagonal" and kind != "user" and not pushes else most
     items = most + 1
-    statistic, scale = _covariance_of(kind, noise, items)
-    value = 1.0 if scale.presence else 5.0 if kind == "user" else 3.0
+    statistic = _covariance_of(kind, noise, items)
     if kind == "user":
         several = 1 if part == "diagonal" else items
-        neighbours = Neighbours.by_user(items, dict.fromkeys(range(several), value), scale)
+        neighbours = Neighbours.by_user(items, dict.fromkeys(range(several), 5.0))
     else:
-        rated = dict.fromkeys(range(old), value)
-        neighbours = Neighbours.by_rating(items, rated, (old, value), scale)
+        neighbours = Neighbours.by_rating(items, threes(old), (old, 3.0))
 
     def measure(ratings: Ratings) -> Ints:
         cov, wgt = statistic.measure(ratings)
@@ -260,18 +271,42 @@ def _covariance(
     return StatisticSubject.of(name, about, measure, neighbours, noise, bound, runs)
 
 
-def _covariance_of(kind: str, noise: Noise, items: int) -> tuple[Covariance, Scale]:
+def _covariance_of(kind: str, noise: Noise, items: int) -> Covariance:
     head = head_of(items)
-    if kind == "presence/rating":
-        return PresenceCovariance(noise, head), PRESENCE
     if kind == "user":
-        return UserCovariance(noise, head, user_votes(noise, items)), STARS
+        return UserCovariance(noise, head, user_votes(noise, items))
     if noise is Noise.LAPLACE:
         centring = HuberCentring(0.5, 1)
         x = [on_the_edge(centring, items - 1)] * (items - 1) + [FAR]
-        return RatingCovariance(noise, head, centring, levels_that_leave(x, items)), STARS
+        return RatingCovariance(noise, head, centring, levels_that_leave(x, items))
     levels = levels_that_leave([FAR] * items, items)
-    return RatingCovariance(noise, head, HuberCentring(0.5, 20), levels), STARS
+    return RatingCovariance(noise, head, HuberCentring(0.5, 20), levels)
+
+
+@_add("presence-pairs/{unit}/{noise}", "who has both, by weight", unit=Unit, noise=Noise)
+def _presence_pairs(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    """Somebody who has the whole head, or all of it but one item."""
+    statistic = PresencePairs(unit, noise, head_of(_OLD + 1))
+    neighbours = Neighbours.of(unit, _OLD + 1, threes(_OLD), (_OLD, 3.0))
+
+    def measure(ratings: Ratings) -> Ints:
+        return part_of(statistic.measure(ratings)[0], _OLD + 1, "triangle")
+
+    args = (measure, neighbours, noise, statistic.parts[0].sensitivity)
+    return StatisticSubject.of(name, about, *args)
+
+
+@_add(
+    "head-weights-{part}/{unit}/{noise}", "the {part} that pairs are out of",
+    part=("records", "people"), unit=Unit, noise=Noise,
+)  # fmt: skip
+def _head_weights(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    """Somebody's first item; of users' records, somebody with two."""
+    statistic, place = HeadWeights(unit, noise, head_of(4)), part == "people"
+    old = 1 if unit is Unit.USER and not place else 0
+    neighbours = Neighbours.of(unit, 4, threes(old), (old, 3.0))
+    args = (neighbours, noise, statistic.parts[place].sensitivity)
+    return StatisticSubject.of(name, about, lambda each: statistic.measure(each)[place], *args)
 
 
 @_add(
@@ -341,7 +376,13 @@ def _refinement(name: str, about: str, part: str) -> StatisticSubject:
     levels = levels_that_leave(x, items)
     statistic = RatingRefinement(directions, _REACH, _DAMPING, centring=centring, levels=levels)
     neighbours = Neighbours.by_rating(items, threes(items - 1), (items - 1, 3.0))
-    return _of_refinement(name, about, part, statistic, neighbours)
+    bounds = {
+        "rows": statistic.sensitivity,
+        "moments": statistic.moment_sensitivity,
+        "weight": statistic.weight_sensitivity,
+    }
+    args = (_attribute(statistic.measure, part), neighbours, Noise.GAUSSIAN, bounds[part])
+    return StatisticSubject.of(name, about, *args)
 
 
 def _held(movers: int) -> int:
@@ -351,34 +392,6 @@ def _held(movers: int) -> int:
     """
     square = _REACH * _REACH
     return math.floor((square + math.sqrt(square**2 + 4 * square * (movers + _DAMPING))) / 2)
-
-
-@_add(
-    "refinement-{part}/presence/rating/gaussian", "the {part} of a refinement of tastes",
-    part=_MOVERS,
-)  # fmt: skip
-def _presence_refinement(name: str, about: str, part: str) -> StatisticSubject:
-    """Records that nearly cancel, held at the edge of the clipping, and one against them."""
-    old = 0 if part == "weight" else _MOVERS[part]
-    along = np.ones(old + 1)
-    held = math.floor(_REACH * math.sqrt(old + _DAMPING)) // 2 * 2
-    along[(old + held) // 2 :] = -1.0
-    statistic = PresenceRefinement(along[:, None], _REACH, _DAMPING)
-    records = dict.fromkeys(range(old), 1.0)
-    neighbours = Neighbours.by_rating(old + 1, records, (old, 1.0), PRESENCE)
-    return _of_refinement(name, about, part, statistic, neighbours)
-
-
-def _of_refinement(
-    name: str, about: str, part: str, statistic: RecordRefinement, neighbours: Neighbours
-) -> StatisticSubject:
-    bounds = {
-        "rows": statistic.sensitivity,
-        "moments": statistic.moment_sensitivity,
-        "weight": statistic.weight_sensitivity,
-    }
-    args = (_attribute(statistic.measure, part), neighbours, Noise.GAUSSIAN, bounds[part])
-    return StatisticSubject.of(name, about, *args)
 
 
 @_add(

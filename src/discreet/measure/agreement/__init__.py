@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 from dataclasses import dataclass, field
 
 import numba as nb
@@ -20,7 +19,7 @@ _Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement(Statistic):
+class RatingAgreement(Statistic):
     """The sum over users of q = clip(sum over j != l of y_j y_l f_j f_l / (sum y^2 + B^2), -1, 1).
 
     If somebody likes what has a feature, two ratings of such items agree: q is above 0. If nobody's
@@ -29,10 +28,14 @@ class Agreement(Statistic):
     Args:
         unit: Whom it protects.
         directions: f, public: a row for each item.
+        centring: How ratings are centred and clamped.
+        levels: What was released of the items.
     """
 
     unit: Unit
     directions: _Floats
+    centring: HuberCentring = field(kw_only=True)
+    levels: ItemLevels = field(kw_only=True)
 
     grid = float(GRID)
 
@@ -55,40 +58,10 @@ class Agreement(Statistic):
             raise InputError(f"directions are one for each of {len(ratings.catalog):,} items")
 
         def work(block: Ratings, _: int) -> int:
-            return int(_add(block.starts, block.items, self._rated(block), self.directions))
+            y = self.centring.centred(block, self.levels) / (self.centring.clamp * GRID)
+            return int(_add(block.starts, block.items, y, self.directions))
 
         return sum(over_blocks(ratings, work))
-
-    @abc.abstractmethod
-    def _rated(self, block: Ratings) -> _Floats:
-        """Y of every record in units of B; private."""
-
-
-@dataclass(frozen=True, eq=False)
-class RatingAgreement(Agreement):
-    """Of ratings: y from Huber centring.
-
-    Args:
-        unit: Whom it protects.
-        directions: f.
-        centring: How ratings are centred and clamped.
-        levels: What was released of the items.
-    """
-
-    centring: HuberCentring = field(kw_only=True)
-    levels: ItemLevels = field(kw_only=True)
-
-    def _rated(self, block: Ratings) -> _Floats:
-        y: _Floats = self.centring.centred(block, self.levels) / (self.centring.clamp * GRID)
-        return y
-
-
-@dataclass(frozen=True, eq=False)
-class PresenceAgreement(Agreement):
-    """Of presence: y = 1 for every record."""
-
-    def _rated(self, block: Ratings) -> _Floats:
-        return np.ones(len(block))
 
 
 @nb.njit(cache=True, nogil=True)

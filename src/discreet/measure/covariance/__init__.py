@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import head_entries
+from discreet.measure._source import count_inside, head_entries
 from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.engines.local import co_moments
@@ -230,59 +230,13 @@ class RatingCovariance(Covariance):
 
     def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
         y = self.centring.centred(block, self.levels)
-        counts = _count_inside(block.starts, inside)
+        counts = count_inside(block.starts, inside)
         # Looked up in one table: a power computed in vectors may depend on its place in them, and
         # so on other people.
         roots = self.weights.roots(np.arange(len(self.head) + 1))[counts] * (self.grid / GRID)
         values = np.empty(len(y), dtype=np.int16)
         _scale(block.starts, y, roots, values)
         return values, self._votes(len(self.head))[counts].astype(np.int16)
-
-
-@dataclass(frozen=True, eq=False)
-class PresenceCovariance(Covariance):
-    """Where one record is protected and all that counts is that it is there: y = 1.
-
-    So that Cov is Wgt.
-
-    Args:
-        noise: Which norm.
-        head: The items.
-        offset: Added to c in w(c).
-    """
-
-    offset: float = 5.0
-
-    @property
-    def weights(self) -> Weights:
-        return Weights(self.noise, self.offset)
-
-    @property
-    def grid(self) -> float:
-        return _LARGEST / float(self.weights.roots([1])[0]) * _SAFE
-
-    @property
-    def vote_grid(self) -> float:
-        return self.grid
-
-    @property
-    def sensitivities(self) -> tuple[float, float]:
-        return vote_bound(self._votes(), self.noise)
-
-    @property
-    def vote_sensitivities(self) -> tuple[float, float]:
-        return self.sensitivities
-
-    def _votes(self) -> _Ints:
-        return np.rint(self.weights.roots(np.arange(len(self.head) + 1)) * self.grid).astype(
-            np.int64
-        )
-
-    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
-        votes = self._votes()[_count_inside(block.starts, inside)].astype(np.int16)
-        values = np.repeat(votes, np.diff(block.starts))
-        values[inside < 0] = 0
-        return values, votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -325,15 +279,6 @@ def _unit_bounds(noise: Noise) -> tuple[float, float]:
     """Of the outer product of a vector of length at most 32767, strict triangle and diagonal."""
     square = float(_LARGEST) ** 2
     return square / noise.kind.root(2), square
-
-
-@nb.njit(cache=True, nogil=True)
-def _count_inside(starts, inside):  # type: ignore[no-untyped-def]
-    counts = np.zeros(len(starts) - 1, np.int64)
-    for user in range(len(counts)):
-        for place in range(starts[user], starts[user + 1]):
-            counts[user] += inside[place] >= 0
-    return counts
 
 
 @nb.njit(cache=True, nogil=True)

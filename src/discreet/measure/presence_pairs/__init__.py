@@ -10,16 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import head_entries
+from discreet.measure._source import count_inside, head_entries
 from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress, Statistic
 from discreet.measure.engines.local import weighted_pairs
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
-# Grid units in a weight of 1: the weights of 2^38 people add up within 64 bits, and the weight of
-# somebody with 25,000 items still has 17 bits.
-GRID = 1 << 24
-# Covers the rounding of the sensitivities' own formulas, which have a few hundred times 2^-53.
+# Grid units in a weight of 1: the weights of 2^33 people add up within 64 bits. All old pairs of a
+# person lose a grid unit together now and then, a price that is small up to heads of 25,000 items.
+GRID = 1 << 30
+# Covers the rounding of the sensitivities' own formulas, less than ten times 2^-53 (PROOF.md).
 _UP = 1 + 2.0**-40
 
 _Ints = npt.NDArray[np.int64]
@@ -39,18 +39,21 @@ def pair_weights(unit: Unit, noise: Noise, most: int) -> _Ints:
     w = np.zeros(most + 1)
     w[1:] = 1.0
     several = m[2:]
+    # Sums, products, quotients and roots alone: they round alike on every machine, so that the
+    # workers of a cluster have the driver's table.
     if noise.kind.order == 1:
         w[2:] = 2 / (several * (several - 1)) if unit is Unit.USER else 1 / several
     elif unit is Unit.USER:
         w[2:] = 1 / np.sqrt(several * (several - 1))
     else:
+        weight = 1.0
         for now in range(2, most):
-            # The larger root of m b^2 + m(m-1)/2 (w - b)^2 = 1.
+            # The larger root b of m b^2 + m(m-1)/2 (w - b)^2 = 1, m being `now`.
             old = now * (now - 1) / 2
-            half = old * w[now]
-            all_pairs = now + old
-            left = half * half - all_pairs * (old * w[now] ** 2 - 1)
-            w[now + 1] = (half + math.sqrt(left)) / all_pairs
+            weight = (old * weight + math.sqrt(now + old - now * old * weight * weight)) / (
+                now + old
+            )
+            w[now + 1] = weight
     weights = np.floor(w * GRID).astype(np.int64)
     weights.flags.writeable = False
     return weights
@@ -82,7 +85,7 @@ class PairMovement:
         m, before, after = self._steps
         new, old, drop = m, m * (m - 1) / 2, np.abs(before - after)
         if self.unit is Unit.USER:
-            new, old = m * (m + 1) / 2, 0 * m
+            new, old = (m + 1) * m / 2, np.zeros_like(m)
         if self.noise.kind.order == 1:
             moved = new * after + old * drop
         else:
@@ -182,9 +185,3 @@ class HeadWeights(Statistic):
         counts = count_inside(ratings.starts, inside[ratings.items])
         weights = pair_weights(self.unit, self.noise, len(self.head))[counts]
         return int((weights * counts).sum()), int(weights.sum())
-
-
-def count_inside(starts: _Ints, inside: _Head) -> _Ints:
-    """How many records of each person have a place in the head, which is -1 for all others."""
-    running = np.concatenate(([0], np.cumsum(inside >= 0)))
-    return np.asarray(running[starts[1:]] - running[starts[:-1]])

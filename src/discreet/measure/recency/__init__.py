@@ -109,8 +109,9 @@ class RecentCounts(Statistic):
 
     def __post_init__(self) -> None:
         w = self.weights
-        if w.shape != (self.periods.number,) or np.any((w < 0) | (w > WEIGHT_GRID)):
-            raise InputError(f"weights are one for each period, from 0 to {WEIGHT_GRID}")
+        fits = w.dtype == np.int64 and w.shape == (self.periods.number,)
+        if not fits or np.any((w < 0) | (w > WEIGHT_GRID)):
+            raise InputError(f"weights are int64, one for each period, from 0 to {WEIGHT_GRID}")
 
     @property
     def grid(self) -> int:
@@ -154,12 +155,11 @@ def _add_recent(starts, items, weights, l1, alone, counts) -> None:  # type: ign
     for user in range(len(starts) - 1):
         scale = 1.0
         if not alone:
-            length = 0.0
+            # Whole numbers: no order of adding them up and no number of records rounds anything.
+            total = np.int64(0)
             for record in range(starts[user], starts[user + 1]):
-                one = weights[record] / WEIGHT_GRID
-                length += one if l1 else one * one
-            if not l1:
-                length = np.sqrt(length)
-            scale = _SAFE * (GRID / WEIGHT_GRID) / max(length, 1.0)
+                total += weights[record] if l1 else weights[record] * weights[record]
+            length = float(total) if l1 else np.sqrt(float(total))
+            scale = _SAFE * GRID / max(length, float(WEIGHT_GRID))
         for record in range(starts[user], starts[user + 1]):
             counts[items[record]] += np.int64(weights[record] * scale)

@@ -5,7 +5,6 @@ See PROOF.md.
 
 from __future__ import annotations
 
-import abc
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,10 +18,12 @@ from discreet.domain import InputError
 from discreet.measure._source import over_blocks
 from discreet.measure._statistic import Part, Statistic
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
+from discreet.measure.item_sums import sum_of
 from discreet.measure.refinement._kernels import (
     MOMENT_GRID,
     ROW_GRID,
     add_rating_rows,
+    add_sketches,
     add_user_rows,
 )
 from discreet.measure.user_votes import UserVotes
@@ -32,11 +33,10 @@ __all__ = [
     "MOMENT_GRID",
     "ROW_GRID",
     "Moments",
-    "PresenceRefinement",
     "RatingRefinement",
-    "RecordRefinement",
     "UserMoments",
     "UserRefinement",
+    "UserSketch",
 ]
 
 # Cells of the grid over which bounds are maximised; each is bounded from above (PROOF.md).
@@ -52,25 +52,25 @@ class Movement:
     Args:
         reach: Gamma, the length at which tastes are cut off.
         damping: c0; lambda^2 = ||y||^2 + c0.
-        fictitious: beta of the centring; None where nothing is centred and nothing old moves.
+        fictitious: beta of the centring.
         slack: How far all of a person's centred ratings together can move beyond the centring's
             own bound: the price of its grid, in L1.
     """
 
     reach: float
     damping: float
-    fictitious: int | None = None
+    fictitious: int
     slack: float = 0.0
 
     @property
     def least(self) -> float:
         """lambda'^2 is never below ||y||^2 plus this."""
-        return self.damping if self.fictitious is None else self.damping - 1 - 2 * self.slack
+        return self.damping - 1 - 2 * self.slack
 
     @property
     def most(self) -> float:
         """The most that old ratings move in L1."""
-        return 0.0 if self.fictitious is None else 1 + self.slack
+        return 1 + self.slack
 
     @property
     def of_length(self) -> float:
@@ -103,11 +103,8 @@ def _rows_bound(movement: Movement) -> float:
     low, high = edges[:-1], edges[1:]
     nearest_half = np.clip(0.5, low, high)
     hump = np.sqrt(nearest_half * (1 - nearest_half))
-    if movement.fictitious is None:
-        moved, own = np.zeros(1), 0.0 * hump[:1]
-    else:
-        moved = high + movement.slack
-        own = movement.reach * (hump / math.sqrt(movement.fictitious) + movement.slack)
+    moved = high + movement.slack
+    own = movement.reach * (hump / math.sqrt(movement.fictitious) + movement.slack)
     push = np.outer(np.sqrt(high), 1 + moved)
     shrink = np.outer(hump, 1 + 2 * moved) * movement.reach / (2 * math.sqrt(movement.least))
     old = float((push + shrink + own).max())
@@ -154,8 +151,8 @@ class UserMoments(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RecordRefinement(Statistic):
-    """Where one record is protected, with Gaussian noise.
+class RatingRefinement(Statistic):
+    """Where one rating is protected, with Gaussian noise; y comes from Huber centring.
 
     A person's tastes without record j are z_(-j) = clip((sum over l != j of F_l y_l)/lambda) of
     length at most Gamma, lambda^2 = ||y||^2 + c0 B^2, |y| <= B. Rows are in units of B Gamma,
@@ -165,11 +162,15 @@ class RecordRefinement(Statistic):
         directions: F, released: a row of length at most 1 for each item.
         reach: Gamma.
         damping: c0.
+        centring: How ratings are centred and clamped.
+        levels: What was released of the items.
     """
 
     directions: _Floats
     reach: float = 1.4
     damping: float = 20.0
+    centring: HuberCentring = field(kw_only=True)
+    levels: ItemLevels = field(kw_only=True)
 
     def __post_init__(self) -> None:
         _check_directions(self.directions)
@@ -180,18 +181,13 @@ class RecordRefinement(Statistic):
             raise InputError("the clamp is too small for so many items: widen it, or damp more")
 
     @property
-    @abc.abstractmethod
     def movement(self) -> Movement:
-        """What one record more moves, in units of B and Gamma."""
+        """What one rating more moves, in units of B and Gamma.
 
-    @property
-    @abc.abstractmethod
-    def clamp(self) -> float:
-        """B, the largest |y|."""
-
-    @abc.abstractmethod
-    def _rated(self, block: Ratings) -> _Floats:
-        """Y of every record in units of B; private."""
+        All old ratings together move by up to a step each beyond the centring's bound.
+        """
+        slack = len(self.directions) * self.centring.step / self.centring.clamp
+        return Movement(self.reach, self.damping, self.centring.fictitious, slack)
 
     @property
     def sensitivity(self) -> float:
@@ -218,7 +214,7 @@ class RecordRefinement(Statistic):
     def parts(self) -> tuple[Part, ...]:
         """Rows come out in the unit of y."""
         return (
-            Part("taste sums", self.sensitivity, ROW_GRID / self.clamp),
+            Part("taste sums", self.sensitivity, ROW_GRID / self.centring.clamp),
             Part("taste moments", self.moment_sensitivity, MOMENT_GRID),
             Part("weight of the moments", self.weight_sensitivity, MOMENT_GRID),
         )
@@ -230,60 +226,15 @@ class RecordRefinement(Statistic):
 
         def work(block: Ratings, _: int) -> Moments:
             rows, moments = _empty(len(block.catalog), k)
+            y = self.centring.centred(block, self.levels) / (self.centring.clamp * GRID)
             weight = add_rating_rows(
-                block.starts, block.items, self._rated(block), self.directions, self.reach,
+                block.starts, block.items, y, self.directions, self.reach,
                 self.damping, rows, moments,
             )  # fmt: skip
             return Moments(rows, moments, int(weight))
 
         parts = over_blocks(ratings, work, _block(ratings))
         return Moments(*_sum(parts, len(ratings.catalog), k, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class RatingRefinement(RecordRefinement):
-    """Of ratings: y from Huber centring.
-
-    Args:
-        directions: F.
-        reach: Gamma.
-        damping: c0.
-        centring: How ratings are centred and clamped.
-        levels: What was released of the items.
-    """
-
-    centring: HuberCentring = field(kw_only=True)
-    levels: ItemLevels = field(kw_only=True)
-
-    @property
-    def movement(self) -> Movement:
-        """All old ratings together move by up to a step each beyond the centring's bound."""
-        slack = len(self.directions) * self.centring.step / self.centring.clamp
-        return Movement(self.reach, self.damping, self.centring.fictitious, slack)
-
-    @property
-    def clamp(self) -> float:
-        return self.centring.clamp
-
-    def _rated(self, block: Ratings) -> _Floats:
-        y: _Floats = self.centring.centred(block, self.levels) / (self.centring.clamp * GRID)
-        return y
-
-
-@dataclass(frozen=True, eq=False)
-class PresenceRefinement(RecordRefinement):
-    """Of presence: y = 1 for every record, and no record moves another."""
-
-    @property
-    def movement(self) -> Movement:
-        return Movement(self.reach, self.damping)
-
-    @property
-    def clamp(self) -> float:
-        return 1.0
-
-    def _rated(self, block: Ratings) -> _Floats:
-        return np.ones(len(block))
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,6 +305,44 @@ class UserRefinement(Statistic):
 
         parts = over_blocks(ratings, work, _block(ratings))
         return UserMoments(*_sum(parts, len(ratings.catalog), k, 2))
+
+
+@dataclass(frozen=True, eq=False)
+class UserSketch(Statistic):
+    """Along which combinations of directions ratings vary: sum over users of v v^T, |v| = 1.
+
+    v goes along the sum of y_j F_j over a user's ratings. The upper triangle, entries beside the
+    diagonal times root 2 (but not in L1), so that everybody's has length 1.
+
+    Args:
+        residuals: What is left of a rating, and the norm.
+        directions: F, released: a row for each item.
+    """
+
+    residuals: UserVotes
+    directions: _Floats
+
+    def __post_init__(self) -> None:
+        if self.directions.shape[1] == 0 or not np.all(np.abs(self.directions) < 1e15):
+            raise InputError("directions are finite numbers, in at least one column")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return (Part("sketch of tastes", float(MOMENT_GRID), MOMENT_GRID),)
+
+    def measure(self, ratings: Ratings) -> _Ints:
+        """The exact integers; private."""
+        k = self.directions.shape[1]
+        _check_items("directions", self.directions, ratings)
+        l1 = self.residuals.noise.kind.order == 1
+
+        def work(block: Ratings, _: int) -> _Ints:
+            sketch = np.zeros(k * (k + 1) // 2, np.int64)
+            y = self.residuals.residuals(block)
+            add_sketches(block.starts, block.items, y, self.directions, l1, sketch)
+            return sketch
+
+        return sum_of(over_blocks(ratings, work), k * (k + 1) // 2)
 
 
 # Ratings in a block. Every block has rows of its own to sum in: large blocks, few of them.

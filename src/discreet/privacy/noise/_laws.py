@@ -12,14 +12,19 @@ import abc
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mpmath
 import numpy as np
 import numpy.typing as npt
-from scipy.special import erf
 
 from discreet.domain import InputError
+from discreet.domain.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = LazyModule("scipy.special")
 
 # The smallest and largest sigma or scale, in grid units: a draw of 2^10 scales stays far inside 64
 # bits.
@@ -82,9 +87,9 @@ class GaussianLaw(Law):
         reach = math.sqrt(2) * 5.6  # erfc(5.6) < 2^-44
         if self.shift == 0:
             cells = np.arange(math.ceil(reach * self.scale) + 1)
-            return erf((cells + 0.5) / (self.scale * math.sqrt(2)))  # type: ignore[no-any-return]
+            return special.erf((cells + 0.5) / (self.scale * math.sqrt(2)))  # type: ignore[no-any-return]
         cells = np.arange(1, math.ceil(reach / self.step) + 2)
-        return erf(cells * (self.step / math.sqrt(2)))  # type: ignore[no-any-return]
+        return special.erf(cells * (self.step / math.sqrt(2)))  # type: ignore[no-any-return]
 
     def exact_edge(self, cell: int) -> Any:
         if cell < 0:

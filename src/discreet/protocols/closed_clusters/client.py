@@ -313,7 +313,6 @@ class ClosedParticipant(Participant):
         self._obfuscator = Obfuscator(self.collection, **self._known)
 
     def terms(self) -> list[str]:
-        """See `Participant`."""
         terms, announced = self.collection, self._announced
         return [
             "Protocol: closed clusters. Tags tell the service who is alike, and hide by what; your "
@@ -333,7 +332,6 @@ class ClosedParticipant(Participant):
         ]
 
     def foresee(self, own: OwnRatings) -> list[str]:
-        """See `Participant`."""
         directory = Directory.from_bytes(self._service.directory())
         known = {} if self._state is None else StateFile(self._state, PROTOCOL).read()
         held = standing(self.collection, known)
@@ -358,7 +356,6 @@ class ClosedParticipant(Participant):
     def report(
         self, own: OwnRatings, progress: Progress | None = None
     ) -> tuple[Mapping[str, Any], list[str]]:
-        """See `Participant`."""
         assert self._state is not None
         client = self._client()
         directory = Directory.from_bytes(self._service.directory())
@@ -369,7 +366,6 @@ class ClosedParticipant(Participant):
         return made.as_json(), [*waiting, *client.standing(self._announced).sentences()]
 
     def describe(self, message: Mapping[str, Any]) -> list[str]:
-        """See `Participant`."""
         standing = self._client().standing(self._announced).sentences()
         try:
             found = Report.from_json(message, self._announced)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
+from discreet.domain.errors import FieldError
 
 
 def bytes_text(content: bytes) -> str:
@@ -60,7 +61,8 @@ class Fields:
         """A whole number."""
         value = self._get(name)
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise self._wrong(name, f"a whole number from {least:,} to {most:,}")
+            wanted = f"a whole number from {least:,} to {most:,}"
+            raise FieldError(self.kind, name, wanted, (least, most))
         return value
 
     def number(self, name: str, least: float, most: float) -> float:
@@ -131,8 +133,8 @@ class Fields:
             raise InputError(f"{self.kind}: '{name}' is missing")
         return self._content[name]
 
-    def _wrong(self, name: str, wanted: str) -> InputError:
-        return InputError(f"{self.kind}: '{name}' should be {wanted}")
+    def _wrong(self, name: str, wanted: str) -> FieldError:
+        return FieldError(self.kind, name, wanted)
 
 
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{43}")

@@ -354,15 +354,12 @@ class LocalParticipant(Participant):
 
     @property
     def is_within_limit(self) -> bool:
-        """See `Participant`."""
         return self._client.is_within_limit
 
     def remember_limit(self) -> None:
-        """See `Participant`."""
         self._client.limit.remember()
 
     def terms(self) -> list[str]:
-        """See `Participant`."""
         collection, size = self.collection, len(self.collection.catalog)
         return [
             "Protocol: local reports. Every answer gets noise on your own machine: differential "
@@ -378,7 +375,6 @@ class LocalParticipant(Participant):
         ]
 
     def foresee(self, own: OwnRatings) -> list[str]:
-        """See `Participant`."""
         client, collection = self._client, self.collection
         if client.cost == 0:
             said = [
@@ -401,14 +397,12 @@ class LocalParticipant(Participant):
         own: OwnRatings,
         progress: Progress | None = None,  # noqa: ARG002
     ) -> tuple[Mapping[str, Any], list[str]]:
-        """See `Participant`."""
         repeated = self._client.cost == 0
         message = self._client.report(own)
         said = ["the answers of this epoch are frozen: the same ones were sent again"] * repeated
         return message.as_json(), [*said, *self._standing()]
 
     def describe(self, message: Mapping[str, Any]) -> list[str]:
-        """See `Participant`."""
         try:
             found = Report.from_json(message, self.collection)
         except InputError:

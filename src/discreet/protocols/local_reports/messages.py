@@ -83,7 +83,8 @@ class Collection:
         least, most = _LEAST_EPSILON / 1000, _MOST_EPSILON / 1000
         if not least <= self.epsilon <= most or self.thousandths / 1000 != self.epsilon:
             raise InputError(
-                f"epsilon is from {least:g} to {most:g} in thousandths, not {self.epsilon!r}"
+                f"epsilon is from {least:g} to {most:g}, with three decimals at most, "
+                f"not {self.epsilon!r}"
             )
         whole = isinstance(self.epoch, int) and not isinstance(self.epoch, bool)
         if not whole or not 1 <= self.epoch <= MOST_EPOCHS:

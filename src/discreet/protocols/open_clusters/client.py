@@ -174,15 +174,12 @@ class OpenParticipant(Participant):
 
     @property
     def is_within_limit(self) -> bool:
-        """See `Participant`."""
         return self._client.limit.allows(self._client.standing().hash_epsilon, self._client.cost)
 
     def remember_limit(self) -> None:
-        """See `Participant`."""
         self._client.limit.remember()
 
     def terms(self) -> list[str]:
-        """See `Participant`."""
         collection, terms = self.collection, self._client.terms
         return [
             "Protocol: open clusters. Your true ratings are sent among made-up ones: plausible "
@@ -200,7 +197,6 @@ class OpenParticipant(Participant):
         ]
 
     def foresee(self, own: OwnRatings) -> list[str]:
-        """See `Participant`."""
         standing, state = self._client.standing(), self._state.read()
         before = standing.true + standing.taken_back + standing.fakes
         if self._obfuscator.repeats(own.items, state):
@@ -219,14 +215,12 @@ class OpenParticipant(Participant):
         own: OwnRatings,
         progress: Progress | None = None,  # noqa: ARG002
     ) -> tuple[Mapping[str, Any], list[str]]:
-        """See `Participant`."""
         message = self._client.report(own)
         waiting = self._obfuscator.waiting(own.items, self._state.read())
         said = [*spell_waiting(waiting), *self._client.standing().sentences()]
         return message.as_json(), said
 
     def describe(self, message: Mapping[str, Any]) -> list[str]:
-        """See `Participant`."""
         standing = self._client.standing().sentences()
         try:
             found = Upload.from_json(message, self.collection)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
-from scipy.special import expit, ndtri
 
+from discreet.domain.lazy import LazyModule
 from discreet.ratings.synthetic._shapes import Shape
+
+if TYPE_CHECKING:
+    from scipy import optimize, special
+else:
+    optimize, special = LazyModule("scipy.optimize"), LazyModule("scipy.special")
 
 Floats = npt.NDArray[np.float64]
 
@@ -66,7 +72,7 @@ def rising_curve(
     The curve is that of `Shape`; its steepness is solved for. The caller ensures
     `least <= total/count <= min(top, cap)`.
     """
-    depth = _depth(ndtri((np.arange(count) + 0.5) / count), bend)
+    depth = _depth(special.ndtri((np.arange(count) + 0.5) / count), bend)
 
     def curve(steepness: float) -> Floats:
         return np.minimum(cap, least + (top - least) * np.exp(-steepness * depth))
@@ -79,7 +85,7 @@ def rising_curve(
     elif excess(_STEEPEST) >= 0.0:
         steepness = _STEEPEST
     else:
-        steepness = float(brentq(excess, 0.0, _STEEPEST, xtol=1e-14, rtol=1e-14))
+        steepness = float(optimize.brentq(excess, 0.0, _STEEPEST, xtol=1e-14, rtol=1e-14))
     return _exact_total(curve(steepness), total, least)
 
 
@@ -154,7 +160,7 @@ def _classes(values: Floats) -> tuple[Floats, Floats]:
 
 def _taken(times: Floats, weights: Floats, choice: float) -> Floats:
     """The probability that a user of each class takes an item of each class."""
-    rates = expit(choice * _TASTES)
+    rates = special.expit(choice * _TASTES)
     exposure = np.outer(times, weights)
     missed = np.tensordot(_TASTE_SHARES, np.exp(-rates[:, None, None] * exposure), 1)
     taken: Floats = 1.0 - missed

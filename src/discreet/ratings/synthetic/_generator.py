@@ -8,14 +8,15 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.special import ndtr, ndtri
 
 from discreet.domain import Catalog, InputError, Scale
+from discreet.domain.lazy import LazyModule
 from discreet.ratings._ratings import Ratings
 from discreet.ratings.synthetic._curves import (
     Floats,
@@ -33,6 +34,11 @@ from discreet.ratings.synthetic._kernels import (
     score,
 )
 from discreet.ratings.synthetic._shapes import Shape, find_shape
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = LazyModule("scipy.special")
 from discreet.ratings.synthetic._titles import made_up_titles
 
 Progress = Callable[[int, int], None]
@@ -285,7 +291,7 @@ def bell(scale: Scale) -> tuple[float, ...]:
         inner = np.arange(1, _CONTINUOUS_PARTS) / _CONTINUOUS_PARTS
     else:
         inner = (np.arange(1, len(levels)) - 0.5) / (len(levels) - 1)
-    below = np.concatenate(([0.0], ndtr((inner - _BELL_CENTRE) / _BELL_WIDTH), [1.0]))
+    below = np.concatenate(([0.0], special.ndtr((inner - _BELL_CENTRE) / _BELL_WIDTH), [1.0]))
     return tuple(np.diff(below).tolist())
 
 
@@ -295,7 +301,7 @@ def with_even_habits(scores: Floats, shape: Shape, rng: np.random.Generator) -> 
     A pilot has few users, and theirs would shift everybody's ratings; evenly spaced normal
     quantiles in random order do not.
     """
-    even = ndtri((np.arange(len(scores)) + 0.5) / len(scores))
+    even = special.ndtri((np.arange(len(scores)) + 0.5) / len(scores))
     used = np.exp(shape.range_use * rng.permutation(even))
     spread: Floats = used * scores + math.sqrt(shape.user_variance) * rng.permutation(even)
     return spread

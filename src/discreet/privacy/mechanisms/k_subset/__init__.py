@@ -107,14 +107,11 @@ def head_counts(exponents, k):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(cache=True, nogil=True)
-def _choose_row(scores, words, rate, chosen):  # type: ignore[no-untyped-def]
+def _choose_row(exponents, words, chosen):  # type: ignore[no-untyped-def]
     """Decide items from the last to the first; (-1, 0), or the first undecidable (item, wanted)."""
-    k = len(chosen)
-    items = len(scores)
-    reference = np.partition(scores, items - k)[items - k]
-    heads, chance = head_counts((scores - reference) * rate, k)
-    wanted = k
-    for item in range(items - 1, -1, -1):
+    wanted = len(chosen)
+    heads, chance = head_counts(exponents, wanted)
+    for item in range(len(exponents) - 1, -1, -1):
         if wanted == 0:
             break
         if wanted < item + 1:
@@ -130,13 +127,26 @@ def _choose_row(scores, words, rate, chosen):  # type: ignore[no-untyped-def]
     return -1, 0
 
 
-@nb.njit(cache=True, nogil=True, parallel=True)
-def choose_rows(scores, words, rate, chosen):  # type: ignore[no-untyped-def]
+def choose_rows(
+    scores: npt.NDArray[np.int64],
+    words: npt.NDArray[np.uint64],
+    rate: float,
+    chosen: npt.NDArray[np.int64],
+) -> npt.NDArray[np.int64]:
     """Fill `chosen` row by row; where a row got stuck: (item, items still wanted), else (-1, 0)."""
-    rows = len(chosen)
-    stuck = np.empty((rows, 2), np.int64)
-    for row in nb.prange(rows):
-        stuck[row] = _choose_row(scores[row], words[row], rate, chosen[row])
+    # Relative to the k-th largest score; numpy's partition takes numba seconds to compile.
+    place = scores.shape[1] - chosen.shape[1]
+    references = np.partition(scores, place)[:, place]
+    return np.asarray(_choose_rows(scores, references, words, rate, chosen))
+
+
+@nb.njit(cache=True, nogil=True, parallel=True)
+def _choose_rows(scores, references, words, rate, chosen):  # type: ignore[no-untyped-def]
+    stuck = np.empty((len(chosen), 2), np.int64)
+    for row in nb.prange(len(chosen)):
+        exponents = (scores[row] - references[row]) * rate
+        item, wanted = _choose_row(exponents, words[row], chosen[row])
+        stuck[row, 0], stuck[row, 1] = item, wanted
     return stuck
 
 
