@@ -41,7 +41,6 @@ from discreet.estimate._lists import (
     ListModel,
     PairSpectrum,
     PairSums,
-    average,
     count_strength,
     drift_of,
     learn_lists,
@@ -49,6 +48,7 @@ from discreet.estimate._lists import (
 )
 from discreet.estimate._recency import WINDOW, Window, find_window, recent_weights
 from discreet.estimate._shrinkage import (
+    average,
     effects_by_moments,
     learn_effects,
     shrink_counts,

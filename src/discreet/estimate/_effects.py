@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Noisy, Scale
-from discreet.estimate._lists import average
 from discreet.estimate._shrinkage import (
+    average,
     learn_effects,
     shrink_counts,
     shrink_ratio,

@@ -136,14 +136,6 @@ def count_strength(counts: Noisy, mu: float) -> float:
     return min(mu, 1e9) * squares / max(float(n.sum()), 1.0)
 
 
-def average(first: Noisy, second: Noisy) -> Noisy:
-    """Two measurements of the same numbers, weighted as their noise asks for."""
-    squares = first.spread**2 + second.spread**2
-    weight = first.spread**2 / squares if squares > 0 else 0.5
-    spread = first.spread * second.spread / math.sqrt(squares) if squares > 0 else 0.0
-    return Noisy(weight * second.value + (1 - weight) * first.value, spread)
-
-
 @dataclass(frozen=True, eq=False)
 class PairSpectrum:
     """What the pairs of popular items show beyond popularity.

@@ -140,3 +140,11 @@ def effects_by_moments(
     upper = min(max(excess + doubt, tau2, 0.3 * largest), largest)
     gain = tau2 * counts / (tau2 * counts**2 + noise)
     return gain * residuals, upper * noise / (upper * counts**2 + noise)
+
+
+def average(first: Noisy, second: Noisy) -> Noisy:
+    """Two measurements of the same numbers, weighted as their noise asks for."""
+    squares = first.spread**2 + second.spread**2
+    weight = first.spread**2 / squares if squares > 0 else 0.5
+    spread = first.spread * second.spread / math.sqrt(squares) if squares > 0 else 0.0
+    return Noisy(weight * second.value + (1 - weight) * first.value, spread)
