@@ -49,7 +49,7 @@ def test_the_ledger_is_charged_before_a_task_reads_the_table(
         stages.add(name)
         charged.append(len(ledger.history()))
 
-    told |= {"progress": progress, "method": "lists", "list_rank": 0, "epsilon": 0.9}
+    told |= {"progress": progress, "rank": 0, "list_rank": 0, "epsilon": 0.9}
     release = cluster.fit(table, **told)
     assert release.guarantee.is_private
     assert set(charged) == {1}
