@@ -156,7 +156,7 @@ class RefinedMethod(RatingMethod):
         recent, share = None, stages.list_share
         if has_recent:
             recent, cost = lists.recent(counts, share / 2)
-            share += RECENCY_SHARE - cost
+            share += RECENCY_SHARE - cost if share else 0.0
         head = head_of(counts, self.head, count_strength(counts, lists.mu * share**0.5))
         model, spectrum = lists.learn(counts, head, share, recent)
         factors, variances, found = self._learn_ratings(task, stages, counts, spectrum)
