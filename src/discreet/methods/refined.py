@@ -186,8 +186,10 @@ class RefinedMethod(RatingMethod):
         if part and all_.shape[1]:
             most = max(_COMBINED, round(min(stages.strength, 1e6) / _PER_COMBINED))
             if stages.per_user and self.noise.kind.order == 2 and all_.shape[1] > most:
-                all_ = stages.combine(all_, _SKETCH * share, most)
+                combined = stages.combine(all_, _SKETCH * share, most)
                 part -= _SKETCH * share
+                # Where nothing stands out of the sketch's noise, all directions are refined.
+                all_ = combined if combined.shape[1] else all_
             factors, variances = self._refine(task, stages, all_, part)
         if stages.per_user or not part:
             factors = np.hstack([factors, _BESIDES * pairs])
