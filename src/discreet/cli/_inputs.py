@@ -29,10 +29,11 @@ _ANY_SCALE = Scale(-1e9, 1e9, None)
 
 RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a known data set.")]
 MethodChoice = Annotated[
-    MethodName,
+    MethodName | None,
     typer.Option(
-        help="How to model ratings: refined is best in most cases; covariance follows McSherry and "
-        "Mironov; slope-one and cosine compare pairs of items."
+        help="How to model ratings: refined is best in most cases; lists orders items and predicts "
+        "no ratings; covariance follows McSherry and Mironov; slope-one and cosine compare pairs "
+        "of items. [default: refined, or lists for interactions]"
     ),
 ]
 Rank = Annotated[
