@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--people", type=int, help="judge by at most so many, chosen at random")
-    parser.add_argument("--method", default="refined")
+    parser.add_argument("--method", help="discreet's default for the data if absent")
     parser.add_argument("--implicit", action="store_true", help="presence alone")
     asked = parser.parse_args(argv)
     if asked.data is None:
@@ -109,7 +109,7 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
             tell(f"{unit} {epsilon:g}", [judge.judge(scorer) for scorer in made])
 
 
-def ours(split: Split, unit: str, epsilon: float, draw: int, method: str) -> Scorer:
+def ours(split: Split, unit: str, epsilon: float, draw: int, method: str | None) -> Scorer:
     told = {"protect": unit, "epsilon": epsilon, "method": method}
     release = fit(split.train, randomness=SeededRandomness(draw), **told)
     scorer: Scorer = release.predictor()
