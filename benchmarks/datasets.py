@@ -33,7 +33,7 @@ SETS: dict[str, Read] = {
     ),
     "netflix-subset": lambda path, implicit: read_ratings(
         path / "TrainingRatings-5.txt", scale=None if implicit else (1, 5), catalog="from-data",
-        columns={"item": 0, "user": 1, "rating": 2}, implicit=implicit,
+        columns={"item": 0, "user": 1, "rating": 2}, separator=",", implicit=implicit,
     ),
     "jester-1": lambda path, implicit: read_ratings(
         path / "jester-data-1.csv", layout="jester", implicit=implicit
