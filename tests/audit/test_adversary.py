@@ -33,9 +33,7 @@ def ratings() -> Ratings:
 
 @pytest.fixture(scope="module")
 def clicks(ratings: Ratings) -> Ratings:
-    return dataclasses.replace(
-        ratings, scale=PRESENCE, codes=np.ones(len(ratings), dtype=np.uint8), times=None
-    )
+    return dataclasses.replace(ratings, scale=PRESENCE, codes=np.ones(len(ratings), dtype=np.uint8))
 
 
 def changed(ratings: Ratings, victims: Victims, row: int, secret: int) -> Ratings:
@@ -119,7 +117,7 @@ def test_almost_without_noise_every_attack_succeeds(
 
 
 @pytest.mark.parametrize("protect", Unit)
-@pytest.mark.parametrize("method", [MethodName.REFINED, MethodName.COSINE])
+@pytest.mark.parametrize("method", [MethodName.LISTS, MethodName.COSINE])
 def test_of_presence_it_is_found_out_whether_a_record_is_there(
     clicks: Ratings, method: MethodName, protect: Unit
 ) -> None:

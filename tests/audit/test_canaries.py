@@ -111,7 +111,8 @@ def test_a_release_with_too_little_noise_is_caught_by_its_canaries(
     tmp_path: Path, planted: tuple[Ratings, Canaries], method: MethodName, protect: Unit
 ) -> None:
     """From the file alone, whichever method and unit."""
-    made = released(planted[0], 40.0, 1.0, method=method, protect=protect, taste_share=0.0)
+    told = {"list_rank": 0} if method is MethodName.LISTS else {"taste_share": 0.0}
+    made = released(planted[0], 40.0, 1.0, method=method, protect=protect, **told)
     made.save(tmp_path / "a.discreet")
     found = audit_release(load(tmp_path / "a.discreet"), planted[1], confidence=1 - 1e-4)
     assert found.is_violated, found.seen
@@ -129,7 +130,7 @@ def test_presence_has_canaries_too(ratings: Ratings) -> None:
         ratings, scale=PRESENCE, codes=np.ones(len(ratings), np.uint8), times=None
     )
     mixed, key = insert_canaries(clicks, COUNT, SeededRandomness(6))
-    made = released(mixed, 60.0, 1.0, protect="user", taste_share=0.0)
+    made = released(mixed, 60.0, 1.0, protect="user", list_rank=0)
     assert audit_release(made, key, confidence=1 - 1e-4).is_violated
 
 

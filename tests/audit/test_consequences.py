@@ -76,15 +76,17 @@ def test_presence_has_the_methods_that_need_no_ratings() -> None:
     # and not on others; here utilities are 0.96 or more on six of six.
     made = make_ratings(Shape(users=1000, items=60, ratings=15_000), seed=1)
     clicks = dataclasses.replace(
-        made, scale=Scale.parse("presence"), codes=np.ones(len(made), np.uint8), times=None
+        made, scale=Scale.parse("presence"), codes=np.ones(len(made), np.uint8)
     )
     found = consequences(clicks, None, [2000.0], attacks=10, draws=2, seed=1)
-    assert [row.method for row in found] == ["refined", "cosine"]
+    assert [row.method for row in found] == ["lists", "cosine"]
     for row in found:
         assert row.error is None and "error" not in row.as_json()
         assert row.risk >= 0.9 and row.utility > 0.5
     with pytest.raises(InputError, match="presence alone"):
         consequences(clicks, ["covariance"], [1.0], attacks=10, draws=2)
+    with pytest.raises(InputError, match="lists predicts no ratings"):
+        consequences(made, ["lists"], [1.0], attacks=10, draws=2)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])

@@ -65,7 +65,6 @@ class TestStatistics(SubjectBattery):
     subjects: ClassVar[Subjects] = {n: each for n, each in SUBJECTS.items() if each.can_search}
     loose: ClassVar[dict[str, float]] = {
         "refinement-moments/rating/gaussian": 0.55,
-        "refinement-moments/presence/rating/gaussian": 0.65,
         "refinement-weight/rating/gaussian": 0.7,
         "covariance-diagonal/rating/laplace": 0.6,
     }

@@ -111,7 +111,7 @@ def test_weights_are_those_of_ease() -> None:
     activity = rng.uniform(0.1, 0.3, items)
     activity[head] = L[:, 0] = np.abs(L[:, 0])
     D, p = rng.uniform(0.5, 2.0, items), rng.uniform(0.05, 0.5, items)
-    model = _weights(p, activity, L, D, head, np.zeros(items))
+    model = _weights(p, activity, L, D, head, np.ones(items))
     wide = np.zeros((items, 4))
     wide[:, 0] = activity
     wide[head] = L

@@ -7,6 +7,7 @@ import pytest
 
 from discreet.domain import Noisy
 from discreet.estimate import WINDOW, find_window, recent_weights
+from discreet.estimate._recency import _LONGEST, _SHORTEST, _VISIBLE
 
 
 def test_the_window_holds_its_part_of_the_records() -> None:
@@ -28,7 +29,9 @@ def test_what_is_hidden_by_noise_is_no_period() -> None:
     assert window is not None and window.first == window.last == 700
 
 
-@pytest.mark.parametrize(("noise", "half_life"), [(0.0, 0.03), (0.05 / 800, 0.05), (9.0, 0.1)])
+@pytest.mark.parametrize(
+    ("noise", "half_life"), [(0.0, _SHORTEST), (0.05 / _VISIBLE, 0.05), (9.0, _LONGEST)]
+)
 def test_a_record_counts_half_after_a_half_life_of_others(noise: float, half_life: float) -> None:
     """Half of a period's own records follow it on average."""
     each = 1.0

@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 from discreet.domain import InputError, Scale
 from discreet.measure import refinement
 from discreet.measure.centring import ItemLevels
-from discreet.measure.refinement import MOMENT_GRID, ROW_GRID, UserMoments, UserRefinement
+from discreet.measure.refinement import (
+    MOMENT_GRID,
+    ROW_GRID,
+    UserMoments,
+    UserRefinement,
+    UserSketch,
+)
 from discreet.measure.refinement._kernels import _inverse
 from discreet.measure.user_votes import UserVotes
 from discreet.privacy import Noise
@@ -262,3 +268,51 @@ def test_every_item_has_its_row(name: str) -> None:
     short = replace(usual(), **{name: getattr(usual(), name)[:-1]})
     with pytest.raises(InputError, match=name):
         short.measure(ratings)
+
+
+@st.composite
+def sketches_on(draw: st.DrawFn, scale: Scale, *, strange: bool) -> UserSketch:
+    refined = draw(users_on(scale, strange=strange))
+    votes = replace(refined.residuals, noise=Noise.GAUSSIAN)
+    return UserSketch(votes, refined.factors)
+
+
+@every_scale
+@settings(max_examples=60)
+@given(data=st.data(), strange=st.booleans())
+def test_no_sketch_of_a_user_is_longer_than_is_booked(
+    scale: Scale, data: st.DataObject, strange: bool
+) -> None:
+    person = data.draw(person_on(scale, ITEMS))
+    statistic = data.draw(sketches_on(scale, strange=strange))
+    (part,) = statistic.parts
+    added = statistic.measure(ratings_of([person], ITEMS, scale))
+    assert stays_within(Noise.GAUSSIAN, length(Noise.GAUSSIAN, added), part.sensitivity)
+
+
+@settings(max_examples=20)
+@given(data=st.data())
+def test_sketches_follow_the_definition_and_reach_their_bound(data: st.DataObject) -> None:
+    people = data.draw(people_on(STARS, ITEMS))
+    statistic = data.draw(sketches_on(STARS, strange=False))
+    k = statistic.directions.shape[1]
+    expected = np.zeros((k, k))
+    for person in people:
+        own = sorted(person)
+        y = slow_user_residuals(statistic.residuals, person)
+        s = sum((y[item] * statistic.directions[item] for item in own), np.zeros(k))
+        if np.linalg.norm(s) > 1e-9:
+            v = s / np.linalg.norm(s)
+            expected += np.outer(v, v) * np.where(np.eye(k), 1.0, math.sqrt(2))
+        elif np.linalg.norm(s) > 0:
+            return  # rounding decides the direction
+    found = statistic.measure(ratings_of(people, ITEMS, STARS))
+    assert found == pytest.approx(
+        expected[np.triu_indices(k)] * MOMENT_GRID, abs=2 * max(len(people), 1)
+    )
+
+
+def test_a_sketch_takes_gaussian_noise() -> None:
+    votes = UserVotes(ItemLevels(0.0, np.zeros(3)), np.ones(3), None, Noise.LAPLACE)
+    with pytest.raises(InputError, match="Gaussian"):
+        UserSketch(votes, np.ones((3, 1)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from discreet.domain import InputError, Noisy, Scale
+from discreet.domain import PRESENCE, InputError, Noisy, Scale
 from discreet.estimate import Effects, feature_directions
 from discreet.evaluate import people_of
 from discreet.methods import MOST_FEATURES, fit
@@ -60,6 +61,27 @@ def test_features_that_matter_help_and_others_do_no_harm(unit: Unit, epsilon: fl
     assert beliefs["none"] is None and beliefs["genres"] > 0.9 and beliefs["useless"] == 0
     assert scores["genres"] < 0.96 * scores["none"]
     assert scores["useless"] < 1.005 * scores["none"]
+
+
+@pytest.mark.parametrize("unit", Unit)
+def test_features_help_with_presence_too(unit: Unit) -> None:
+    """People who have six items each of one of two kinds, and few of them."""
+    rng = np.random.default_rng(2)
+    kind = np.arange(ITEMS) % 2
+    lists = [
+        np.sort(rng.choice(np.flatnonzero(kind == u % 2), 6, replace=False)) for u in range(1500)
+    ]
+    flat = np.concatenate(lists).astype(np.int32)
+    starts = np.arange(1501, dtype=np.int64) * 6
+    codes = PRESENCE.encode(np.ones(len(flat)))
+    ratings = Ratings(PRESENCE, catalog_of(ITEMS), starts, flat, codes)
+    told: dict[str, Any] = {"protect": unit, "epsilon": 1.0, "randomness": SeededRandomness(3)}
+    release = fit(ratings, features=kind[:, None].astype(float), **told)
+    assert release.parameters["list_directions"] >= 1
+    best = release.predictor().recommend({"0": 1.0, "2": 1.0, "4": 1.0}, n=20)
+    assert all(int(each.item) % 2 == 0 for each in best)
+    useless = fit(ratings, features=rng.normal(size=(ITEMS, 5)), **told)
+    assert useless.parameters["list_directions"] <= release.parameters["list_directions"]
 
 
 def test_their_size_is_stated_and_columns_that_say_nothing_are_left_out() -> None:

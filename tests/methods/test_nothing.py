@@ -92,7 +92,7 @@ def test_no_budget_and_no_catalogue_is_too_small_for_nothing(
 
 
 @pytest.mark.parametrize("unit", Unit)
-@pytest.mark.parametrize("scale", [scale for scale in SCALES if scale != "presence"])
+@pytest.mark.parametrize("scale", SCALES)
 def test_features_may_say_nothing_of_nothing(scale: str, unit: Unit) -> None:
     table = np.column_stack([np.arange(30) % 2, np.ones(30)])
     release = fit(silent(SCALES[scale], 0), protect=unit, features=table, ledger="unbooked")

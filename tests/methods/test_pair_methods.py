@@ -136,7 +136,7 @@ def test_chances_of_somebody_unknown_are_the_parts_of_people(unit: Unit) -> None
 
 def test_what_cannot_be_is_refused_before_the_charge(split: Split) -> None:
     presence = ratings_of([{0: 1.0}], 3, SCALES["thumbs"])
-    with pytest.raises(InputError, match="features are for method 'refined'"):
+    with pytest.raises(InputError, match="features are for methods lists and refined"):
         fit(presence, method="cosine", features=np.ones((3, 1)), ledger="unbooked")
     for option in ({"weight_share": 0.0}, {"spread": 0.7}, {"clean": "auto"}):
         with pytest.raises(InputError, match=next(iter(option))):

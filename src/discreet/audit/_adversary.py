@@ -112,14 +112,18 @@ class Victims:
 
 
 def _with(own: Ratings, item: int) -> Ratings:
-    others = own.where(own.items != item)
+    """With this record; if it is not there, made when the person's last one was."""
+    others, times = own.where(own.items != item), None
     at = int(np.searchsorted(others.items, item))
+    if own.times is not None and others.times is not None:
+        there = own.times[own.items == item]
+        times = np.insert(others.times, at, there if len(there) else own.times.max())
     return replace(
         others,
         starts=np.array([0, len(others) + 1]),
         items=np.insert(others.items, at, item),
         codes=np.ones(len(others) + 1, dtype=np.uint8),
-        times=None,
+        times=times,
     )
 
 

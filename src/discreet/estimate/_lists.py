@@ -370,7 +370,8 @@ def _now(p: _Floats, recent: Noisy | None) -> _Floats:
     make likely, but for those that noise cannot explain, which are believed whole.
     """
     total = 0.0 if recent is None else float(recent.value.sum())
-    if recent is None or total <= _VISIBLE * recent.spread * math.sqrt(len(p)):
+    seen = recent is not None and total > _VISIBLE * recent.spread * math.sqrt(len(p))
+    if recent is None or not seen or not p.any():
         return np.ones(len(p))
     expected = p * (total / float(p.sum()))
     change = recent.value - expected

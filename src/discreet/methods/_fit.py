@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,10 @@ from discreet.measure import (
     mentioning_charge,
     open_ledger,
 )
-from discreet.methods._method import Learnt, Method, Progress, Task, method_of
+from discreet.methods._method import METHODS, Learnt, Method, Progress, Task, method_of
 from discreet.methods._names import DEFAULT_EPSILON
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Noise, Randomness, Receipt, Unit
-from discreet.ratings import Ratings
+from discreet.ratings import Intake, Ratings
 from discreet.release import Release
 
 # The most public features: each costs a direction of taste, and more would drown in noise.
@@ -75,7 +75,8 @@ def fit(
             none: then the release says that its cost is not recorded in any ledger (a file with
             that name is given as a `Path`). Needed unless the release protects nobody: with a
             seeded source of randomness, or an infinite epsilon.
-        features: Public: a row for each item of the catalogue, of any meaning; `refined` only.
+        features: Public: a row for each item of the catalogue, of any meaning; for `refined` and
+            `lists`.
         randomness: For experiments: a seeded source makes a release that says "not private".
         progress: Called with a stage's name, how much of it is done and how much there is: numbers
             of private records, for the curator's eyes alone.
@@ -130,7 +131,8 @@ def _features(features: npt.ArrayLike | None, items: int, method: Method) -> _Fl
     if features is None:
         return None
     if not method.takes_features:
-        raise InputError("item features are for method 'refined'")
+        names = " and ".join(sorted(m.name for m in METHODS.values() if m.takes_features))
+        raise InputError(f"item features are for methods {names}")
     try:
         values = np.asarray(features, dtype=np.float64)
     except (TypeError, ValueError):
@@ -236,12 +238,14 @@ class Transcript:
         release: What was made of it.
         budget: What was spent.
         method: With the settings of the fit.
+        intake: How the ratings came in, which is public.
         spoken: Every part of every statistic, in order.
     """
 
     release: Release
     budget: Budget
     method: Method
+    intake: Intake
     spoken: tuple[Spoken, ...]
 
     def __repr__(self) -> str:
@@ -251,11 +255,13 @@ class Transcript:
         """What these people's ratings add to each statistic, given everything released before it.
 
         Args:
-            ratings: Of one person or of some, on the catalogue and the scale of the fit.
+            ratings: Of one person or of some, on the catalogue and the scale of the fit, with times
+                if it had them.
         """
         spender = _Replaying(self.budget, self.spoken)
+        same = replace(ratings, intake=self.intake)
         with contextlib.suppress(_HeardAll):
-            self.method.learn(Task(ratings, spender))
+            self.method.learn(Task(same, spender))
         assert len(spender.heard) == len(self.spoken)
         return spender.heard
 
@@ -291,7 +297,7 @@ def record_fit(
     spender = _Recording(budget, receipt, label)
     learnt = chosen.learn(Task(ratings, spender))
     release = _release(request, spender, chosen, learnt)
-    return Transcript(release, budget, chosen, tuple(spender.spoken))
+    return Transcript(release, budget, chosen, ratings.intake, tuple(spender.spoken))
 
 
 class _Recording(Spender):

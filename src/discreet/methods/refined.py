@@ -156,7 +156,7 @@ class RefinedMethod(RatingMethod):
         recent, share = None, stages.list_share
         if has_recent:
             recent, cost = lists.recent(counts, share / 2)
-            share += RECENCY_SHARE - cost
+            share += RECENCY_SHARE - cost if share else 0.0
         head = head_of(counts, self.head, count_strength(counts, lists.mu * share**0.5))
         model, spectrum = lists.learn(counts, head, share, recent)
         factors, variances, found = self._learn_ratings(task, stages, counts, spectrum)
@@ -185,7 +185,7 @@ class RefinedMethod(RatingMethod):
             all_ = np.hstack([factors, pairs])
         if part and all_.shape[1]:
             most = max(_COMBINED, round(min(stages.strength, 1e6) / _PER_COMBINED))
-            if stages.per_user and all_.shape[1] > most:
+            if stages.per_user and self.noise.kind.order == 2 and all_.shape[1] > most:
                 all_ = stages.combine(all_, _SKETCH * share, most)
                 part -= _SKETCH * share
             factors, variances = self._refine(task, stages, all_, part)

@@ -279,16 +279,19 @@ def _with_more(users: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.gen
 def score_release(release: Release, canaries: Canaries) -> Floats:
     """From the released numbers alone: an item that a canary rated has a larger count and effect.
 
+    Lists have no effects.
+
     Raises:
         InputError: The release does not know an item of a canary, or has no counts.
     """
     found = [release.catalog.find(item) for item in canaries.items]
     if any(each is None for each in found):
         raise InputError("the release's catalogue does not have all the canaries' items")
-    if not {"item_counts", "item_effects"} <= set(release.arrays):
+    if "item_counts" not in release.arrays:
         raise InputError(f"a release of method '{release.method}' has no counts to score by")
     places = np.array(found, np.int64)
-    parts = [release.arrays[name][places] for name in ("item_counts", "item_effects")]
+    names = [name for name in ("item_counts", "item_effects") if name in release.arrays]
+    parts = [release.arrays[name][places] for name in names]
     return np.asarray(sum(_standard(np.asarray(part, np.float64)) for part in parts))
 
 

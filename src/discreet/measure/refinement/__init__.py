@@ -311,11 +311,11 @@ class UserRefinement(Statistic):
 class UserSketch(Statistic):
     """Along which combinations of directions ratings vary: sum over users of v v^T, |v| = 1.
 
-    v goes along the sum of y_j F_j over a user's ratings. The upper triangle, entries beside the
-    diagonal times root 2 (but not in L1), so that everybody's has length 1.
+    v goes along the sum of y_j F_j over a user's ratings. Released is the upper triangle, entries
+    beside the diagonal times root 2, so that everybody's has length 1; for Gaussian noise.
 
     Args:
-        residuals: What is left of a rating, and the norm.
+        residuals: What is left of a rating.
         directions: F, released: a row for each item.
     """
 
@@ -323,6 +323,8 @@ class UserSketch(Statistic):
     directions: _Floats
 
     def __post_init__(self) -> None:
+        if self.residuals.noise.kind.order != 2:
+            raise InputError("a sketch is bounded in L2: it takes Gaussian noise")
         if self.directions.shape[1] == 0 or not np.all(np.abs(self.directions) < 1e15):
             raise InputError("directions are finite numbers, in at least one column")
 
@@ -334,12 +336,11 @@ class UserSketch(Statistic):
         """The exact integers; private."""
         k = self.directions.shape[1]
         _check_items("directions", self.directions, ratings)
-        l1 = self.residuals.noise.kind.order == 1
 
         def work(block: Ratings, _: int) -> _Ints:
             sketch = np.zeros(k * (k + 1) // 2, np.int64)
             y = self.residuals.residuals(block)
-            add_sketches(block.starts, block.items, y, self.directions, l1, sketch)
+            add_sketches(block.starts, block.items, y, self.directions, sketch)
             return sketch
 
         return sum_of(over_blocks(ratings, work), k * (k + 1) // 2)

@@ -201,30 +201,25 @@ def _add_user_moments(mean, count, reach, l1, moments):  # type: ignore[no-untyp
 
 
 @nb.njit(cache=True, nogil=True)
-def add_sketches(starts, items, y, directions, l1, sketch) -> None:  # type: ignore[no-untyped-def]
-    """Add v v^T, v of length 1 along the sum of y_j F_j, entries beside the diagonal times root 2.
-
-    In L1 they are not made longer, and v has length 1 in L1: its triangle then, too.
-    """
+def add_sketches(starts, items, y, directions, sketch) -> None:  # type: ignore[no-untyped-def]
+    """Add v v^T, |v| = 1, v along the sum of y_j F_j; entries beside the diagonal times root 2."""
     k = directions.shape[1]
     total = np.empty(k)
-    beside = 1.0 if l1 else np.sqrt(2.0)
+    beside = np.sqrt(2.0)
     for user in range(len(starts) - 1):
         total[:] = 0.0
         for place in range(starts[user], starts[user + 1]):
             for f in range(k):
                 total[f] += directions[items[place], f] * y[place]
-        length = 0.0
+        square = 0.0
         for f in range(k):
-            length += abs(total[f]) if l1 else total[f] * total[f]
-        if not l1:
-            length = np.sqrt(length)
-        # Shorter sums are nothing: their squares would leave the floats' range.
-        if not 1e-100 < length < _LONGEST:
+            square += total[f] * total[f]
+        # Others are nothing: their squares leave the floats' range, or they are no numbers.
+        if not 1e-200 < square < 1e200:
             continue
         place = 0
         for f in range(k):
             for g in range(f, k):
-                value = (total[f] / length) * (total[g] / length) * _SAFE
-                sketch[place] += np.int64(value * (1.0 if f == g else beside) * MOMENT_GRID)
+                value = total[f] * total[g] / square * (1.0 if f == g else beside)
+                sketch[place] += np.int64(value * _SAFE * MOMENT_GRID)
                 place += 1
