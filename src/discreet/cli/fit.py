@@ -18,7 +18,7 @@ from discreet.domain import InputError
 from discreet.measure import CHARGED
 from discreet.measure.engines import spark
 from discreet.measure.engines.spark import SparkRatings
-from discreet.methods import MOST_HEAD, Cleaning, MethodName
+from discreet.methods import METHODS, MOST_HEAD, Cleaning, MethodName
 from discreet.methods import fit as measure
 from discreet.privacy import Noise
 from discreet.privacy.ledger import Ledger
@@ -75,7 +75,7 @@ def fit(
     epsilon: _Epsilon = None,
     budget: BudgetOptions,
     theta: _Theta = None,
-    method: _inputs.MethodChoice = MethodName.REFINED,
+    method: _inputs.MethodChoice = None,
     rank: _inputs.Rank = None,
     clean: _Clean = None,
     dense: _Dense = False,
@@ -92,6 +92,8 @@ def fit(
     Only noisy sums over everybody go into the release, so it may be published.
     """
     _check_budget(budget, epsilon, theta)
+    if method is None:
+        method = MethodName.LISTS if reading.is_presence else MethodName.REFINED
     options = _method_options(method, rank, clean, dense, features)
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
@@ -125,13 +127,13 @@ def _method_options(
 ) -> dict[str, Any]:
     """The arguments of the method; refuses those of another method."""
     options: dict[str, Any] = {"method": method}
-    if features is not None and method is not MethodName.REFINED:
-        raise InputError("--features is for --method refined")
+    if features is not None and not METHODS[method].takes_features:
+        raise InputError("--features is for --method refined and --method lists")
     if method is MethodName.COVARIANCE:
         options |= {"clean": clean or Cleaning.AUTO, "dense": dense}
     elif clean is not None or dense:
         raise InputError("--clean and --dense are for --method covariance")
-    if rank is not None and method in (MethodName.SLOPE_ONE, MethodName.COSINE):
+    if rank is not None and method not in (MethodName.REFINED, MethodName.COVARIANCE):
         raise InputError(f"--rank is for factors, which --method {method} does not have")
     return options if rank is None else options | {"rank": rank}
 
@@ -263,7 +265,7 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
     """Say which options a small budget left without effect."""
     if dense and "covariance" not in release.arrays:
         _console.note("--dense has no effect: the budget is too small to learn the covariance")
-    if features:
+    if features and release.method == MethodName.REFINED:
         used = release.parameters.get("feature_columns")
         outcome = "used" if used else "not used: they do not help to predict these ratings"
         _console.note(f"{features:,} columns of features were read and {outcome}")
@@ -271,6 +273,8 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
 
 def _ranks_alike(release: Release) -> bool:
     """Whether the release learned nothing about how people differ."""
+    if release.parameters.get("list_directions", 0):
+        return False
     if "factors" in release.arrays:
         return bool(release.arrays["factors"].shape[1] == 0)
     return "head" not in release.arrays
