@@ -31,7 +31,7 @@ RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a kno
 MethodChoice = Annotated[
     MethodName | None,
     typer.Option(
-        help="refined: ratings and lists, best in most cases; lists: lists alone, for interactions; "
+        help="refined: ratings and lists, best in most cases; lists: lists alone, as from clicks; "
         "covariance: after McSherry and Mironov; slope-one and cosine: compare pairs of items. "
         "[default: refined; with --implicit, lists]"
     ),
