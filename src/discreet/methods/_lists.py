@@ -33,7 +33,7 @@ _HEAD, _HEAD_POWER, _SMALLEST_HEAD, _LARGEST_HEAD = 45.0, 0.6, 40, 1500
 _NUMBERS = 0.005
 # Parts of the budget: for finding out when records were made, twice; for recent counts; and for
 # counting them again, at most, where much has changed. Tuned on validation parts by time.
-_WHEN, _RECENT, _AGAIN = 0.005, 0.08, 0.35
+_WHEN, _RECENT, _AGAIN = 0.005, 0.12, 0.35
 # What recency costs in all, where records have times and nothing has changed.
 RECENCY_SHARE = 2 * _WHEN + _RECENT
 # Four weeks: the first look at when records were made. 2^32 seconds are 1,776 of them.

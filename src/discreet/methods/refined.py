@@ -54,7 +54,7 @@ _UNCHECKED = 0.6
 # point the way for ratings too, so that per rating they pay for themselves from a strength of about
 # 60 on; weaker items need the budget for their own levels. Chosen on validation parts of MovieLens
 # 1M and 100k so that ratings lose at most 0.003 in RMSE anywhere.
-_LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.28, 6.0)}
+_LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.3, 5.0)}
 # From which strength on, and with which power of it, the clamp grows; and the widest that it gets
 # by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M, Netflix and Jester.
 _CLAMPED, _CLAMP_POWER, _WIDEST_CLAMP = 600.0, 0.7, 1.5
