@@ -41,6 +41,7 @@ def test_each_method_writes_its_own_release(sample: list[str], tmp_path: Path) -
         (("--dense",), "--method covariance"),
         (("--clean", "auto"), "--method covariance"),
         (("--method", "covariance", "--features", "x.csv"), "--method refined"),
+        (("--method", "lists", "--rank", "3"), "does not have"),
         (("--features", "nowhere.csv"), "nowhere.csv"),
     ],
 )
@@ -73,7 +74,8 @@ def test_ratings_that_are_left_aside_are_told_of(sample: list[str], how: tuple[s
 def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None:
     path = tmp_path / "clicks.discreet"
     told = call("fit", *clicks, "-o", path, "--protect", "rating", "--epsilon", 20, "--json").json()
-    assert told["scale"] == "presence"
+    assert (told["scale"], told["method"]) == ("presence", "lists")
+    assert told["parameters"]["list_directions"] > 0
     (tmp_path / "mine.csv").write_text("item\ni0\ni4\n")
     listed = call("recommend", path, "--ratings", tmp_path / "mine.csv", "-n", 5, "--json").json()
     ids = [entry["id"] for entry in listed["recommendations"]]
@@ -81,9 +83,17 @@ def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None
     named = call("recommend", path, "--like", "i0", "--like", "i4", "-n", 5, "--json").json()
     assert named == listed
     refused = call("recommend", path, "--like", "i0", "--predictor", "knn")
-    assert refused.code != 0 and "needs ratings" in refused.err
+    assert refused.code != 0 and "no predictor for method 'lists'" in refused.err
     rated = call("recommend", path, "--like", "i0=5")
     assert rated.code != 0 and "of interactions" in rated.err
+
+
+@pytest.mark.parametrize(("epsilon", "alike"), [(20, False), (0.001, True)])
+def test_a_fit_says_if_everybody_gets_the_same_list(
+    clicks: list[str], tmp_path: Path, epsilon: float, alike: bool
+) -> None:
+    shown = call("fit", *clicks, "-o", tmp_path / "m", "--protect", "rating", "--epsilon", epsilon)
+    assert ("everybody gets the same" in shown.out) == alike
 
 
 def test_presence_is_judged_by_its_lists(clicks: list[str]) -> None:

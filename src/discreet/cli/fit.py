@@ -75,7 +75,7 @@ def fit(
     epsilon: _Epsilon = None,
     budget: BudgetOptions,
     theta: _Theta = None,
-    method: _inputs.MethodChoice = MethodName.REFINED,
+    method: _inputs.MethodChoice = None,
     rank: _inputs.Rank = None,
     clean: _Clean = None,
     dense: _Dense = False,
@@ -92,6 +92,8 @@ def fit(
     Only noisy sums over everybody go into the release, so it may be published.
     """
     _check_budget(budget, epsilon, theta)
+    if method is None:
+        method = MethodName.LISTS if reading.is_presence else MethodName.REFINED
     options = _method_options(method, rank, clean, dense, features)
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
@@ -121,17 +123,21 @@ def _check_budget(budget: BudgetOptions, epsilon: float | None, theta: float | N
 
 
 def _method_options(
-    method: MethodName, rank: int | None, clean: Cleaning | None, dense: bool, features: Path | None
+    method: MethodName | None,
+    rank: int | None,
+    clean: Cleaning | None,
+    dense: bool,
+    features: Path | None,
 ) -> dict[str, Any]:
     """The arguments of the method; refuses those of another method."""
     options: dict[str, Any] = {"method": method}
-    if features is not None and method is not MethodName.REFINED:
-        raise InputError("--features is for --method refined")
+    if features is not None and method not in (None, MethodName.REFINED, MethodName.LISTS):
+        raise InputError("--features is for --method refined and lists")
     if method is MethodName.COVARIANCE:
         options |= {"clean": clean or Cleaning.AUTO, "dense": dense}
     elif clean is not None or dense:
         raise InputError("--clean and --dense are for --method covariance")
-    if rank is not None and method in (MethodName.SLOPE_ONE, MethodName.COSINE):
+    if rank is not None and method not in (MethodName.REFINED, MethodName.COVARIANCE):
         raise InputError(f"--rank is for factors, which --method {method} does not have")
     return options if rank is None else options | {"rank": rank}
 
@@ -263,7 +269,7 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
     """Say which options a small budget left without effect."""
     if dense and "covariance" not in release.arrays:
         _console.note("--dense has no effect: the budget is too small to learn the covariance")
-    if features:
+    if features and "factors" in release.arrays:
         used = release.parameters.get("feature_columns")
         outcome = "used" if used else "not used: they do not help to predict these ratings"
         _console.note(f"{features:,} columns of features were read and {outcome}")
@@ -271,8 +277,9 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
 
 def _ranks_alike(release: Release) -> bool:
     """Whether the release learned nothing about how people differ."""
-    if "factors" in release.arrays:
-        return bool(release.arrays["factors"].shape[1] == 0)
+    names = [name for name in ("factors", "list_rows") if name in release.arrays]
+    if names:
+        return all(release.arrays[name].shape[1] == 0 for name in names)
     return "head" not in release.arrays
 
 

@@ -110,9 +110,9 @@ def short_rows(factors: _Floats, counts: _Floats, most: float = LONGEST) -> _Flo
     return np.asarray(factors * (cut * (1 - 2.0**-40))[:, None])
 
 
-def most_popular(effects: Effects, size: int) -> npt.NDArray[np.int32]:
-    """The most popular items by released counts, in rising order."""
-    return np.sort(np.argsort(-effects.counts, kind="stable")[:size]).astype(np.int32)
+def most_popular(counts: _Floats, size: int) -> npt.NDArray[np.int32]:
+    """At most `size` items with the largest released counts, in rising order."""
+    return np.sort(np.argsort(-counts, kind="stable")[:size]).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,12 +126,6 @@ class ItemStages(abc.ABC):
     def _even_votes(self) -> bool:
         return self.method.noise.kind.order == 1
 
-    @property
-    def _mu(self) -> float:
-        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
-        budget = self.task.spender.budget
-        return budget.noise.kind.as_mu(budget.amount)
-
 
 def levels_of(effects: Effects) -> ItemLevels:
     """Released effects as statistics take them off ratings."""
@@ -156,18 +150,6 @@ class Stages(ItemStages):
     def sampling(self, counts: _Floats) -> float:
         """How much an entry of the covariance varies by who happened to rate."""
 
-    def combine(self, directions: _Floats, share: float, most: int) -> _Floats:
-        """At most so many combinations of directions, those along which users' ratings vary."""
-        effects = self.effects
-        rows = short_rows(directions, effects.positive_counts)
-        (sketch,) = self.task.measure(self._sketch(rows), {"sketch of tastes": share})
-        counts, width = effects.known_counts, self.task.scale.range
-        return sketched_factors(sketch, effects.people, rows, counts, most, width)
-
-    def _sketch(self, rows: _Floats) -> UserSketch:
-        del rows
-        raise InputError("a sketch of tastes is for the protection of users")
-
     @abc.abstractmethod
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         """Sums of ratings times tastes along these factors, for all items.
@@ -191,9 +173,9 @@ class Stages(ItemStages):
     def _items(self, kept: float) -> tuple[Effects, float, float]:
         method, first = self.method, self.method.first_share
         effects = self._first_round(first)
-        strength = effects.strength(self._mu)
+        strength = effects.strength(self.task.mu)
         # Without noise, or with little, who happened to rate is what limits the clamp.
-        enough = effects.strength(min(self._mu, _LARGEST_MU))
+        enough = effects.strength(min(self.task.mu, _LARGEST_MU))
         self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
         self.list_share = method.share_of_lists(strength)
@@ -224,7 +206,9 @@ class Stages(ItemStages):
         return update_level(effects, self.task.scale, residual)
 
 
-class _StarsPerRating(Stages):
+class RatingStages(Stages):
+    """Where single ratings are protected."""
+
     per_user = False
 
     def _first_round(self, share: float) -> Effects:
@@ -290,7 +274,9 @@ class _StarsPerRating(Stages):
         )
 
 
-class _StarsPerUser(Stages):
+class UserStages(Stages):
+    """Where users are protected with all their ratings."""
+
     per_user = True
     scalars = _SCALARS
 
@@ -366,11 +352,17 @@ class _StarsPerUser(Stages):
             usual=usual_scale(scale),
         )
 
-    def _sketch(self, rows: _Floats) -> UserSketch:
-        return UserSketch(self._residuals(self.effects), rows)
+    def combine(self, directions: _Floats, share: float, most: int) -> _Floats:
+        """At most `most` combinations of directions: those along which users' ratings vary."""
+        effects = self.effects
+        rows = short_rows(directions, effects.positive_counts)
+        statistic = UserSketch(self._residuals(effects), rows)
+        (sketch,) = self.task.measure(statistic, {"sketch of tastes": share})
+        counts, width = effects.known_counts, self.task.scale.range
+        return sketched_factors(sketch, effects.people, rows, counts, most, width)
 
 
-class _Presence(ItemStages):
+class PresenceStages(ItemStages):
     """Clicks, purchases, loans: counts in place of effects, measured twice."""
 
     def _items(self, kept: float) -> tuple[Effects, float, float]:
@@ -382,7 +374,7 @@ class _Presence(ItemStages):
             {label: (1 - _PEOPLE) * first, "number of users": _PEOPLE * first},
         )
         counted = presence_counts(counts, people, even_votes=self._even_votes)
-        strength = counted.strength(self._mu)
+        strength = counted.strength(self.task.mu)
         share = self.method.share_of_taste(strength)
         (again,) = self.task.measure(statistic, {label: 1 - first - kept - share})
         return combine_counts(counted, again), strength, share
@@ -395,7 +387,7 @@ class _Presence(ItemStages):
         return dataclasses.replace(self.effects, effects=log_shares(self.effects, vote))
 
 
-_STARS: Mapping[Unit, type[Stages]] = {Unit.RATING: _StarsPerRating, Unit.USER: _StarsPerUser}
+_STARS: Mapping[Unit, type[Stages]] = {Unit.RATING: RatingStages, Unit.USER: UserStages}
 
 
 def stages_of(method: RatingMethod, task: Task) -> Stages:
@@ -405,4 +397,4 @@ def stages_of(method: RatingMethod, task: Task) -> Stages:
 
 def item_stages_of(method: RatingMethod, task: Task) -> ItemStages:
     """Those of the items alone, for ratings or for presence."""
-    return _Presence(method, task) if task.scale.presence else stages_of(method, task)
+    return PresenceStages(method, task) if task.scale.presence else stages_of(method, task)
