@@ -59,8 +59,8 @@ _Head = npt.NDArray[np.int32]
 _SCALARS = 0.01
 # The part of a first round's share for the sum and for the number of all ratings, each.
 _OVERALL = 0.01
-# The rest of a first round is divided between sums and counts. Tuned on another split of MovieLens 1M
-# (docs/method.md).
+# The rest of a first round is divided between sums and counts. Tuned on another split of MovieLens
+# 1M (docs/method.md).
 _SUMS, _COUNTS = 0.8, 0.2
 # The part of a user round's share that says how votes relate to counts.
 _SCALES = 0.02
