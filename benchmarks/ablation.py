@@ -29,6 +29,8 @@ BUDGETS = {"rating": (0.5, 1.0, 4.0, math.inf), "user": (1.0, 4.0, 10.0, math.in
 PARTS: dict[str, dict[str, Any]] = {
     "all of it": {},
     "without the refinement": {"refine_share": 0.0},
+    "without pairs, and so without lists": {"list_rank": 0},
+    "without the covariance": {"refine_share": 1.0},
     "without free directions": {"directions": False},
     "without any taste but free directions": {"rank": 0},
     "item effects alone": {"rank": 0, "directions": False},

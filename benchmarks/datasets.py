@@ -33,7 +33,7 @@ SETS: dict[str, Read] = {
     ),
     "netflix-subset": lambda path, implicit: read_ratings(
         path / "TrainingRatings-5.txt", scale=None if implicit else (1, 5), catalog="from-data",
-        columns={"item": 0, "user": 1, "rating": 2}, implicit=implicit,
+        columns={"item": 0, "user": 1, "rating": 2}, separator=",", implicit=implicit,
     ),
     "jester-1": lambda path, implicit: read_ratings(
         path / "jester-data-1.csv", layout="jester", implicit=implicit
@@ -47,7 +47,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--people", type=int, help="judge by at most so many, chosen at random")
-    parser.add_argument("--method", default="refined")
+    parser.add_argument("--method", help="discreet's default for the data if absent")
     parser.add_argument("--implicit", action="store_true", help="presence alone")
     asked = parser.parse_args(argv)
     if asked.data is None:
@@ -109,7 +109,7 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
             tell(f"{unit} {epsilon:g}", [judge.judge(scorer) for scorer in made])
 
 
-def ours(split: Split, unit: str, epsilon: float, draw: int, method: str) -> Scorer:
+def ours(split: Split, unit: str, epsilon: float, draw: int, method: str | None) -> Scorer:
     told = {"protect": unit, "epsilon": epsilon, "method": method}
     release = fit(split.train, randomness=SeededRandomness(draw), **told)
     scorer: Scorer = release.predictor()

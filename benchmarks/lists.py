@@ -3,6 +3,8 @@
 python -m benchmarks.lists --data FOLDER/ml-1m                       random tenth, latest tenth
 python -m benchmarks.lists --data FOLDER/ml-1m --protocol anelli     five folds, at least 4 stars
 
+With --json FILE the rows are kept; docs/make_figures.py draws a picture of benchmarks/lists.json.
+
 Every rating counts as presence. All models are fitted on the same training parts and judged by the
 same judge: candidates are all items outside a person's training part, everybody is folded in from
 their own training items, and people without any get the most popular items. Without --data, ratings
@@ -21,6 +23,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import math
 import statistics
 import time
@@ -228,22 +231,26 @@ class Experiment:
     splits: Sequence[Split]
     part: Part
 
-    def run(self, asked: argparse.Namespace) -> None:
+    def run(self, asked: argparse.Namespace) -> list[dict[str, Any]]:
+        """Print a line per model and budget, and return them as rows."""
         judges = [Judge(split) for split in self.splits]
         train, test = self.splits[0].train, self.splits[0].test
         print(f"\n{self.title}: {len(train):,} records to train, {len(test):,} to test")
         print(f"{'model':36}{'epsilon':>8}{'NDCG@10':>9}{'sd':>8}{'recall@20':>11}"
               f"{'coverage':>10}{'few':>8}{'seconds':>9}")  # fmt: skip
+        rows: list[dict[str, Any]] = []
 
         def tell(name: str, epsilon: float | None, make: Callable[[Split, int], Scorer],
-                 draws: int = 1) -> None:  # fmt: skip
+                 draws: int = 1, unit: str | None = None) -> None:  # fmt: skip
             began = time.perf_counter()
             found = [
                 judge.judge(make(split, draw))
                 for judge, split in zip(judges, self.splits, strict=True)
                 for draw in range(draws)
             ]
-            print(line(name, epsilon, found, time.perf_counter() - began), flush=True)
+            shown = name if unit is None else f"{name}, per {unit}"
+            print(line(shown, epsilon, found, time.perf_counter() - began), flush=True)
+            rows.append({"split": self.title, **row(name, unit, epsilon, found)})
 
         tell("popularity", None, lambda split, _: popularity(split.train))
         if train.times is not None:
@@ -262,7 +269,7 @@ class Experiment:
 
                 # Folds differ already; the noise of each is drawn once.
                 many = math.isfinite(epsilon) and len(self.splits) == 1
-                tell(f"discreet, per {unit}", epsilon, ours, asked.draws if many else 1)
+                tell("discreet", epsilon, ours, asked.draws if many else 1, unit)
         for name in asked.peers:
             setting = choose_setting(name, train, self.part)
             spelt = ", ".join(f"{key} {value:g}" for key, value in setting.items())
@@ -271,6 +278,21 @@ class Experiment:
                 None,
                 lambda split, _, n=name, s=setting: make_peer(n, split.train, s),
             )
+        return rows
+
+
+def row(name: str, unit: str | None, epsilon: float | None, found: list[Quality]) -> dict[str, Any]:
+    """A line as it is kept; without noise the epsilon is None."""
+    gains = [quality.ndcg_at_10 for quality in found]
+    recall = statistics.fmean(quality.recall_at_20 for quality in found)
+    return {
+        "model": name,
+        "unit": unit,
+        "epsilon": epsilon if epsilon is not None and math.isfinite(epsilon) else None,
+        "ndcg_at_10": round(statistics.fmean(gains), 4),
+        "sd": round(statistics.stdev(gains), 4) if len(gains) > 1 else 0.0,
+        "recall_at_20": round(recall, 4),
+    }
 
 
 def line(name: str, epsilon: float | None, found: list[Quality], seconds: float) -> str:
@@ -323,6 +345,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--method", help="of discreet; its default for presence")
     parser.add_argument("--draws", type=int, default=3, help="of the noise")
     parser.add_argument("--peers", default=",".join(PEERS), help="some of the default, or none")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows")
     asked = parser.parse_args(argv)
     wanted = [name for name in asked.peers.split(",") if name in PEERS]
     asked.peers = []
@@ -331,8 +354,11 @@ def main(argv: list[str] | None = None) -> None:
             print(f"without {name}: pip install {LIBRARIES[name]}")
         else:
             asked.peers.append(name)
-    for experiment in experiments(asked):
-        experiment.run(asked)
+    rows = [row for experiment in experiments(asked) for row in experiment.run(asked)]
+    if asked.json is not None:
+        data = "made-up ratings" if asked.data is None else asked.data.name
+        kept = json.dumps({"data": data, "rows": rows}, indent=1)
+        asked.json.write_text(kept + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -51,11 +51,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         if asked.json:
             write(asked.json, told, rows)
         if asked.picture:
-            picture.draw(asked.picture, told["data"], rows)
+            label = f"RMSE on {told['data']}"
+            # Above the item mean nothing personal is left.
+            picture.draw(asked.picture, label, _points(rows), limit="item-mean")
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _points(rows: Sequence[Row]) -> list[picture.Point]:
+    return [
+        picture.Point(row.model, row.unit, row.epsilon, row.rmse, row.rmse_sd)
+        for row in rows
+        if row.rmse is not None
+    ]
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,13 +1,12 @@
-"""RMSE against epsilon: one panel a unit, a curve a private model, a level a public one."""
+"""A figure of merit against epsilon: a panel per unit, a curve per private model, other levels."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-from benchmarks.accuracy.rows import Row
 
 from discreet.domain.errors import MissingPart
 
@@ -29,11 +28,34 @@ _LEVELS = {
     "item-mean": "item mean",
     "user-mean": "user mean",
     "global-mean": "global mean",
+    "popularity": "popularity, not private",
+    "EASE": "EASE, not private",
+    "ALS": "ALS, not private",
+    "item-kNN": "item-kNN, not private",
 }
 _PANELS = {"rating": "One rating is protected", "user": "One user is protected"}
 _LEVEL_COLOUR = "#666666"
 _GAP = 0.036
 """The least distance of two labels, as a part of the panel's height."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is drawn of one model at one budget.
+
+    Attributes:
+        model: Its name.
+        unit: Whom it protects; None for models that protect nobody, which are levels.
+        epsilon: Of its guarantee, or None.
+        value: What is on the vertical axis.
+        spread: Its standard deviation over draws of the noise.
+    """
+
+    model: str
+    unit: str | None
+    epsilon: float | None
+    value: float
+    spread: float = 0.0
 
 
 def check_installed() -> None:
@@ -46,8 +68,15 @@ def check_installed() -> None:
         raise MissingPart("pictures need matplotlib: pip install 'discreet[plots]'")
 
 
-def draw(path: Path, data: str, rows: Sequence[Row]) -> None:
-    """Write the picture as SVG."""
+def draw(path: Path, label: str, points: Sequence[Point], limit: str | None = None) -> None:
+    """Write the picture as SVG.
+
+    Args:
+        path: Of the picture.
+        label: Of the vertical axis.
+        points: All of them.
+        limit: The model whose value is the largest that is shown; what lies above is named only.
+    """
     check_installed()
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -55,59 +84,59 @@ def draw(path: Path, data: str, rows: Sequence[Row]) -> None:
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "accuracy", "font.size": 9}):
         figure = Figure(figsize=(11, 5.2), layout="constrained")
         panels = figure.subplots(1, 2, sharey=True)
-        levels = [row for row in rows if row.unit is None and row.rmse is not None]
-        bottom, top = _limits(rows)
+        levels = [point for point in points if point.unit is None]
+        bottom, top = _limits(points, limit)
         for axes, (unit, title) in zip(panels, _PANELS.items(), strict=True):
             axes.set_ylim(bottom, top)
-            _draw_panel(axes, [row for row in rows if row.unit == unit], levels)
+            _draw_panel(axes, [point for point in points if point.unit == unit], levels)
             axes.set_title(title, loc="left", fontsize=10)
-        panels[0].set_ylabel(f"RMSE on {data}")
+        panels[0].set_ylabel(label)
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 
-def _limits(rows: Sequence[Row]) -> tuple[float, float]:
-    """From below the best to a little above the item mean, where nothing personal is left."""
-    errors = [row.rmse for row in rows if row.rmse is not None]
-    item_mean = [row.rmse for row in rows if row.model == "item-mean" and row.rmse is not None]
-    bottom, top = min(errors, default=0.0), max(item_mean or errors, default=1.0)
+def _limits(points: Sequence[Point], limit: str | None) -> tuple[float, float]:
+    """From a little below the smallest to a little above the largest."""
+    values = [point.value for point in points]
+    most = [point.value for point in points if point.model == limit]
+    bottom, top = min(values, default=0.0), max(most or values, default=1.0)
     return bottom - 0.06 * (top - bottom), top + 0.06 * (top - bottom)
 
 
-def _draw_panel(axes: Any, rows: Sequence[Row], levels: Sequence[Row]) -> None:
+def _draw_panel(axes: Any, points: Sequence[Point], levels: Sequence[Point]) -> None:
     labels = []
-    for name in dict.fromkeys(row.model for row in rows):
-        points = sorted((row for row in rows if row.model == name), key=_epsilon)
-        labels += _draw_curve(axes, name, points)
-    ticks = sorted({_epsilon(row) for row in rows})
+    for name in dict.fromkeys(point.model for point in points):
+        curve = sorted((point for point in points if point.model == name), key=_epsilon)
+        labels += _draw_curve(axes, name, curve)
+    ticks = sorted({_epsilon(point) for point in points})
     if ticks:
         axes.set_xscale("log")
         axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.set_xticks([], minor=True)
         axes.set_xlim(ticks[0] / 1.15, ticks[-1] * 1.15)
-    for row in levels:
-        axes.axhline(row.rmse, color="#999999", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
-        labels.append((row.rmse or 0.0, _LEVELS.get(row.model, row.model), _LEVEL_COLOUR))
+    for level in levels:
+        axes.axhline(level.value, color="#999999", linewidth=0.8, linestyle=(0, (4, 3)), zorder=0)
+        labels.append((level.value, _LEVELS.get(level.model, level.model), _LEVEL_COLOUR))
     axes.set_xlabel("epsilon")
     axes.spines[["top", "right"]].set_visible(False)
     _write_labels(axes, labels)
 
 
-def _epsilon(row: Row) -> float:
-    return row.epsilon or 0.0
+def _epsilon(point: Point) -> float:
+    return point.epsilon or 0.0
 
 
-def _draw_curve(axes: Any, name: str, points: Sequence[Row]) -> list[tuple[float, str, str]]:
+def _draw_curve(axes: Any, name: str, points: Sequence[Point]) -> list[tuple[float, str, str]]:
     """The curve, and its label beside the last point."""
     title, colour, marker = _CURVES.get(name, (name, "#444444", "."))
-    epsilons, errors = [_epsilon(row) for row in points], [row.rmse or 0.0 for row in points]
-    spreads = [row.rmse_sd for row in points]
+    epsilons, values = [_epsilon(point) for point in points], [point.value for point in points]
+    spreads = [point.spread for point in points]
     width = 2.4 if name in ("discreet", "discreet-features") else 1.4
     dashes = "--" if name == "input-noise" else "-"  # its guarantee is a weaker one
     axes.errorbar(
-        epsilons, errors, yerr=spreads, color=colour, marker=marker, markersize=5, linewidth=width,
+        epsilons, values, yerr=spreads, color=colour, marker=marker, markersize=5, linewidth=width,
         linestyle=dashes, capsize=2, zorder=3 if name == "discreet" else 2,
     )  # fmt: skip
-    return [(errors[-1], title, colour)]
+    return [(values[-1], title, colour)]
 
 
 def _write_labels(axes: Any, labels: list[tuple[float, str, str]]) -> None:

@@ -17,8 +17,8 @@ from discreet.audit._registry import Entry
 from discreet.audit.attacks import AttackResult
 from discreet.audit.lower_bound import Auditable, Evidence, Finding, StatisticSubject
 
-# The probability that a right subject is flagged, at most: of one test, for whatever seed. All 146
-# together are wrong with probability 1.5e-4 at most.
+# The probability that a right subject is flagged, at most: of one test, for whatever seed. All 160
+# together are wrong with probability 1.6e-4 at most.
 FALSE_ALARM = 1e-6
 SURE = 1 - FALSE_ALARM
 # At which planted bugs must be caught, as docs/audit.md says.

@@ -66,7 +66,7 @@ def test_somebodys_ratings_are_for_the_curators_eyes_only(tmp_path: Path) -> Non
     assert said.out.startswith("For the curator's eyes only: these figures and the choice depend")
     assert "per rating" in said.out.splitlines()[-1]
     assert "no other epsilon that was tried is as good" in said.out
-    told = ("--implicit", *quick[:-1], "refined")
+    told = ("--implicit", *quick[:-1], "lists")
     clicks = call("choose-epsilon", sample[0], *sample[-2:], *WORTH, *told)
     assert clicks.code == 0, clicks.err
     assert "finds out whether a record is there" in clicks.out

@@ -41,6 +41,7 @@ def test_each_method_writes_its_own_release(sample: list[str], tmp_path: Path) -
         (("--dense",), "--method covariance"),
         (("--clean", "auto"), "--method covariance"),
         (("--method", "covariance", "--features", "x.csv"), "--method refined"),
+        (("--method", "lists", "--rank", "3"), "does not have"),
         (("--features", "nowhere.csv"), "nowhere.csv"),
     ],
 )
@@ -73,7 +74,8 @@ def test_ratings_that_are_left_aside_are_told_of(sample: list[str], how: tuple[s
 def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None:
     path = tmp_path / "clicks.discreet"
     told = call("fit", *clicks, "-o", path, "--protect", "rating", "--epsilon", 20, "--json").json()
-    assert told["scale"] == "presence"
+    assert (told["scale"], told["method"]) == ("presence", "lists")
+    assert told["parameters"]["list_directions"] > 0
     (tmp_path / "mine.csv").write_text("item\ni0\ni4\n")
     listed = call("recommend", path, "--ratings", tmp_path / "mine.csv", "-n", 5, "--json").json()
     ids = [entry["id"] for entry in listed["recommendations"]]

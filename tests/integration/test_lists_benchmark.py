@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from benchmarks import lists
@@ -63,10 +66,16 @@ def test_who_has_nothing_gets_the_most_popular_items_from_peers(kept: Ratings) -
 
 
 @pytest.mark.parametrize(("protocol", "tables"), [("tenth", 2), ("anelli", 1)])
-def test_every_budget_is_printed(
-    capsys: pytest.CaptureFixture[str], protocol: str, tables: int
+def test_every_budget_is_printed_and_kept(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, protocol: str, tables: int
 ) -> None:
-    lists.main(["--ratings", "6e3", "--draws", "1", "--peers", "none", "--protocol", protocol])
+    kept = tmp_path / "rows.json"
+    options = ["--draws", "1", "--peers", "none", "--protocol", protocol, "--json", str(kept)]
+    lists.main(["--ratings", "6e3", *options])
     said = capsys.readouterr().out.splitlines()
     budgets = [line.split()[3] for line in said if line.startswith("discreet, per ")]
     assert budgets == ["0.5", "1", "4", "inf", "1", "4", "10"] * tables
+    rows = json.loads(kept.read_text(encoding="utf-8"))["rows"]
+    ours = [row["epsilon"] for row in rows if row["model"] == "discreet"]
+    assert ours == [0.5, 1, 4, None, 1, 4, 10] * tables
+    assert all(0 <= row["ndcg_at_10"] <= 1 for row in rows)

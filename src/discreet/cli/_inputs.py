@@ -31,9 +31,9 @@ RatingsPath = Annotated[str, typer.Argument(help="A file, or the folder of a kno
 MethodChoice = Annotated[
     MethodName | None,
     typer.Option(
-        help="How to model ratings: refined is best in most cases; lists orders items and predicts "
-        "no ratings; covariance follows McSherry and Mironov; slope-one and cosine compare pairs "
-        "of items. [default: refined, or lists for interactions]"
+        help="refined: ratings and lists, best in most cases; lists: lists alone, as from clicks; "
+        "covariance: after McSherry and Mironov; slope-one and cosine: compare pairs of items. "
+        "[default: refined; with --implicit, lists]"
     ),
 ]
 Rank = Annotated[
@@ -42,7 +42,7 @@ Rank = Annotated[
 ]
 FeaturesFile = Annotated[
     Path | None,
-    typer.Option(help="A public table of item features: genre, year, author (refined only)."),
+    typer.Option(help="A public table of item features: genre, year, author (refined and lists)."),
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.", min=0)]
 
@@ -152,6 +152,11 @@ class ReadingOptions:
             min=1,
         ),
     ] = None
+
+    @property
+    def is_presence(self) -> bool:
+        """Whether rows say only that they are there."""
+        return self.implicit or (self.scale is not None and Scale.parse(self.scale).presence)
 
     def read(self, path: str, keep_columns: Sequence[str] = ()) -> Ratings:
         """Read ratings, with a progress bar; keep these columns of the list of items.

@@ -92,6 +92,8 @@ def fit(
     Only noisy sums over everybody go into the release, so it may be published.
     """
     _check_budget(budget, epsilon, theta)
+    if method is None:
+        method = MethodName.LISTS if reading.is_presence else MethodName.REFINED
     options = _method_options(method, rank, clean, dense, features)
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
@@ -135,7 +137,7 @@ def _method_options(
         options |= {"clean": clean or Cleaning.AUTO, "dense": dense}
     elif clean is not None or dense:
         raise InputError("--clean and --dense are for --method covariance")
-    if rank is not None and method in (MethodName.SLOPE_ONE, MethodName.COSINE):
+    if rank is not None and method not in (MethodName.REFINED, MethodName.COVARIANCE):
         raise InputError(f"--rank is for factors, which --method {method} does not have")
     return options if rank is None else options | {"rank": rank}
 

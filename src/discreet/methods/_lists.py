@@ -34,7 +34,7 @@ _HEAD, _HEAD_POWER, _SMALLEST_HEAD, _LARGEST_HEAD = 45.0, 0.6, 40, 1500
 _NUMBERS = 0.005
 # Parts of the budget: for each of two looks at when records were made; for recent counts; and at
 # most for counting these again, where much has changed. Tuned on validation parts by time.
-_WHEN, _RECENT, _AGAIN = 0.005, 0.08, 0.35
+_WHEN, _RECENT, _AGAIN = 0.005, 0.12, 0.35
 # The part of the budget that recency costs in all, where nothing has changed.
 RECENCY_SHARE = 2 * _WHEN + _RECENT
 # The length of a period at the first look at when records were made: four weeks, in seconds. 2^32

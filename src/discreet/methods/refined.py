@@ -55,7 +55,7 @@ _UNCHECKED = 0.6
 # they get half of it. Pairs point the way for ratings too, so that per rating they pay for
 # themselves from a strength of about 60 on; weaker items need the budget for their own levels.
 # Chosen on validation parts of MovieLens 1M and 100k so that ratings lose at most 0.003 in RMSE.
-_LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.28, 6.0)}
+_LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.3, 5.0)}
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -196,8 +196,10 @@ class RefinedMethod(RatingMethod):
             most = max(_COMBINED, round(min(stages.strength, 1e6) / _PER_COMBINED))
             too_many = candidates.shape[1] > most
             if isinstance(stages, UserStages) and self.noise.kind.order == 2 and too_many:
-                candidates = stages.combine(candidates, _SKETCH * share, most)
+                combined = stages.combine(candidates, _SKETCH * share, most)
                 part -= _SKETCH * share
+                # Where nothing stands out of the sketch's noise, all directions are refined.
+                candidates = combined if combined.shape[1] else candidates
             factors, variances = self._refine(task, stages, candidates, part)
         if stages.per_user or not part:
             factors = np.hstack([factors, _UNREFINED * pairs])

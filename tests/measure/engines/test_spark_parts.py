@@ -16,6 +16,7 @@ import pytest
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.measure._source import total, totals
 from discreet.measure._statistic import HeadEntries
+from discreet.measure.centring import ItemLevels
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
@@ -37,7 +38,8 @@ from discreet.measure.engines.spark._sums import (
 )
 from discreet.measure.pairs import CosinePairs
 from discreet.measure.presence_pairs import PresencePairs
-from discreet.measure.refinement import Moments
+from discreet.measure.refinement import Moments, UserSketch
+from discreet.measure.user_votes import UserVotes
 from discreet.methods import fit, record_fit
 from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
@@ -192,6 +194,17 @@ def test_presence_pairs_are_the_same_in_every_layout(
     assert right.dtype == found.dtype == np.int64
     assert right.max() > 2**24  # weights are far from 16 bits
     np.testing.assert_array_equal(found, right)
+
+
+def test_a_sketch_of_tastes_is_the_same_in_parts() -> None:
+    """Fits of so few people see too few directions to combine any."""
+    ratings = ratings_of()
+    items = len(ratings.catalog)
+    votes = UserVotes(ItemLevels(3.5, np.zeros(items)), np.ones(items), 5.0, Noise.GAUSSIAN)
+    sketch = UserSketch(votes, np.random.default_rng(6).normal(size=(items, 9)))
+    right = sketch.measure(ratings)
+    assert right.any()
+    np.testing.assert_array_equal(total(Together(ratings, 5, band=64), sketch.measure), right)
 
 
 def test_one_look_serves_several_sums() -> None:

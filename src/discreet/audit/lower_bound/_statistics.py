@@ -26,7 +26,7 @@ from discreet.measure.pairs import CosinePairs, DifferencePairs
 from discreet.measure.presence_pairs import HeadWeights, PresencePairs
 from discreet.measure.probe_error import ProbeError
 from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
-from discreet.measure.refinement import RatingRefinement, UserRefinement
+from discreet.measure.refinement import RatingRefinement, UserRefinement, UserSketch
 from discreet.measure.user_votes import UserVotes
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
@@ -406,6 +406,15 @@ def _user_refinement(name: str, about: str, part: str, noise: Noise) -> Statisti
     bounds = {"rows": statistic.sensitivity, "scales": statistic.scale_sensitivity}
     bound = bounds.get(part, statistic.moment_sensitivity)
     args = (_attribute(statistic.measure, part), Neighbours.by_user(items, own), noise, bound)
+    return StatisticSubject.of(name, about, *args)
+
+
+@_add("refinement-sketch/user/gaussian", "along which directions ratings vary")
+def _sketch(name: str, about: str) -> StatisticSubject:
+    """Somebody whose ratings all go one way, between two directions."""
+    statistic = UserSketch(user_votes(Noise.GAUSSIAN, 4), np.tile([0.6, 0.8], (4, 1)))
+    neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
+    args = (statistic.measure, neighbours, Noise.GAUSSIAN, statistic.parts[0].sensitivity)
     return StatisticSubject.of(name, about, *args)
 
 
