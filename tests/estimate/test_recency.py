@@ -7,7 +7,7 @@ import pytest
 
 from discreet.domain import Noisy
 from discreet.estimate import WINDOW, drift_of, find_window, recent_weights
-from discreet.estimate._recency import _HALF_LIFE, _LONGEST, _SHORTEST
+from discreet.estimate._recency import _HALF_LIFE, _LONGEST, _SHORTEST, popular_now
 
 
 def test_the_window_holds_its_part_of_the_records() -> None:
@@ -61,3 +61,9 @@ def test_a_whole_change_is_all_drift() -> None:
     assert drift_of(counts, Noisy(np.array([0.0, 0.0, 5.0, 7.0]), 0.0)) == 1
     half = drift_of(counts, Noisy(np.array([5.0, 5.0, 5.0, 5.0]), 0.0))
     assert half == pytest.approx(0.5)
+
+
+def test_items_that_did_not_change_at_all_keep_their_popularity() -> None:
+    """Nor does a change of exactly 0 leave the floats' range."""
+    p = np.array([4.0, 2.0, 0.0, 2.0])
+    np.testing.assert_allclose(popular_now(p, Noisy(100 * p, 0.5)), 1.0)

@@ -117,7 +117,8 @@ def popular_now(p: _Floats, recent: Noisy | None) -> _Floats:
     likely = max(relative, 0.0) * expected**2
     gain = likely / np.maximum(likely + variance + expected, 1e-300)
     surprise = _SURPRISING * recent.spread * math.sqrt(2 * math.log(len(p)))
-    gain = np.maximum(gain, 1 - (surprise / np.maximum(np.abs(change), 1e-300)) ** 2)
+    # The square of the quotient is a float, also where nothing has changed.
+    gain = np.maximum(gain, 1 - (surprise / np.maximum(np.abs(change), 1e-100)) ** 2)
     now = np.maximum(expected + gain * change, 0.0) * (float(p.sum()) / total)
     least = _RARE * float(p @ p) / float(p.sum())
     return np.asarray((now + least) / (p + least))
