@@ -88,6 +88,13 @@ def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None
     assert rated.code != 0 and "of interactions" in rated.err
 
 
+def test_a_fit_of_lists_with_pairs_does_not_say_that_all_lists_are_the_same(
+    clicks: list[str], tmp_path: Path
+) -> None:
+    shown = call("fit", *clicks, "-o", tmp_path / "m", "--protect", "rating", "--epsilon", 20)
+    assert "per rating" in shown.out and "everybody gets the same" not in shown.out
+
+
 def test_presence_is_judged_by_its_lists(clicks: list[str]) -> None:
     told = call("evaluate", *clicks, "--protect", "rating", "--epsilon", 20, "--draws", 1, "--json")
     rows = {row["model"]: row for row in told.json()["rows"]}

@@ -94,7 +94,7 @@ def test_the_bound_is_reached(scale: Scale) -> None:
 def test_where_nothing_can_be_learnt_the_mean_is_measured_again(unit: Unit) -> None:
     ratings = make_ratings(find_shape("ml-100k").scaled(ratings=3000), seed=1)
     poor, rich = (
-        fit(ratings, protect=unit, epsilon=epsilon, randomness=SeededRandomness(1))
+        fit(ratings, protect=unit, epsilon=epsilon, recency=False, randomness=SeededRandomness(1))
         for epsilon in (0.005, 50.0)
     )
     labels = [{event.label for event in r.guarantee.events} for r in (poor, rich)]

@@ -13,6 +13,7 @@ from discreet.methods import RefinedMethod, fit
 from discreet.predict import Release
 from discreet.privacy import Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
+from measure._neighbours import catalog_of
 from methods._kinds import two_kinds
 
 
@@ -176,3 +177,20 @@ def test_the_order_of_lists_changes_nothing_that_is_shown(split: Split) -> None:
         assert entry.expected == pytest.approx(best.predict(own, [entry.item])[0], abs=1e-4)
     nobody = best.scores(people_of(split.train).part(0, 0), 0, 0)
     assert nobody.shape == (0, len(release.catalog))
+
+
+def test_a_sketch_that_shows_nothing_leaves_all_directions_to_the_refinement() -> None:
+    """Lists show twelve kinds of people, and everybody likes everything alike."""
+    rng = np.random.default_rng(1)
+    kinds = rng.integers(0, 12, 3000)
+    has = rng.random((3000, 120)) < np.where(kinds[:, None] == np.arange(120) % 12, 0.8, 0.02)
+    starts = np.concatenate([[0], np.cumsum(has.sum(axis=1))])
+    items = np.nonzero(has)[1].astype(np.int32)
+    codes = np.full(len(items), 4, np.uint8)
+    ratings = Ratings(Scale(1, 5), catalog_of(120), starts, items, codes)
+    release = fit(
+        ratings, epsilon=4.0, taste_share=0.02, list_share=0.3, randomness=SeededRandomness(3)
+    )
+    labels = [event.label for event in release.guarantee.events]
+    assert labels.index("sketch of tastes") < labels.index("taste sums")
+    assert all(np.all(np.isfinite(array)) for array in release.arrays.values())

@@ -18,7 +18,7 @@ from discreet.domain import InputError
 from discreet.measure import CHARGED
 from discreet.measure.engines import spark
 from discreet.measure.engines.spark import SparkRatings
-from discreet.methods import METHODS, MOST_HEAD, Cleaning, MethodName
+from discreet.methods import MOST_HEAD, Cleaning, MethodName
 from discreet.methods import fit as measure
 from discreet.privacy import Noise
 from discreet.privacy.ledger import Ledger
@@ -127,8 +127,8 @@ def _method_options(
 ) -> dict[str, Any]:
     """The arguments of the method; refuses those of another method."""
     options: dict[str, Any] = {"method": method}
-    if features is not None and not METHODS[method].takes_features:
-        raise InputError("--features is for --method refined and --method lists")
+    if features is not None and method not in (MethodName.REFINED, MethodName.LISTS):
+        raise InputError("--features is for --method refined and lists")
     if method is MethodName.COVARIANCE:
         options |= {"clean": clean or Cleaning.AUTO, "dense": dense}
     elif clean is not None or dense:
@@ -265,7 +265,7 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
     """Say which options a small budget left without effect."""
     if dense and "covariance" not in release.arrays:
         _console.note("--dense has no effect: the budget is too small to learn the covariance")
-    if features and release.method == MethodName.REFINED:
+    if features and "factors" in release.arrays:
         used = release.parameters.get("feature_columns")
         outcome = "used" if used else "not used: they do not help to predict these ratings"
         _console.note(f"{features:,} columns of features were read and {outcome}")
@@ -273,10 +273,9 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
 
 def _ranks_alike(release: Release) -> bool:
     """Whether the release learned nothing about how people differ."""
-    if release.parameters.get("list_directions", 0):
-        return False
-    if "factors" in release.arrays:
-        return bool(release.arrays["factors"].shape[1] == 0)
+    names = [name for name in ("factors", "list_rows") if name in release.arrays]
+    if names:
+        return all(release.arrays[name].shape[1] == 0 for name in names)
     return "head" not in release.arrays
 
 

@@ -19,7 +19,8 @@ from discreet.estimate._effects import Effects, clipped_moments
 
 _Floats = npt.NDArray[np.float64]
 
-# How strongly tastes differ along one free direction, on a scale of width 4. Tuned on MovieLens 1M.
+# How strongly tastes differ along one free direction, on a scale of width 4. Tuned on another
+# split of MovieLens 1M (docs/method.md), like the others here that name it.
 FREE_SIZE = 0.17
 # How strong all features together are, compared with one free direction. Chosen by hand.
 _FEATURES_TOGETHER = 3.0
@@ -110,9 +111,9 @@ def short_rows(factors: _Floats, counts: _Floats, most: float = LONGEST) -> _Flo
     return np.asarray(factors * (cut * (1 - 2.0**-40))[:, None])
 
 
-def most_popular(effects: Effects, size: int) -> npt.NDArray[np.int32]:
-    """The most popular items by released counts, in rising order."""
-    return np.sort(np.argsort(-effects.counts, kind="stable")[:size]).astype(np.int32)
+def most_popular(counts: _Floats, size: int) -> npt.NDArray[np.int32]:
+    """At most `size` items with the largest released counts, in rising order."""
+    return np.sort(np.argsort(-counts, kind="stable")[:size]).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,7 +141,8 @@ def _posterior(
     return expected + moved @ axes.T, traces
 
 
-# How thin whitening lets a direction of tastes be, beside the widest. Tuned on MovieLens 1M.
+# How thin whitening lets a direction of tastes be, as a part of the widest's variance. Tuned on
+# another split of MovieLens 1M (docs/method.md).
 _THINNEST = 0.03
 
 
@@ -219,22 +220,15 @@ class TasteSums:
         moment = _second_moment(moments, weight)
         return cls(rows, moment, design, sampling, moment)
 
-    @property
-    def mean_taste(self) -> _Floats:
-        """The taste on average over ratings, where y is 1: from the rows themselves."""
-        return np.asarray(self.rows.value.sum(axis=0) / max(float(self.design.sum()), 1e-9))
-
-    def learn(self, features: _Floats, *, scale: float, centred: bool) -> tuple[_Floats, _Floats]:
+    def learn(self, features: _Floats, *, scale: float) -> tuple[_Floats, _Floats]:
         """Rows h for tastes of variance I, and the trace of each row's variance.
 
         Args:
             features: What the prior mean of h may depend on.
             scale: The variance that entries of h usually have.
-            centred: Take tastes by their distance from the mean taste.
         """
-        off = self.mean_taste if centred else np.zeros(self.rows.value.shape[1])
-        whiten = _whitening(self.moment - np.outer(off, off))
-        rows = (self.rows.value - self.design[:, None] * off) @ whiten
+        whiten = _whitening(self.moment)
+        rows = self.rows.value @ whiten
         noise = self.rows.spread**2 * whiten @ whiten
         given = NoisyRows(rows, self.design, noise, self.sampling)
         guess = features @ self.through @ whiten

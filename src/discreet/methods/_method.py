@@ -25,10 +25,13 @@ MOST_HEAD = 25_000
 # The most items of which all pairs are published: two such triangles.
 MOST_PAIRS = 18_000
 # The least share of the budget that anything gets, if it gets one: less would be noise alone.
+# Chosen by hand.
 LEAST_SHARE = 0.02
-# The variance of what one record of presence says of a person's tastes, whose variance is 1.
+# The variance of what one record of presence says of a person's tastes, whose variance is 1. Chosen
+# by hand.
 _RECORD_VARIANCE = 1.0
-# Below this strength (`Effects.strength`) not even popular items stand out of the noise.
+# Below this strength (`Effects.strength`) not even popular items stand out of the noise. Chosen by
+# hand.
 _NO_STRENGTH = 0.1
 
 _Floats = npt.NDArray[np.float64]
@@ -62,6 +65,12 @@ class Task:
     def items(self) -> int:
         """How many items the catalogue has."""
         return len(self.source.catalog)
+
+    @property
+    def mu(self) -> float:
+        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
+        budget = self.spender.budget
+        return budget.noise.kind.as_mu(budget.amount)
 
     def measure(
         self,
@@ -218,9 +227,13 @@ class RatingMethod(Method):
         if self.taste_share:
             check_number("taste_share", self.taste_share, LEAST_SHARE, self._most_taste)
 
-    @abc.abstractmethod
     def head_size(self, strength: float, items: int) -> int:
-        """How many items the covariance or the pairs cover, by `Effects.strength`."""
+        """How many items the covariance or the pairs cover, by `Effects.strength`.
+
+        Four times the items that can be learnt, and at least 50; or as set.
+        """
+        size = max(50, round(4 * min(strength, items))) if self.head is None else self.head
+        return min(size, items, MOST_HEAD)
 
     def check(self, source: RatingsSource) -> None:
         super().check(source)
@@ -258,7 +271,8 @@ class RatingMethod(Method):
             return 0.0
         if self.taste_share is not None:
             return self.taste_share
-        # Tuned on MovieLens 1M: the stronger the items, the more is left for tastes.
+        # The stronger the items, the more is left for tastes. Tuned on another split of MovieLens
+        # 1M than the one that is reported (docs/method.md).
         share = min(self._most_taste, 0.8 - 20 / max(strength, 1e-9))
         return share if share >= 0.1 else 0.0
 
@@ -320,9 +334,3 @@ def check_number(name: str, value: Any, least: float, most: float, *, whole: boo
     fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
     if not fits or not least <= value <= most:
         raise InputError(f"{name} is {kind} from {least:g} to {most:g}, not {value}")
-
-
-def four_times(head: int | None, strength: float, items: int) -> int:
-    """A head of four times the items that can be learnt, and at least 50; or as set."""
-    size = max(50, round(4 * min(strength, items))) if head is None else head
-    return min(size, items, MOST_HEAD)

@@ -59,7 +59,8 @@ _Head = npt.NDArray[np.int32]
 _SCALARS = 0.01
 # The part of a first round's share for the sum and for the number of all ratings, each.
 _OVERALL = 0.01
-# The rest of a first round is divided between sums and counts. Tuned on MovieLens 1M.
+# The rest of a first round is divided between sums and counts. Tuned on another split of MovieLens
+# 1M (docs/method.md).
 _SUMS, _COUNTS = 0.8, 0.2
 # The part of a user round's share that says how votes relate to counts.
 _SCALES = 0.02
@@ -77,7 +78,8 @@ _LARGEST_MU = 2.0
 # better by tastes than by means.
 _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
 # Gamma, where a person's tastes are cut off: for records; and for users, times the root of the
-# number of directions. Tuned on MovieLens 1M: few tastes are much longer.
+# number of directions. Tuned on another split of MovieLens 1M (docs/method.md): few tastes are
+# much longer.
 _RECORD_REACH, _USER_REACH = 1.4, 0.55
 # A user whose residuals are smaller than this on average is not scaled up further; width 4.
 _FLOOR = 0.3
@@ -126,12 +128,6 @@ class ItemStages(abc.ABC):
     def _even_votes(self) -> bool:
         return self.method.noise.kind.order == 1
 
-    @property
-    def _mu(self) -> float:
-        """The mu whose Gaussian noise is about as large as the budget's: for rules of thumb."""
-        budget = self.task.spender.budget
-        return budget.noise.kind.as_mu(budget.amount)
-
 
 def levels_of(effects: Effects) -> ItemLevels:
     """Released effects as statistics take them off ratings."""
@@ -156,18 +152,6 @@ class Stages(ItemStages):
     def sampling(self, counts: _Floats) -> float:
         """How much an entry of the covariance varies by who happened to rate."""
 
-    def combine(self, directions: _Floats, share: float, most: int) -> _Floats:
-        """At most so many combinations of directions, those along which users' ratings vary."""
-        effects = self.effects
-        rows = short_rows(directions, effects.positive_counts)
-        (sketch,) = self.task.measure(self._sketch(rows), {"sketch of tastes": share})
-        counts, width = effects.known_counts, self.task.scale.range
-        return sketched_factors(sketch, effects.people, rows, counts, most, width)
-
-    def _sketch(self, rows: _Floats) -> UserSketch:
-        del rows
-        raise InputError("a sketch of tastes is for the protection of users")
-
     @abc.abstractmethod
     def refine(self, factors: _Floats, share: float, reach: float | None = None) -> TasteSums:
         """Sums of ratings times tastes along these factors, for all items.
@@ -191,9 +175,9 @@ class Stages(ItemStages):
     def _items(self, kept: float) -> tuple[Effects, float, float]:
         method, first = self.method, self.method.first_share
         effects = self._first_round(first)
-        strength = effects.strength(self._mu)
+        strength = effects.strength(self.task.mu)
         # Without noise, or with little, who happened to rate is what limits the clamp.
-        enough = effects.strength(min(self._mu, _LARGEST_MU))
+        enough = effects.strength(min(self.task.mu, _LARGEST_MU))
         self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
         self.list_share = method.share_of_lists(strength)
@@ -224,7 +208,9 @@ class Stages(ItemStages):
         return update_level(effects, self.task.scale, residual)
 
 
-class _StarsPerRating(Stages):
+class RatingStages(Stages):
+    """Where single ratings are protected."""
+
     per_user = False
 
     def _first_round(self, share: float) -> Effects:
@@ -290,7 +276,9 @@ class _StarsPerRating(Stages):
         )
 
 
-class _StarsPerUser(Stages):
+class UserStages(Stages):
+    """Where users are protected with all their ratings."""
+
     per_user = True
     scalars = _SCALARS
 
@@ -366,11 +354,17 @@ class _StarsPerUser(Stages):
             usual=usual_scale(scale),
         )
 
-    def _sketch(self, rows: _Floats) -> UserSketch:
-        return UserSketch(self._residuals(self.effects), rows)
+    def combine(self, directions: _Floats, share: float, most: int) -> _Floats:
+        """At most `most` combinations of directions: those along which users' ratings vary."""
+        effects = self.effects
+        rows = short_rows(directions, effects.positive_counts)
+        statistic = UserSketch(self._residuals(effects), rows)
+        (sketch,) = self.task.measure(statistic, {"sketch of tastes": share})
+        counts, width = effects.known_counts, self.task.scale.range
+        return sketched_factors(sketch, effects.people, rows, counts, most, width)
 
 
-class _Presence(ItemStages):
+class PresenceStages(ItemStages):
     """Clicks, purchases, loans: counts in place of effects, measured twice."""
 
     def _items(self, kept: float) -> tuple[Effects, float, float]:
@@ -382,7 +376,7 @@ class _Presence(ItemStages):
             {label: (1 - _PEOPLE) * first, "number of users": _PEOPLE * first},
         )
         counted = presence_counts(counts, people, even_votes=self._even_votes)
-        strength = counted.strength(self._mu)
+        strength = counted.strength(self.task.mu)
         share = self.method.share_of_taste(strength)
         (again,) = self.task.measure(statistic, {label: 1 - first - kept - share})
         return combine_counts(counted, again), strength, share
@@ -395,7 +389,7 @@ class _Presence(ItemStages):
         return dataclasses.replace(self.effects, effects=log_shares(self.effects, vote))
 
 
-_STARS: Mapping[Unit, type[Stages]] = {Unit.RATING: _StarsPerRating, Unit.USER: _StarsPerUser}
+_STARS: Mapping[Unit, type[Stages]] = {Unit.RATING: RatingStages, Unit.USER: UserStages}
 
 
 def stages_of(method: RatingMethod, task: Task) -> Stages:
@@ -405,4 +399,4 @@ def stages_of(method: RatingMethod, task: Task) -> Stages:
 
 def item_stages_of(method: RatingMethod, task: Task) -> ItemStages:
     """Those of the items alone, for ratings or for presence."""
-    return _Presence(method, task) if task.scale.presence else stages_of(method, task)
+    return PresenceStages(method, task) if task.scale.presence else stages_of(method, task)

@@ -23,7 +23,6 @@ from discreet.methods._method import (
     Task,
     check_number,
     factor_arrays,
-    four_times,
     model_of,
     register,
 )
@@ -57,10 +56,6 @@ class CovarianceMethod(RatingMethod):
         self._choose("clean", Cleaning)
         check_number("weight_share", self.weight_share, 0.05, 0.95)
 
-    def head_size(self, strength: float, items: int) -> int:
-        """Four times the items that can be learnt."""
-        return four_times(self.head, strength, items)
-
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
         stages.measure_items()
@@ -69,7 +64,7 @@ class CovarianceMethod(RatingMethod):
         found: dict[str, Any] = {"head_items": 0}
         if share > 0:
             size = self.head_size(stages.strength, task.items)
-            head, counts = most_popular(effects, size), effects.known_counts
+            head, counts = most_popular(effects.counts, size), effects.known_counts
             with_weights = self.dense or self.clean is not Cleaning.AUTO
             part = share * self.weight_share if with_weights else 0.0
             shares = {"item covariance": share - part}

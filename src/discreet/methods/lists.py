@@ -13,17 +13,17 @@ import numpy as np
 from discreet.estimate import average, count_strength
 from discreet.measure import RatingsSource
 from discreet.measure.item_counts import ItemCounts
-from discreet.methods._lists import RECENCY_SHARE, Lists, head_of, knows_when
+from discreet.methods._lists import RECENCY_SHARE, count_recent, knows_when, measure_lists
 from discreet.methods._method import Learnt, Method, Task, check_number, register
 from discreet.methods._names import MethodName
 
-# Small data need their budget for popularity: a second count has this part of it, over the
-# strength of the first, unless that is too little to be worth it. Tuned on validation parts of four
-# data sets of film ratings.
+# Small data need their budget for popularity: the part of it for a second count is _AGAIN over the
+# strength of the first, at most _MOST_AGAIN, and nothing up to _LEAST_AGAIN. Tuned on validation
+# parts of four data sets of film ratings.
 _AGAIN, _MOST_AGAIN, _LEAST_AGAIN = 0.6, 0.8, 0.02
 
-# Below this strength pairs show nothing, and popularity needs the whole budget. Chosen on
-# validation parts of the same data sets at epsilons from 0.1 on.
+# Below this strength (`count_strength`) pairs show nothing, and popularity needs the whole budget.
+# Chosen on validation parts of the same data sets, at epsilons from 0.1 on.
 _WEAKEST = 3.0
 
 
@@ -36,7 +36,7 @@ class ListsMethod(Method):
         list_rank: The most directions of what goes with what; 0 leaves popularity alone.
         count_share: The part of the budget for the first count of the items.
         recency: Whether records that have times say what is popular now; None lets the data's
-            origin decide: yes, but in the parts of a random split.
+            origin decide: yes, except in the parts of a random split.
     """
 
     name = MethodName.LISTS
@@ -57,26 +57,29 @@ class ListsMethod(Method):
         knows_when(source, self.recency)
 
     def learn(self, task: Task) -> Learnt:
-        lists = Lists(self, task, self.list_rank)
         spent = self.count_share
         statistic = ItemCounts(self.protect, self.noise)
         label = statistic.parts[0].label
         (counts,) = task.measure(statistic, {label: spent})
         recent = None
         if knows_when(task.source, self.recency):
-            recent, cost = lists.recent(counts, 1 - spent - RECENCY_SHARE)
+            recent, cost = count_recent(self, task, counts, 1 - spent - RECENCY_SHARE)
             spent += cost
-        strength = count_strength(counts, lists.mu)
-        again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9))
-        alone = self.list_rank == 0 or strength < _WEAKEST
-        if alone:
-            again = 1 - spent
+        strength = count_strength(counts, task.mu)
+        with_pairs = self.list_rank > 0 and strength >= _WEAKEST
+        again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9)) if with_pairs else 1 - spent
         if again > _LEAST_AGAIN:
             again = min(again, 1 - spent)
             spent += again
             counts = average(counts, task.measure(statistic, {label: again})[0])
-        head = head_of(counts, self.head, count_strength(counts, lists.mu))
-        share = 0.0 if alone else 1 - spent
-        model, _ = lists.learn(counts, head, share, recent)
+        model, _ = measure_lists(
+            self,
+            task,
+            self.list_rank,
+            counts,
+            recent=recent,
+            share=1 - spent if with_pairs else 0.0,
+            strength=count_strength(counts, task.mu),
+        )
         positive = np.maximum(counts.value, 0.0).astype(np.float32)
         return Learnt({"item_counts": positive, **model.arrays}, model.parameters)

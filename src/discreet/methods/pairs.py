@@ -18,7 +18,6 @@ from discreet.methods._method import (
     RatingMethod,
     Task,
     check_number,
-    four_times,
     model_of,
     register,
 )
@@ -46,15 +45,14 @@ class PairMethod(RatingMethod):
         check_number("weight_share", self.weight_share, 0.05, 0.95)
 
     def head_size(self, strength: float, items: int) -> int:
-        """Four times the items that can be learnt."""
-        return min(four_times(self.head, strength, items), MOST_PAIRS)
+        return min(super().head_size(strength, items), MOST_PAIRS)
 
     def learn(self, task: Task) -> Learnt:
         stages = item_stages_of(self, task)
         stages.measure_items()
         arrays, found = dict[str, npt.NDArray[Any]](), dict[str, Any](head_items=0)
         if stages.share > 0:
-            head = most_popular(stages.effects, self.head_size(stages.strength, task.items))
+            head = most_popular(stages.effects.counts, self.head_size(stages.strength, task.items))
             arrays, found = self._pairs(task, head, stages.share)
             arrays, found = {"head": head, **arrays}, {"head_items": len(head), **found}
         return model_of(stages.released, task.scale, arrays, found)

@@ -26,7 +26,7 @@ from discreet.estimate import (
     stretch,
 )
 from discreet.measure import RatingsSource
-from discreet.methods._lists import RECENCY_SHARE, Lists, head_of, knows_when
+from discreet.methods._lists import RECENCY_SHARE, count_recent, knows_when, measure_lists
 from discreet.methods._method import (
     LEAST_SHARE,
     MOST_HEAD,
@@ -39,38 +39,42 @@ from discreet.methods._method import (
     register,
 )
 from discreet.methods._names import MethodName
-from discreet.methods._stages import FEATURE_SHARE, Stages, stages_of
+from discreet.methods._stages import FEATURE_SHARE, Stages, UserStages, stages_of
 from discreet.privacy import Unit
 from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
 
 # Tastes are known from few ratings each, which makes rows too short by about this factor. Tuned on
-# MovieLens 1M.
+# another split of MovieLens 1M than the one that is reported (docs/method.md).
 _SWELL = 1.3
-# How strong free directions are believed to be where nothing can be measured along them.
+# The length of free directions where nothing can be measured along them, as a part of the usual
+# one. Chosen by hand.
 _UNCHECKED = 0.6
-# What lists get of the budget: the most, and at which strength of the items a half of it. Pairs
-# point the way for ratings too, so that per rating they pay for themselves from a strength of about
-# 60 on; weaker items need the budget for their own levels. Chosen on validation parts of MovieLens
-# 1M and 100k so that ratings lose at most 0.003 in RMSE anywhere.
+# The part of the budget for lists: the most, and the items' strength (`Effects.strength`) at which
+# they get half of it. Pairs point the way for ratings too, so that per rating they pay for
+# themselves from a strength of about 60 on; weaker items need the budget for their own levels.
+# Chosen on validation parts of MovieLens 1M and 100k so that ratings lose at most 0.003 in RMSE.
 _LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.3, 5.0)}
-# From which strength on, and with which power of it, the clamp grows; and the widest that it gets
-# by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M, Netflix and Jester.
+# The items' strength from which on the clamp grows, the power of it that it grows with, and the
+# widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
+# Netflix and Jester.
 _CLAMPED, _CLAMP_POWER, _WIDEST_CLAMP = 600.0, 0.7, 1.5
-# Protecting users, a refinement along many directions is noisier than along few: this part of the
-# tastes' share finds at most so many combinations of them, or one for so much of the items'
-# strength if that is more. Tuned on validation parts of MovieLens 1M and Jester.
+# Protecting users, a refinement along many directions is noisier than along few. _SKETCH of the
+# tastes' share finds the best combinations of them: at most _COMBINED, or the items' strength over
+# _PER_COMBINED if that is more. Tuned on validation parts of MovieLens 1M and Jester.
 _SKETCH, _COMBINED, _PER_COMBINED = 0.08, 7, 10
-# From so many directions of pairs on, the covariance gets this part of its share. Chosen on
+# With _MANY directions of pairs or more, the covariance gets _LESS of its share. Chosen on
 # validation parts of MovieLens 1M, which has many, and Jester, which has few.
 _MANY, _LESS = 6, 0.3
-# How strong the directions of pairs are beside a refinement along a few combinations of them, or
-# where there is none: as a part of their strength in one. Tuned on MovieLens 1M.
-_BESIDES = 0.4
-# Protecting users, the first round is counts alone, and needs less. Tuned as above.
+# The length of the directions of pairs that a release holds as they are, without a refinement or
+# next to one along a few combinations: as a part of their length in a refinement. Tuned on a
+# validation part of MovieLens 1M.
+_UNREFINED = 0.4
+# Protecting users, the first round is counts alone and needs this part of `effect_share`. Tuned as
+# above.
 _FIRST_OF_USERS = 0.8
-# The variance of a row's entries, usually, for ratings on a scale of width 4.
+# The usual variance of a row's entries, for ratings on a scale of width 4: MovieLens 1M.
 _RATING_ROWS = 0.01
 
 
@@ -88,7 +92,7 @@ class RefinedMethod(RatingMethod):
         list_rank: The most directions of what goes with what; 0 leaves lists to popularity.
         list_share: The part of the budget for lists; None lets released counts decide.
         recency: Whether records that have times say what is popular now; None lets the data's
-            origin decide: yes, but in the parts of a random split.
+            origin decide: yes, except in the parts of a random split.
     """
 
     name = MethodName.REFINED
@@ -147,7 +151,6 @@ class RefinedMethod(RatingMethod):
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        lists = Lists(self, task, self.list_rank)
         has_recent = knows_when(task.source, self.recency)
         kept = RECENCY_SHARE if has_recent else 0.0
         stages.measure_items(kept + (0.0 if task.features is None else FEATURE_SHARE))
@@ -155,10 +158,17 @@ class RefinedMethod(RatingMethod):
         counts = Noisy(effects.counts, effects.count_spread)
         recent, share = None, stages.list_share
         if has_recent:
-            recent, cost = lists.recent(counts, share / 2)
+            recent, cost = count_recent(self, task, counts, share / 2)
             share += RECENCY_SHARE - cost if share else 0.0
-        head = head_of(counts, self.head, count_strength(counts, lists.mu * share**0.5))
-        model, spectrum = lists.learn(counts, head, share, recent)
+        model, spectrum = measure_lists(
+            self,
+            task,
+            self.list_rank,
+            counts,
+            recent=recent,
+            share=share,
+            strength=count_strength(counts, task.mu) * share**0.5,
+        )
         factors, variances, found = self._learn_ratings(task, stages, counts, spectrum)
         arrays = {**factor_arrays(factors, variances), **model.arrays}
         return model_of(effects, task.scale, arrays, {**found, **model.parameters})
@@ -168,7 +178,7 @@ class RefinedMethod(RatingMethod):
     ) -> tuple[_Floats, _Floats, dict[str, Any]]:
         """Factors for all items, how uncertain each row is, and what is recorded of them."""
         effects, share, width = stages.effects, stages.share, task.scale.range
-        factors = np.zeros((task.items, 0))
+        factors, variances = np.zeros((task.items, 0)), np.zeros(task.items)
         if self.directions:
             factors = free_directions(effects, width) * (1.0 if share > 0 else _UNCHECKED)
         public, found = self._public(task, stages, width)
@@ -176,21 +186,23 @@ class RefinedMethod(RatingMethod):
         pairs = np.zeros((task.items, 0))
         if spectrum is not None and self.rank:
             pairs = spectrum.factors(counts, self.rank, width)
-        variances, all_ = np.zeros(task.items), np.hstack([factors, pairs])
-        part = self._share_of_refinement(all_, stages, pairs.shape[1])
+        part = self._share_of_refinement(stages, factors.shape[1], pairs.shape[1])
         if share > part:
             pointing = self._point_the_way(task, stages, share - part)
             found |= pointing.parameters
             factors = np.hstack([factors, pointing.factors(self.rank, width)])
-            all_ = np.hstack([factors, pairs])
-        if part and all_.shape[1]:
+        candidates = np.hstack([factors, pairs])
+        if part and candidates.shape[1]:
             most = max(_COMBINED, round(min(stages.strength, 1e6) / _PER_COMBINED))
-            if stages.per_user and self.noise.kind.order == 2 and all_.shape[1] > most:
-                all_ = stages.combine(all_, _SKETCH * share, most)
+            too_many = candidates.shape[1] > most
+            if isinstance(stages, UserStages) and self.noise.kind.order == 2 and too_many:
+                combined = stages.combine(candidates, _SKETCH * share, most)
                 part -= _SKETCH * share
-            factors, variances = self._refine(task, stages, all_, part)
+                # Where nothing stands out of the sketch's noise, all directions are refined.
+                candidates = combined if combined.shape[1] else candidates
+            factors, variances = self._refine(task, stages, candidates, part)
         if stages.per_user or not part:
-            factors = np.hstack([factors, _BESIDES * pairs])
+            factors = np.hstack([factors, _UNREFINED * pairs])
         return factors, variances, found
 
     def _public(self, task: Task, stages: Stages, width: float) -> tuple[_Floats, dict[str, Any]]:
@@ -203,14 +215,20 @@ class RefinedMethod(RatingMethod):
         public = belief * directions[:, : directions.shape[1] if belief else 0]
         return public, found | {"feature_columns": public.shape[1], "features_believed": belief}
 
-    def _share_of_refinement(self, free: _Floats, stages: Stages, pairs: int) -> float:
-        """Among more directions than can be learnt, a refinement would be mostly noise.
+    def _share_of_refinement(self, stages: Stages, free: int, pairs: int) -> float:
+        """The part of the budget for the refinement; the covariance gets what tastes have left.
 
-        Where pairs show many directions, the covariance has little to add.
+        Along more directions than can be learnt, a refinement would be mostly noise. Where pairs
+        show many directions, the covariance has little to add.
+
+        Args:
+            stages: With the items' strength and the tastes' share.
+            free: How many directions cost nothing.
+            pairs: How many the pairs show.
         """
         # One rating moves a refinement too far in L1 for it to be worth Laplace noise.
         possible = self.protect is Unit.USER or self.noise.kind.order == 2
-        if not possible or free.shape[1] > stages.strength / 2:
+        if not possible or free + pairs > stages.strength / 2:
             return 0.0
         pointing = (1 - self.refine_share) * (_LESS if pairs >= _MANY else 1.0)
         return (1 - pointing) * stages.share if self.refine_share else 0.0
@@ -218,7 +236,7 @@ class RefinedMethod(RatingMethod):
     def _point_the_way(self, task: Task, stages: Stages, share: float) -> TasteDirections:
         """The directions that the covariance of the most popular items' ratings shows."""
         effects = stages.effects
-        head = most_popular(effects, self.head_size(stages.strength, task.items))
+        head = most_popular(effects.counts, self.head_size(stages.strength, task.items))
         statistic = stages.covariance(head, with_weights=False)
         (triangle,) = task.measure(statistic, {"item covariance": share}, stage="covariance")
         counts, matrix = effects.known_counts, unpack(triangle.value, np.float32)
@@ -236,7 +254,7 @@ class RefinedMethod(RatingMethod):
             # Clamping flattened the ratings by its slope.
             swell /= clipped_moments(stages.centring.clamp, task.scale)[0]
         usual = _RATING_ROWS * stretch(task.scale)
-        means, variances = sums.learn(factors, scale=usual, centred=False)
+        means, variances = sums.learn(factors, scale=usual)
         if task.progress is not None:
             task.progress("refinement", 1, 1)
         return means * swell, variances * swell**2
