@@ -15,11 +15,10 @@ from discreet.estimate import (
     PairSums,
     average,
     count_strength,
-    drift_of,
     learn_lists,
     popularity_alone,
 )
-from discreet.estimate._lists import _weights
+from discreet.estimate._lists import _model
 from discreet.release import packed_side
 
 Floats = npt.NDArray[np.float64]
@@ -111,7 +110,7 @@ def test_weights_are_those_of_ease() -> None:
     activity = rng.uniform(0.1, 0.3, items)
     activity[head] = L[:, 0] = np.abs(L[:, 0])
     D, p = rng.uniform(0.5, 2.0, items), rng.uniform(0.05, 0.5, items)
-    model = _weights(p, activity, L, D, head, np.ones(items))
+    model = _model(p, activity, L, D, head, np.ones(items))
     wide = np.zeros((items, 4))
     wide[:, 0] = activity
     wide[head] = L
@@ -270,22 +269,6 @@ def test_what_is_popular_now_comes_first_for_those_without_a_history() -> None:
     assert np.array_equal(
         popularity_alone(counts, noisy).popularity, popularity_alone(counts).popularity
     )
-
-
-@pytest.mark.parametrize("spread", [0.0, 0.5])
-def test_without_drift_there_is_none(spread: float) -> None:
-    counts = Noisy(np.linspace(1, 100, 50), 0.0)
-    noise = np.random.default_rng(5).normal(0, spread, 50)
-    assert drift_of(counts, Noisy(0.1 * counts.value + noise, spread)) <= 1e-12
-    assert drift_of(counts, Noisy(np.zeros(50) + noise, spread)) == 0
-    assert drift_of(Noisy(np.zeros(50), 1.0), Noisy(np.zeros(50), 1.0)) == 0
-
-
-def test_a_whole_change_is_all_drift() -> None:
-    counts = Noisy(np.array([9.0, 9.0, 0.0, 0.0]), 0.0)
-    assert drift_of(counts, Noisy(np.array([0.0, 0.0, 5.0, 7.0]), 0.0)) == 1
-    half = drift_of(counts, Noisy(np.array([5.0, 5.0, 5.0, 5.0]), 0.0))
-    assert half == pytest.approx(0.5)
 
 
 def test_two_measurements_weigh_as_their_noise_asks_for() -> None:

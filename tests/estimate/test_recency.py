@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.domain import Noisy
-from discreet.estimate import WINDOW, find_window, recent_weights
-from discreet.estimate._recency import _LONGEST, _SHORTEST, _VISIBLE
+from discreet.estimate import WINDOW, drift_of, find_window, recent_weights
+from discreet.estimate._recency import _HALF_LIFE, _LONGEST, _SHORTEST
 
 
 def test_the_window_holds_its_part_of_the_records() -> None:
@@ -30,7 +30,7 @@ def test_what_is_hidden_by_noise_is_no_period() -> None:
 
 
 @pytest.mark.parametrize(
-    ("noise", "half_life"), [(0.0, _SHORTEST), (0.05 / _VISIBLE, 0.05), (9.0, _LONGEST)]
+    ("noise", "half_life"), [(0.0, _SHORTEST), (0.05 / _HALF_LIFE, 0.05), (9.0, _LONGEST)]
 )
 def test_a_record_counts_half_after_a_half_life_of_others(noise: float, half_life: float) -> None:
     """Half of a period's own records follow it on average."""
@@ -45,3 +45,19 @@ def test_a_record_counts_half_after_a_half_life_of_others(noise: float, half_lif
 def test_noise_below_zero_makes_no_weight_above_one() -> None:
     weights = recent_weights(Noisy(np.array([-5.0, 3.0, -40.0, 0.0]), 10.0), 0.0, 1.0)
     assert np.all((weights >= 0) & (weights <= 1))
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+def test_without_drift_there_is_none(spread: float) -> None:
+    counts = Noisy(np.linspace(1, 100, 50), 0.0)
+    noise = np.random.default_rng(5).normal(0, spread, 50)
+    assert drift_of(counts, Noisy(0.1 * counts.value + noise, spread)) <= 1e-12
+    assert drift_of(counts, Noisy(np.zeros(50) + noise, spread)) == 0
+    assert drift_of(Noisy(np.zeros(50), 1.0), Noisy(np.zeros(50), 1.0)) == 0
+
+
+def test_a_whole_change_is_all_drift() -> None:
+    counts = Noisy(np.array([9.0, 9.0, 0.0, 0.0]), 0.0)
+    assert drift_of(counts, Noisy(np.array([0.0, 0.0, 5.0, 7.0]), 0.0)) == 1
+    half = drift_of(counts, Noisy(np.array([5.0, 5.0, 5.0, 5.0]), 0.0))
+    assert half == pytest.approx(0.5)

@@ -154,8 +154,8 @@ def meant(name: str, catalog: Catalog) -> str:
     near = [each for each in titles if wanted and each.startswith(wanted)]
     near = near or difflib.get_close_matches(wanted, titles, _MOST_MEANT)
     found = list(dict.fromkeys(titles[each] for each in near))
-    meant = " or ".join(f"'{title}'" for title in found[:_MOST_MEANT])
-    return f" (did you mean {meant}?)" if meant else ""
+    choices = " or ".join(f"'{title}'" for title in found[:_MOST_MEANT])
+    return f" (did you mean {choices}?)" if choices else ""
 
 
 def _text(path: Path) -> str:

@@ -149,8 +149,8 @@ def evaluate(
         )
     held_out = _HELD_OUT[how].format(share=100 * share)
     if json:
-        told = {"note": _WARNING, "split": {"kind": how, "held_out": held_out}, "few": few}
-        _console.write_json({**told, "rows": [row.as_json() for row in rows]})
+        about = {"note": _WARNING, "split": {"kind": how, "held_out": held_out}, "few": few}
+        _console.write_json({**about, "rows": [row.as_json() for row in rows]})
     else:
         _show(rows, held_out, few)
     _compare_with_popularity(rows)

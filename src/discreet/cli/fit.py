@@ -123,15 +123,11 @@ def _check_budget(budget: BudgetOptions, epsilon: float | None, theta: float | N
 
 
 def _method_options(
-    method: MethodName | None,
-    rank: int | None,
-    clean: Cleaning | None,
-    dense: bool,
-    features: Path | None,
+    method: MethodName, rank: int | None, clean: Cleaning | None, dense: bool, features: Path | None
 ) -> dict[str, Any]:
     """The arguments of the method; refuses those of another method."""
     options: dict[str, Any] = {"method": method}
-    if features is not None and method not in (None, MethodName.REFINED, MethodName.LISTS):
+    if features is not None and method not in (MethodName.REFINED, MethodName.LISTS):
         raise InputError("--features is for --method refined and lists")
     if method is MethodName.COVARIANCE:
         options |= {"clean": clean or Cleaning.AUTO, "dense": dense}

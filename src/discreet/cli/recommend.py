@@ -78,8 +78,8 @@ def _ordered_by(model: Predictor, order: Order, *, has_history: bool) -> str:
     """What a list is ordered by, in words."""
     if order == "expected":
         return "expected rating"
-    if "list_rows" not in model.release.arrays and not model.predicts_ratings:
+    has_lists = "list_rows" in model.release.arrays
+    if not has_lists and not model.predicts_ratings:
         return "how likely you are to have each item"
-    fits = has_history and "list_rows" in model.release.arrays
-    goes = "how well each item goes with yours" if fits else "popularity"
-    return f"{goes} and how likely you are to like it" if model.predicts_ratings else goes
+    first = "how well each item goes with yours" if has_lists and has_history else "popularity"
+    return f"{first} and how likely you are to like it" if model.predicts_ratings else first

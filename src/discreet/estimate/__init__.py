@@ -42,11 +42,10 @@ from discreet.estimate._lists import (
     PairSpectrum,
     PairSums,
     count_strength,
-    drift_of,
     learn_lists,
     popularity_alone,
 )
-from discreet.estimate._recency import WINDOW, Window, find_window, recent_weights
+from discreet.estimate._recency import WINDOW, drift_of, find_window, recent_weights
 from discreet.estimate._shrinkage import (
     average,
     effects_by_moments,
@@ -71,7 +70,6 @@ __all__ = [
     "PairSums",
     "TasteDirections",
     "TasteSums",
-    "Window",
     "attention_of",
     "average",
     "belief_in_features",

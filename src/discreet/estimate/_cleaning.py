@@ -23,7 +23,8 @@ _ROUNDS = (0.03, 0.03, 0.003)
 _KEPT = 0.25
 # The rms length of the strongest factor over ratings, on a scale of width 4. MovieLens 1M.
 _SIZE = 0.2
-# Where a factor's column is cut off, in rms lengths. Tuned on MovieLens 1M.
+# Where a factor's column is cut off, in rms lengths. Tuned on another split of MovieLens 1M
+# (docs/method.md).
 _CLIP = 2.5
 # Weights below this part of the average are noise, not numbers to divide by. Chosen by hand.
 _TINY = 0.01

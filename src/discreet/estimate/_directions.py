@@ -19,7 +19,8 @@ from discreet.estimate._effects import Effects, clipped_moments
 
 _Floats = npt.NDArray[np.float64]
 
-# How strongly tastes differ along one free direction, on a scale of width 4. Tuned on MovieLens 1M.
+# How strongly tastes differ along one free direction, on a scale of width 4. Tuned on another
+# split of MovieLens 1M (docs/method.md), like the others here that name it.
 FREE_SIZE = 0.17
 # How strong all features together are, compared with one free direction. Chosen by hand.
 _FEATURES_TOGETHER = 3.0

@@ -19,41 +19,37 @@ import numpy.typing as npt
 from discreet.domain import Noisy
 from discreet.estimate._directions import standardised
 from discreet.estimate._eigenpairs import largest_eigenpairs
+from discreet.estimate._recency import popular_now
 from discreet.release import unpack
 
 _Floats = npt.NDArray[np.float64]
 _Head = npt.NDArray[np.int32]
 
-# Once some directions stand out of the noise's edge, more are believed to lie just below it: the
-# cut falls by this much of the edge for each, down to the last number. Tuned on validation parts of
-# four data sets of film ratings; flat around these values.
+# Each direction above the noise's edge makes more of them likely just below it: the cut falls from
+# the edge by _LOWER of it for each, down to _LOWEST of it. Tuned on validation parts of four data
+# sets of film ratings; flat around these values.
 _LOWER, _LOWEST = 0.05, 0.7
 # How many directions must stand out of noise and chance together for those below to be believed,
-# beyond the first, which independent items show too: people who have much have rarer items.
+# besides the first, which independent items show too: people who have much have rarer items.
+# Chosen by hand.
 _CONVINCING = 3
-# From which part of the remaining pairs' variance that is no chance, and to which, they are
-# believed although no direction stands out. Between made-up independent items and MovieTweetings.
+# The part of the remaining pairs' variance that chance does not explain: up to the first number
+# nothing below the edge is believed, from the second on everything, even if no direction stands
+# out. Chosen between what made-up independent items and a validation part of MovieTweetings show.
 _BELIEVABLE, _BELIEVED = 0.2, 0.35
-# A direction is clear enough to look for tastes along it from this part of the noise's edge on; the
-# strongest one's rms length over ratings, on a scale of width 4; where columns are cut off, in rms
+# For directions of taste: the least eigenvalue, as a part of the noise's edge; the strongest
+# direction's rms length over ratings, on a scale of width 4; where columns are cut off, in rms
 # lengths. Tuned on a validation part of MovieLens 1M.
 _CLEAR, _SIZE, _CLIP = 0.95, 0.15, 2.5
-# The least diagonal of D: as a part of the usual diagonal, and of the noise's edge. Tuned as above.
+# What D's diagonal is raised by: the larger of these parts of the usual diagonal and of the noise's
+# edge. Tuned on validation parts of four data sets of film ratings.
 _RIDGE, _EDGE_RIDGE = 0.5, 0.4
-# Nobody has an item for sure.
+# The largest probability of having an item. Chosen for safety: a variance p(1 - p) stays above 0.
 _SURE = 0.99
-# An item that is twice as popular has pairs twice as often, and people's numbers of items vary:
-# kappa is about this many times r^2/W. It can never be below 1.
+# Pairs by popularity alone are kappa c c^T, and kappa is 1/W times the square of mass over counts
+# if all people have equally many items. The more these vary the larger it is: usually by the first
+# factor, and at least by the second. Chosen on validation parts of four data sets of film ratings.
 _USUAL_ACTIVITY, _LEAST_ACTIVITY = 2.0, 1.2
-# To which power what is popular now counts beside what always was; and which chance, as a part of
-# the usual one, is too small to be multiplied. Tuned on validation parts by time of MovieLens 1M
-# and MovieTweetings.
-_RECENT, _RARE = 1.0, 0.02
-# A change is believed whole if it exceeds this part of the largest that noise alone would show;
-# and recent counts at all if their sum stands out by the second number of standard deviations.
-_DOUBT, _VISIBLE = 0.8, 4.0
-# Standard errors by which a drift must stand out of the noise.
-_SURE_DRIFT = 2.0
 # The largest value of an 8-bit integer.
 _LARGEST = 127
 
@@ -121,7 +117,7 @@ def popularity_alone(counts: Noisy, recent: Noisy | None = None) -> ListModel:
     """Where nothing is known of pairs: everybody's list is what is popular."""
     p = np.maximum(counts.value, 0.0)
     p = p / max(float(p.max(initial=0.0)), 1e-9)
-    p *= _now(p, recent)
+    p *= popular_now(p, recent)
     nothing = np.zeros(len(p))
     none = np.zeros(0, np.int32)
     return ListModel(
@@ -160,7 +156,7 @@ class PairSpectrum:
     def of(
         cls, counts: Noisy, sums: PairSums, most: int, features: _Floats | None = None
     ) -> PairSpectrum:
-        """The spectrum, with at most so many directions.
+        """The spectrum, freed of noise.
 
         Args:
             counts: Of all items.
@@ -215,12 +211,12 @@ def learn_lists(counts: Noisy, spectrum: PairSpectrum, recent: Noisy | None = No
         recent: Counts in which older records count less.
     """
     sums, c, kappa = spectrum.sums, spectrum.counts, spectrum.kappa
-    noisy = np.maximum(counts.value, 1e-3)
-    known = noisy.astype(np.float64)
+    positive = np.maximum(counts.value, 1e-3)
+    known = positive.astype(np.float64)
     known[sums.head] = c
     per_count = max(sums.mass.value, 1.0) / float(c.sum())
     weight = _weight(sums, per_count, kappa)
-    p = np.minimum(per_count * noisy / weight, _SURE)
+    p = np.minimum(per_count * positive / weight, _SURE)
     # L: how much people have, and the directions.
     activity = math.sqrt(max(kappa - per_count**2 / weight, 0.0)) * known
     L = np.hstack([activity[sums.head, None], spectrum.vectors * np.sqrt(spectrum.values)])
@@ -230,13 +226,24 @@ def learn_lists(counts: Noisy, spectrum: PairSpectrum, recent: Noisy | None = No
     edge = _edge(sums.pairs.spread, len(c))
     ridge = max(_RIDGE * per_count * float(c @ c) / float(c.sum()), _EDGE_RIDGE * edge)
     D = np.maximum(diagonal - squares, 0.0) + ridge
-    return _weights(p, activity, L, D, sums.head, _now(p, recent))
+    return _model(p, activity, L, D, sums.head, popular_now(p, recent))
 
 
-def _weights(
+def _model(
     p: _Floats, activity: _Floats, L: _Floats, D: _Floats, head: _Head, now: _Floats
 ) -> ListModel:
-    """Woodbury: P = D^-1 - U U^T with U = D^-1 L M^(1/2), M = (I + L^T D^-1 L)^-1."""
+    """The weights of the covariance D + L L^T, by Woodbury's identity.
+
+    P = D^-1 - U U^T with U = D^-1 L M^(1/2), M = (I + L^T D^-1 L)^-1.
+
+    Args:
+        p: The probability of having each item.
+        activity: The first column of L, for every item; outside the head all other columns are 0.
+        L: A row for each item of the head.
+        D: For every item.
+        head: Rising.
+        now: How much more popular each item is now than always, as a factor.
+    """
     inside = np.zeros(len(p), dtype=bool)
     inside[head] = True
     tail = np.where(inside, 0.0, activity / D)
@@ -266,18 +273,17 @@ def _along(
 ) -> tuple[_Floats, _Floats]:
     """Eigenvalues, freed of noise, and eigenvectors within the space of public columns.
 
-    In a space that was chosen without looking noise is small: its edge goes with the root of the
-    number of columns and not of items. So the pairs themselves say how far people's items agree
-    along them.
+    Noise is small in a space that was chosen without looking at the pairs: its edge grows with the
+    root of the number of columns and not of items. So the pairs themselves show how far people's
+    items agree along the columns.
     """
     basis, sizes, _ = np.linalg.svd(c[:, None] * columns, full_matrices=False)
     basis = basis[:, sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)]
     inner = basis.T @ matrix @ basis
     values, vectors = np.linalg.eigh(inner)
     values, vectors = values[::-1], vectors[:, ::-1]
-    chance = 2 * sums.chance / max(float(c.sum()) ** 2 - float(c @ c), 1e-9)
     # The variance of pairs by chance, on average over the entries of the popular items.
-    by_chance = chance * (float(c**2 @ c) / float(c @ c)) ** 2
+    by_chance = _chance_of_pairs(sums, c) * (float(c**2 @ c) / float(c @ c)) ** 2
     edge = 2 * math.sqrt((sums.pairs.spread**2 + by_chance) * max(len(inner), 1))
     kept = values > edge
     return np.sqrt(values[kept] ** 2 - edge**2), basis @ vectors[:, kept]
@@ -292,9 +298,8 @@ def _directions(
     nothing = np.zeros(size)
     values, vectors = largest_eigenpairs(matrix, nothing, max(most, 1), above=_LOWEST * edge)
     lowest = max(_LOWEST, 1 - _LOWER * np.count_nonzero(values > edge)) * edge
-    # By chance alone, two items have a_jl = chance c_j c_l/(all pairs) as the variance of their
-    # pairs; the edge of such a matrix is that of its heaviest row.
-    chance = 2 * sums.chance / max(float(c.sum()) ** 2 - float(c @ c), 1e-9)
+    # The edge of a matrix whose entries vary by chance is that of its heaviest row.
+    chance = _chance_of_pairs(sums, c)
     reach = math.sqrt(edge**2 + 4 * chance * float(c.max()) * float(c.sum()))
     belief = max(
         (np.count_nonzero(values > reach) - 1) / _CONVINCING,
@@ -316,7 +321,11 @@ def _belief_in_rest(
     values: _Floats,
     vectors: _Floats,
 ) -> float:
-    """How much of the popular items' pairs, directions that stand out apart, is no chance."""
+    """How far to believe in directions below the edge, from how unlike chance the rest is.
+
+    1 or more: wholly; 0 or less: not at all. The rest is what directions that stand out leave of
+    the popular items' pairs.
+    """
     low, below = largest_eigenpairs(-matrix, np.zeros(len(c)), 8, above=reach)
     out = values > reach
     rest = matrix - (vectors[:, out] * values[out]) @ vectors[:, out].T + (below * low) @ below.T
@@ -328,6 +337,11 @@ def _belief_in_rest(
     expected += chance * (squares**2 - float((c**2) @ (c**2)))
     real = 1 - expected / found if found > 0 else 0.0
     return (real - _BELIEVABLE) / (_BELIEVED - _BELIEVABLE)
+
+
+def _chance_of_pairs(sums: PairSums, c: _Floats) -> float:
+    """The variance by chance of the pairs of items j and l, as a part of c_j c_l."""
+    return 2 * sums.chance / max(float(c.sum()) ** 2 - float(c @ c), 1e-9)
 
 
 def _edge(spread: float, size: int) -> float:
@@ -342,45 +356,3 @@ def _weight(sums: PairSums, per_count: float, kappa: float) -> float:
     belief = least**2 / (least**2 + sums.weight.spread**2) if least > 0 else 1.0
     drawn = belief * sums.weight.value + (1 - belief) * usual
     return float(max(drawn, _LEAST_ACTIVITY * least, 1e-9))
-
-
-def drift_of(counts: Noisy, recent: Noisy) -> float:
-    """From 0 to 1: which part of what is popular now is not what was always popular.
-
-    By squares, the noise of the recent counts taken off; 0 where they do not stand out of it.
-    """
-    change, squares = _change(np.maximum(counts.value, 0.0), recent), recent.value @ recent.value
-    noise = len(recent.value) * recent.spread**2
-    doubt = _SURE_DRIFT * math.sqrt(2 * len(recent.value)) * recent.spread**2
-    if squares - noise <= doubt:
-        return 0.0
-    return float(min(max((change @ change - noise - doubt) / (squares - noise), 0.0), 1.0))
-
-
-def _change(popular: _Floats, recent: Noisy) -> _Floats:
-    """Recent counts less what they would be if nothing had changed, by least squares."""
-    size = max(float(popular @ popular), 1e-300)
-    return np.asarray(recent.value - popular * (float(popular @ recent.value) / size))
-
-
-def _now(p: _Floats, recent: Noisy | None) -> _Floats:
-    """By how much each item is more popular now than always, as a factor.
-
-    Recent counts differ from p by noise, and by change: each by as much as the changes of all items
-    make likely, but for those that noise cannot explain, which are believed whole.
-    """
-    total = 0.0 if recent is None else float(recent.value.sum())
-    seen = recent is not None and total > _VISIBLE * recent.spread * math.sqrt(len(p))
-    if recent is None or not seen or not p.any():
-        return np.ones(len(p))
-    expected = p * (total / float(p.sum()))
-    change = recent.value - expected
-    variance = recent.spread**2
-    relative = float(change @ change - len(p) * variance) / float(expected @ expected)
-    likely = max(relative, 0.0) * expected**2
-    gain = likely / np.maximum(likely + variance + expected, 1e-300)
-    surprise = _DOUBT * recent.spread * math.sqrt(2 * math.log(len(p)))
-    gain = np.maximum(gain, 1 - (surprise / np.maximum(np.abs(change), 1e-300)) ** 2)
-    now = np.maximum(expected + gain * change, 0.0) * (float(p.sum()) / total)
-    least = _RARE * float(p @ p) / float(p.sum())
-    return np.asarray((now + least) / (p + least)) ** _RECENT

@@ -141,7 +141,8 @@ def _posterior(
     return expected + moved @ axes.T, traces
 
 
-# How thin whitening lets a direction of tastes be, beside the widest. Tuned on MovieLens 1M.
+# How thin whitening lets a direction of tastes be, as a part of the widest's variance. Tuned on
+# another split of MovieLens 1M (docs/method.md).
 _THINNEST = 0.03
 
 

@@ -140,7 +140,7 @@ def evaluate(
         seed: Makes the noise repeatable; None draws it from the operating system.
         people: Evaluate on at most this many people, chosen at random.
         order: What lists are ordered by, as `recommend` has it: see `Predictor`.
-        few: At most so many training ratings are few: such people are also judged apart.
+        few: People with at most this many training ratings are also judged apart.
         progress: Called with a stage's name, how much of it is done and how much there is.
         options: Other options of `fit`, for `private` and `non-private`.
 
@@ -226,7 +226,7 @@ class _Experiment:
         """A row for each predictor; all of them are judged on the same releases."""
         names = (None,) if model in _BASELINES else self.predictors
         judged: dict[str | None, list[tuple[Quality, float]]] = {name: [] for name in names}
-        spoken: dict[str | None, str] = {}
+        used: dict[str | None, str] = {}
         for draw in range(draws):
             began = time.perf_counter()
             made = self._make(model, epsilon, draw)
@@ -236,10 +236,10 @@ class _Experiment:
                 scorer: Any = made
                 if isinstance(made, Release):
                     scorer = made.predictor(name, order=self.order)
-                    spoken[name] = scorer.name
+                    used[name] = scorer.name
                 quality = self.judge.judge(scorer, progress=self._judging())
                 judged[name].append((quality, fitting + time.perf_counter() - began))
-        return [self._row(model, epsilon, spoken.get(name), judged[name]) for name in names]
+        return [self._row(model, epsilon, used.get(name), judged[name]) for name in names]
 
     def _make(self, model: str, epsilon: float | None, draw: int) -> Release | Scorer:
         if model in _BASELINES:

@@ -26,8 +26,8 @@ from discreet.predict import People
 from discreet.ratings import Ratings, Split
 
 FEW_RATINGS = 20
-"""At most so many training ratings are few, by default. Chosen by hand: the least that everybody in
-MovieLens has, and more than a new visitor of any site."""
+"""The most training ratings that count as few, by default. Chosen by hand: everybody in MovieLens
+has at least 20, and a new visitor of a site has fewer."""
 
 # Scores held at a time: 32 MiB of float32. Chosen by hand to bound memory on large catalogues.
 _CELLS = 1 << 23
@@ -93,7 +93,7 @@ class Judge:
         split: Models were fitted on its train part, which also holds people's own ratings.
         people: Evaluate on at most this many people, chosen at random; on all by default.
         seed: Of that choice.
-        few: At most so many training ratings are few: such people are also judged apart.
+        few: People with at most this many training ratings are also judged apart.
 
     Raises:
         InputError: No person has a test rating, or an argument cannot be used.
@@ -167,14 +167,14 @@ class Judge:
         groups: list[int],
         few: Quality | None = None,
     ) -> Quality:
-        mean_square, mean_size = None, None
+        root_mean_square, mean_absolute = None, None
         if errors is not None:
             theirs = errors[np.repeat(among, np.diff(self._test.starts))]
-            mean_square, mean_size = rmse(theirs, 0.0), mae(theirs, 0.0)
+            root_mean_square, mean_absolute = rmse(theirs, 0.0), mae(theirs, 0.0)
         return Quality(
             people=int(np.count_nonzero(among)),
-            rmse=mean_square,
-            mae=mean_size,
+            rmse=root_mean_square,
+            mae=mean_absolute,
             ndcg_at_10=ndcg_at(lists, 10, among),
             ndcg_at_100=ndcg_at(lists, 100, among),
             recall_at_20=recall_at(lists, 20, among),

@@ -39,7 +39,7 @@ class Scorer(Protocol):
     def predict_pairs(
         self, people: People, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]
     ) -> Floats:
-        """Expected ratings of person `rows[p]` for item `items[p]`, cut to the scale."""
+        """Expected ratings of person `rows[p]` for item `items[p]`, clipped to the scale."""
 
     def scores(self, people: People, first: int, last: int) -> Scores:
         """A new array with the scores of all items for the people from `first` to before `last`."""
@@ -89,7 +89,7 @@ def places(
     """Find the relevant items' places in lists of everything that a person did not rate yet.
 
     Args:
-        scores: A row a person, a column an item; overwritten where the person rated the item.
+        scores: A row per person, a column per item; overwritten where the person rated the item.
         people: The training ratings of the same people.
         starts: Where each person's relevant items begin.
         relevant: Catalogue indices, none of them rated in training.
@@ -273,7 +273,7 @@ class Shown:
         """Add people's lists.
 
         Args:
-            scores: A row a person, as `places` leaves it: what they rated is at minus infinity.
+            scores: A row per person, as `places` leaves it: what they rated is at minus infinity.
             group: Each person's group.
         """
         edges = np.empty(len(scores), np.float32)

@@ -128,7 +128,7 @@ class ListScores:
         return found
 
 
-def popular(release: Release) -> Singles:
+def popularity_scores(release: Release) -> Singles:
     """In place of list scores, where a release has none: how many people rated an item."""
     counts = release.arrays["item_counts"].astype(np.float32)
     return counts + np.float32(_COUNT_FLOOR * counts.mean(dtype=np.float64))

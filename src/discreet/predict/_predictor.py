@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Catalog, InputError, OwnRatings
-from discreet.predict._lists import ListScores, cosines, has_and_likes, popular
+from discreet.predict._lists import ListScores, cosines, has_and_likes, popularity_scores
 from discreet.predict._people import (
     People,
     Recommendation,
@@ -128,9 +128,9 @@ class Predictor(abc.ABC):
             raise InputError(f"n is how many items to recommend, not {n}")
         ratings = self.read(own)
         (scores,), expected = self._order(People.one(ratings))
-        open_, unknown = self._open(only, exclude, where)
-        open_[ratings.items] = False
-        best = _highest(scores, open_, n)
+        allowed, unknown = self._allowed(only, exclude, where)
+        allowed[ratings.items] = False
+        best = _highest(scores, allowed, n)
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
         scale, ids, titles = self.release.scale, self.catalog.ids, self.catalog.titles
         stars = [None] * len(best)
@@ -168,9 +168,9 @@ class Predictor(abc.ABC):
             raise InputError(f"n is how many items to list, not {n}")
         target = int(self._indices([item])[0])
         found = self._similarities(target)
-        open_, unknown = self._open(only, exclude, where)
-        open_[target] = False
-        best = _highest(found, open_ & (found > 0), n)
+        allowed, unknown = self._allowed(only, exclude, where)
+        allowed[target] = False
+        best = _highest(found, allowed & (found > 0), n)
         ids, titles = self.catalog.ids, self.catalog.titles
         sizes = np.minimum(found[best], 1.0).tolist()
         entries = (
@@ -231,7 +231,7 @@ class Predictor(abc.ABC):
         expected = self._scores(people)
         if not self._best:
             return expected, expected
-        scores = popular(self.release) if lists is None else lists.scores(people)
+        scores = popularity_scores(self.release) if lists is None else lists.scores(people)
         return has_and_likes(scores, expected, self.release.scale), expected
 
     @abc.abstractmethod
@@ -278,19 +278,19 @@ class Predictor(abc.ABC):
             raise InputError(f"a release of method '{method}' does not say what items are alike")
         return cosines(self.release.arrays["factors"], item)
 
-    def _open(
+    def _allowed(
         self, only: Names | None, exclude: Names, where: Where | None
     ) -> tuple[npt.NDArray[np.bool_], list[str]]:
         """Which items may be listed, and names that are not in the catalogue."""
         unknown: list[str] = []
-        open_ = np.ones(len(self.catalog), bool) if only is None else self._marked(only, unknown)
-        open_ &= ~self._marked(exclude, unknown)
+        allowed = np.ones(len(self.catalog), bool) if only is None else self._marked(only, unknown)
+        allowed &= ~self._marked(exclude, unknown)
         for column, values in (where or {}).items():
-            fits = np.zeros(len(open_), bool)
+            fits = np.zeros(len(allowed), bool)
             for value in [values] if isinstance(values, str) else values:
                 fits[np.array(self.catalog.items_with(column, value))] = True
-            open_ &= fits
-        return open_, unknown
+            allowed &= fits
+        return allowed, unknown
 
     def _marked(self, names: Names, unknown: list[str]) -> npt.NDArray[np.bool_]:
         """The named items; names that the catalogue does not have are added to `unknown`."""
@@ -333,10 +333,10 @@ def probability(logarithms: Floats) -> Floats:
 
 
 def _highest(
-    scores: Singles | Floats, open_: npt.NDArray[np.bool_], n: int
+    scores: Singles | Floats, allowed: npt.NDArray[np.bool_], n: int
 ) -> npt.NDArray[np.int32]:
-    """The `n` open items with the highest scores; the first in the catalogue among equals."""
-    candidates = np.flatnonzero(open_)
+    """The `n` allowed items with the highest scores; the first in the catalogue among equals."""
+    candidates = np.flatnonzero(allowed)
     wanted = min(n, len(candidates))
     if wanted == 0:
         return np.empty(0, np.int32)

@@ -75,7 +75,7 @@ class PairMovement:
 
     @property
     def _steps(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """M, w(m) and w(m + 1) for m = 0..most - 1."""
+        """The arrays m = 0..most - 1, w(m) and w(m + 1)."""
         w = pair_weights(self.unit, self.noise, self.most).astype(np.float64)
         return np.arange(self.most, dtype=np.float64), w[:-1], w[1:]
 

@@ -129,8 +129,8 @@ class RecentCounts(Statistic):
         def work(block: Ratings, _: int) -> _Ints:
             weights = table[self.periods.of(_times(block))]
             counts = np.zeros(len(block.catalog), np.int64)
-            l1, alone = self.noise.kind.order == 1, self.unit is Unit.RATING
-            _add_recent(block.starts, block.items, weights, l1, alone, counts)
+            l1, per_record = self.noise.kind.order == 1, self.unit is Unit.RATING
+            _add_recent(block.starts, block.items, weights, l1, per_record, counts)
             return counts
 
         return sum_of(over_blocks(ratings, work), len(ratings.catalog))
@@ -151,10 +151,10 @@ def _add_periods(starts, places, votes, counts) -> None:  # type: ignore[no-unty
 
 
 @nb.njit(cache=True, nogil=True)
-def _add_recent(starts, items, weights, l1, alone, counts) -> None:  # type: ignore[no-untyped-def]
+def _add_recent(starts, items, weights, l1, per_record, counts) -> None:  # type: ignore[no-untyped-def]
     for user in range(len(starts) - 1):
         scale = 1.0
-        if not alone:
+        if not per_record:
             # Whole numbers: no order of adding them up and no number of records rounds anything.
             total = np.int64(0)
             for record in range(starts[user], starts[user + 1]):
