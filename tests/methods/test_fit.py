@@ -254,7 +254,7 @@ def test_words_and_members_mean_the_same(split: Split, clean: Cleaning) -> None:
      {"offset": -1.0}, {"fictitious": 0}, {"clamp": -1.0}, {"rank": -1},
      {"taste_share": 0.8}, {"refine_share": 1.1}, {"reach": 0.0}, {"list_rank": -1},
      {"list_share": 0.8}, {"effect_share": 0.6, "list_share": 0.4},
-     {"method": "lists", "count_share": 0.0},
+     {"method": "lists", "count_share": 0.0}, {"recency": "never"},
      {"head": 1}, {"clean": "auto"},
      {"method": "covariance", "weight_share": 0.0}, {"method": "best"},
      {"features": np.zeros((3, 2))}, {"method": "covariance", "features": np.zeros((3, 2))}],

@@ -122,6 +122,22 @@ def test_much_counting_and_much_change_fit_into_one_budget(unit: Unit, noise: No
             assert "recent item counts" in labels
 
 
+@every_unit
+@every_noise
+@pytest.mark.parametrize("effect_share", [0.2, 0.65, 0.8])
+def test_features_and_recency_leave_something_for_ratings(
+    unit: Unit, noise: Noise, effect_share: float
+) -> None:
+    """Where the first count took much, and lists take as much as they can."""
+    ratings = changing(Scale(1, 5))
+    release = fit(
+        ratings, protect=unit, noise=noise, epsilon=300.0, effect_share=effect_share,
+        features=np.arange(2.0 * len(ratings.catalog)).reshape(-1, 2), ledger="unbooked",
+    )  # fmt: skip
+    assert release.guarantee.epsilon == pytest.approx(300.0, rel=1e-6)
+    assert all(np.all(np.isfinite(array)) for array in release.arrays.values())
+
+
 def test_parts_of_a_random_split_have_no_present() -> None:
     ratings = changing(Scale(1, 5))
     part = replace(ratings, intake=replace(ratings.intake, is_latest=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,6 +208,38 @@ def test_lists_of_what_has_a_value_in_a_column() -> None:
     both = model.recommend([], 12, where={"kind": ["odd", "even"]}, exclude=["0"], only=range(4))
     assert [entry.item for entry in both] == [1, 2, 3]
     assert [entry.item for entry in model.similar("2", where={"kind": "odd"})] == [0]
+
+
+@pytest.mark.parametrize(
+    ("where", "complaint"),
+    [
+        ({"year": 1995}, "the values of a filter are texts"),
+        ({"year": ["1995", 1996]}, "the values of a filter are texts"),
+        ("year=1995", "where is a table of columns and values"),
+    ],
+)
+def test_filters_of_another_type_are_refused(where: Any, complaint: str) -> None:
+    release = checkerboard("lists")
+    catalog = Catalog(release.catalog.ids, columns={"year": ["1995"] * 12})
+    model = dataclasses.replace(release, catalog=catalog).predictor()
+    for ask in (lambda: model.recommend([], where=where), lambda: model.similar("2", where=where)):
+        with pytest.raises(InputError, match=complaint):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("list_scales", 3e38), ("list_scales", 1e30), ("list_start", 3e38), ("factors", 3e38)],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_numbers_beyond_use_are_refused_in_a_line(name: str, value: float, sign: int) -> None:
+    """All of them are finite, as in a file that somebody made with care."""
+    release = random_refined(d=20)
+    sign = 1 if name == "list_scales" else sign
+    huge = np.full_like(release.arrays[name], sign * value)
+    forged = dataclasses.replace(release, arrays={**release.arrays, name: huge})
+    with pytest.raises(InputError, match=r"too large to be used$"):
+        forged.predictor().recommend({"3": 5.0, "4": 2.0})
 
 
 def test_presence_with_lists_is_ordered_by_them_alone() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import pickle
@@ -14,7 +15,7 @@ import pytest
 from safetensors.numpy import save, save_file
 
 from discreet.domain import Catalog, InputError
-from discreet.release import _codec, load
+from discreet.release import _codec, _release, load
 from release._making import assert_same, make_release, random_lists, random_release, spent
 
 
@@ -182,6 +183,7 @@ def test_forging_without_a_change_is_accepted(tmp_path: Path) -> None:
         (lambda m, t: m["catalog"].update(columns=[1]), "columns cannot be read"),
         (lambda m, t: m["catalog"].update(columns=["a", "a"]), "do not have a name each"),
         (lambda m, t: m["catalog"].update(columns=[""]), "do not have a name each"),
+        (lambda m, t: m["catalog"].update(columns=["a\nb"]), "do not have a name each"),
         (lambda m, t: m["catalog"].update(columns=["a"]), "'catalog_column_0' is missing"),
         (lambda m, t: t.update(catalog_column_0=np.zeros(3, "u1")), "does not belong"),
         (
@@ -281,6 +283,14 @@ def test_a_large_array_is_checked_on_request(tmp_path: Path, monkeypatch: Any) -
     monkeypatch.setattr(_codec, "SMALL", 1)
     assert math.isfinite(load(path).parameters["global_mean"])
     refused(path, "does not match its digest", verify=True)
+
+
+def test_indices_are_checked_in_arrays_of_any_size(monkeypatch: Any) -> None:
+    monkeypatch.setattr(_release, "SMALL", 1)
+    arrays = dict(random_lists(d=30, h=12, k=5).arrays)
+    arrays["list_head"] = np.arange(20, 32, dtype=np.int32)
+    with pytest.raises(InputError, match="'list_head' points past the catalogue of 30 items"):
+        dataclasses.replace(random_lists(d=30, h=12, k=5), arrays=arrays)
 
 
 def test_a_header_without_padding_is_read(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class Catalog:
             name: _texts("columns", column) for name, column in (columns or {}).items()
         }
         for name in _texts("column names", self.columns):
-            if not name or len(self.columns[name]) != len(self.ids):
+            if not (name and name.isprintable()) or len(self.columns[name]) != len(self.ids):
                 raise InputError("a catalogue's column has a name, and a text for each item")
 
     def __len__(self) -> int:

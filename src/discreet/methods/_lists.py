@@ -49,8 +49,10 @@ def knows_when(source: RatingsSource, wanted: bool | None) -> bool:
     """Whether records have times, the latest of which are the present. Public.
 
     Raises:
-        InputError: Recency is wanted, and there are no times.
+        InputError: Recency is wanted, and there are no times; or it is neither True nor False.
     """
+    if wanted not in (None, True, False):
+        raise InputError(f"recency is True, False or None, not '{wanted}'")
     if wanted and not source.has_times:
         raise InputError("recency needs ratings with times")
     return source.has_times and (source.intake.is_latest if wanted is None else wanted)

@@ -56,6 +56,9 @@ _UNCHECKED = 0.6
 # themselves from a strength of about 60 on; weaker items need the budget for their own levels.
 # Chosen on validation parts of MovieLens 1M and 100k so that ratings lose at most 0.003 in RMSE.
 _LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.3, 5.0)}
+# The most that lists can be given of the budget, and what is left for ratings at least, once the
+# first round, lists, recency and features are paid for. Chosen for safety.
+_MOST_LISTS, _LEFT = 0.7, 0.04
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -147,7 +150,8 @@ class RefinedMethod(RatingMethod):
     @property
     def _most_for_lists(self) -> float:
         """So that something is left for ratings, with recency and features paid for."""
-        return round(min(0.7, 0.85 - self.effect_share), 12)
+        kept = self.effect_share + RECENCY_SHARE + FEATURE_SHARE + _LEFT
+        return round(max(min(_MOST_LISTS, 1 - kept), 0.0), 12)
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)

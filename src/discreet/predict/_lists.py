@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import OwnRatings, Scale
+from discreet.domain import InputError, OwnRatings, Scale
 from discreet.predict._people import People
 from discreet.release import Release
 
@@ -30,6 +30,9 @@ _COUNT_FLOOR = 0.1
 # standard deviation of a rating around it. Both in ranges of the scale: 3.5 and 1.5 on 1 to 5.
 # Chosen on validation parts of MovieLens 1M.
 _LIKE, _DOUBT = 0.375, 0.375
+# The size of the largest 8-bit integer, and the largest that a score may become: ten times below
+# where 32-bit floats end. Derived.
+_LARGEST_ENTRY, _LARGEST_SCORE = 128, 3e37
 # Terms of the normal distribution's power series. An expected rating lies on the scale, so that
 # Phi is only ever needed from -5/3 to 1, where the terms left out sum to less than 1e-9: derived.
 _TERMS = 13
@@ -64,7 +67,11 @@ class ListScores:
 
     @classmethod
     def of(cls, release: Release) -> ListScores | None:
-        """The scores of a release; None if it has no lists section."""
+        """The scores of a release; None if it has no lists section.
+
+        Raises:
+            InputError: Its numbers are so large that scores would leave the floats' range.
+        """
         arrays = release.arrays
         if "list_rows" not in arrays:
             return None
@@ -72,6 +79,13 @@ class ListScores:
             arrays[f"list_{name}"].astype(np.float32)
             for name in ("popularity", "start", "gain", "tail", "axis", "scales")
         )
+        longest = max(
+            _LARGEST_ENTRY * float(scales.max(initial=0.0)),
+            _size(tail) * _size(axis),
+        )
+        most = _size(gain) * len(axis) * len(tail) * longest**2
+        if max(longest, most + _size(start)) > _LARGEST_SCORE:
+            raise InputError("the release's lists hold numbers that are too large to be used")
         head = arrays["list_head"].astype(np.int64)
         positions = np.full(len(tail), -1)
         positions[head] = np.arange(len(head))
@@ -126,6 +140,11 @@ class ListScores:
         found: Singles = np.outer(sums @ self.axis, self.tail)
         found[:, self.head] = sums @ self.rows.T
         return found
+
+
+def _size(numbers: Singles) -> float:
+    """The largest, whatever its sign."""
+    return float(np.abs(numbers).max(initial=0.0))
 
 
 def popularity_scores(release: Release) -> Singles:

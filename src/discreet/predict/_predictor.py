@@ -285,9 +285,9 @@ class Predictor(abc.ABC):
         unknown: list[str] = []
         allowed = np.ones(len(self.catalog), bool) if only is None else self._marked(only, unknown)
         allowed &= ~self._marked(exclude, unknown)
-        for column, values in (where or {}).items():
+        for column, values in _filters(where):
             fits = np.zeros(len(allowed), bool)
-            for value in [values] if isinstance(values, str) else values:
+            for value in values:
                 fits[np.array(self.catalog.items_with(column, value))] = True
             allowed &= fits
         return allowed, unknown
@@ -317,6 +317,19 @@ class Predictor(abc.ABC):
             tuple((titles[own.items[j]], float(row[j])) for j in chosen if row[j] > 0)
             for row, chosen in zip(contributions, order, strict=True)
         ]
+
+
+def _filters(where: Where | None) -> Iterator[tuple[str, list[str]]]:
+    """Each column with the values of which an item must have one."""
+    if not isinstance(where or {}, Mapping):
+        raise InputError("where is a table of columns and values, like {'genres': 'Comedy'}")
+    for column, values in (where or {}).items():
+        several = (
+            [values] if not isinstance(values, Iterable) or isinstance(values, str) else [*values]
+        )
+        if not all(isinstance(value, str) for value in several):
+            raise InputError("the values of a filter are texts, like {'year': '1995'}")
+        yield column, several
 
 
 def groups(keys: Ints) -> Iterator[tuple[int, Ints]]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import OwnRatings
+from discreet.domain import InputError, OwnRatings
 from discreet.predict._model import Floats, Model
 from discreet.predict._people import People
 from discreet.predict._predictor import Order, Predictor
@@ -65,7 +65,7 @@ class SvdPredictor(Predictor):
             scaled = (rows / self._model.noise[items][..., None]).transpose(0, 2, 1)
             precision = scaled @ rows + np.eye(rows.shape[2])
             evidence = scaled @ residuals[place][..., None]
-            tastes[batch] = np.linalg.solve(precision, evidence)[..., 0]
+            tastes[batch] = _solve(precision, evidence)[..., 0]
         return tastes
 
     def _pairs(
@@ -88,7 +88,7 @@ class SvdPredictor(Predictor):
         """F_i A^-1 F_j x_j / s_j: the score is linear in the residuals x."""
         precision, evidence = self._posterior(own)
         targets = self._factors[items].astype(np.float64)
-        moved = np.linalg.solve(precision, evidence)
+        moved = _solve(precision, evidence)
         bias = np.sqrt(self._model.bias_variance) * moved[0]
         return bias, targets[:, 1:] @ moved[1:]
 
@@ -100,3 +100,11 @@ class PosteriorPredictor(SvdPredictor):
     """
 
     name: ClassVar[str] = "posterior"
+
+
+def _solve(precision: Floats, evidence: Floats) -> Floats:
+    """A^-1 of the evidence; A is I and more, so only factors beyond any use make it singular."""
+    try:
+        return np.asarray(np.linalg.solve(precision, evidence))
+    except np.linalg.LinAlgError:
+        raise InputError("the release's factors are too large to be used") from None

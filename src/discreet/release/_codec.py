@@ -407,7 +407,7 @@ class StoredCatalog(Catalog):
         self.origin = origin
         if not isinstance(columns, list | tuple) or not all(isinstance(n, str) for n in columns):
             raise InputError("is damaged: the names of its catalogue's columns cannot be read")
-        if len(set(columns)) < len(columns) or "" in columns:
+        if len(set(columns)) < len(columns) or not all(n and n.isprintable() for n in columns):
             raise InputError("is damaged: its catalogue's columns do not have a name each")
         self._names = tuple(columns)
         pairs = [_IDS, *map(_column, range(len(columns)))]

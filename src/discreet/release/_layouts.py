@@ -215,13 +215,16 @@ def _check_length(name: str, axis: str, length: int, lengths: dict[str, int]) ->
 def check_contents(method: str, items: int, arrays: Arrays, *, at_most: int | None) -> None:
     """Refuse values that are not finite or not in their range, in arrays up to `at_most` bytes.
 
+    Indices are checked in arrays of any size: what they point to is read without a look.
+
     Raises:
         InputError: Says which array.
     """
     layout = find_method(method)
     for name, array in arrays.items():
-        if at_most is None or array.nbytes <= at_most:
-            _check_values(name, array, layout.arrays[name], items)
+        expected = layout.arrays[name]
+        if at_most is None or array.nbytes <= at_most or expected.below is not None:
+            _check_values(name, array, expected, items)
 
 
 def _check_values(
