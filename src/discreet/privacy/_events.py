@@ -21,7 +21,7 @@ class Unit(enum.StrEnum):
     """Two data sets are neighbours if one unit is in one of them and not in the other."""
 
     RATING = "rating"
-    """One (user, item, rating) record, with its time if it has one, after duplicates were folded."""
+    """One (user, item, rating) record, with its time if any, after duplicates were folded."""
     USER = "user"
     """One user with all their records."""
 
