@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,13 @@ def test_lists_say_what_they_are_ordered_by_and_show_no_number_without_a_meaning
     assert "predicts no ratings; see" in call("predict", tmp_path / "lists", *own).complaint()
 
 
+def test_lists_that_learnt_nothing_are_ordered_by_popularity(tmp_path: Path) -> None:
+    made = random_lists()
+    replace(made, parameters={**made.parameters, "list_directions": 0}).save(tmp_path / "lists")
+    said = call("recommend", tmp_path / "lists", "--like", "1=5")
+    assert said.out.endswith("\nOrdered by popularity.\n")
+
+
 def test_both_predictors_agree_where_there_is_no_taste(film: Path) -> None:
     for predictor in ("svd", "knn"):
         own = ("--like", "Alien=5", "--predictor", predictor)
@@ -215,6 +223,7 @@ def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
         (film, "--ratings", tmp_path / "none.csv"): "none.csv: cannot be read",
         (film, "--ratings", tmp_path / "latin"): "is not UTF-8",
         (film, "--only", tmp_path / "latin"): "is not UTF-8",
+        (film, "--only", "none.txt"): "--only names no item of the catalogue",
         (tmp_path / "none.discreet",): "none.discreet: cannot be read",
         (tmp_path / "text",): "not a release",
     }

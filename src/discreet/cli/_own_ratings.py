@@ -110,7 +110,8 @@ def filters(
     """The values of `--only`, `--exclude` and `--where` as `recommend` takes them.
 
     Raises:
-        InputError: A file cannot be read, or a condition is not written column=value.
+        InputError: A file cannot be read, a condition is not written column=value, or nothing
+            that `--only` names is in the catalogue.
     """
     conditions: dict[str, list[str]] = {}
     for condition in where or ():
@@ -118,8 +119,11 @@ def filters(
         if not equals:
             raise InputError("--where names a column and a value, like --where genres=Comedy")
         conditions.setdefault(column.strip(), []).append(value)
+    named = None if only is None else _names(only, catalog)
+    if named is not None and all(catalog.find(name) is None for name in named):
+        raise InputError("--only names no item of the catalogue, and no file with items of it")
     return {
-        "only": None if only is None else _names(only, catalog),
+        "only": named,
         "exclude": _names(exclude or (), catalog),
         "where": conditions,
     }

@@ -273,9 +273,10 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
 
 def _ranks_alike(release: Release) -> bool:
     """Whether the release learned nothing about how people differ."""
-    names = [name for name in ("factors", "list_rows") if name in release.arrays]
-    if names:
-        return all(release.arrays[name].shape[1] == 0 for name in names)
+    if release.parameters.get("list_directions", 0):
+        return False
+    if "factors" in release.arrays:
+        return bool(release.arrays["factors"].shape[1] == 0)
     return "head" not in release.arrays
 
 

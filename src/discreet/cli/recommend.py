@@ -81,5 +81,7 @@ def _ordered_by(model: Predictor, order: Order, *, has_history: bool) -> str:
     has_lists = "list_rows" in model.release.arrays
     if not has_lists and not model.predicts_ratings:
         return "how likely you are to have each item"
-    first = "how well each item goes with yours" if has_lists and has_history else "popularity"
+    # Releases made by others may not say how many directions they found.
+    personal = has_lists and has_history and model.release.parameters.get("list_directions", 1)
+    first = "how well each item goes with yours" if personal else "popularity"
     return f"{first} and how likely you are to like it" if model.predicts_ratings else first
