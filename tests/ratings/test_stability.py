@@ -200,13 +200,23 @@ def test_parts_say_what_they_are_and_how_stable(name: str) -> None:
 
 def test_the_weaker_stability_wins_and_parts_of_parts_are_named() -> None:
     once = split_random(crowd(5), 0.1)
-    assert once.train.intake == Intake(part="the training part of a random split (90 %)")
+    named = "the training part of a random split (90 %)"
+    assert once.train.intake == Intake(part=named, is_latest=False)
     assert once.test.intake.part == "the test part of a random split (10 %)"
     twice = split_random(split_leave_out(crowd(5)).train, 0.25).test.intake
     assert twice.stability is Stability.USER
     inner = "the training part of a split that leaves out 1 of each user"
     assert twice.part == f"the test part of a random split (25 %) of {inner}"
     assert split_leave_out(split_by_time(crowd(5)).train).train.intake.stability is Stability.NONE
+
+
+def test_only_a_split_by_time_has_the_present_at_its_end() -> None:
+    whole = replace(crowd(5), times=np.arange(len(crowd(5)), dtype=np.uint32))
+    assert split_by_time(whole).train.intake.is_latest
+    assert split_at_time(whole, 3).train.intake.is_latest
+    for split in (split_random(whole), split_leave_out(whole)):
+        assert not split.train.intake.is_latest
+        assert not split_by_time(split.train).train.intake.is_latest
 
 
 def test_parts_keep_what_was_known_of_the_whole() -> None:
