@@ -18,7 +18,7 @@ from discreet.measure._request import (
 )
 from discreet.measure._source import RatingsSource, RemoteRatings, measure_all, over_blocks
 from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Statistic
-from discreet.measure.item_counts import ItemCounts
+from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.outputs import Answers, OutputFunction, OutputPlan
 from discreet.measure.probe_error import choose_best, publish_rmse
 from discreet.measure.sets import PROTECTION, AttackKind, PrivateSets, private_sets
@@ -32,6 +32,7 @@ __all__ = [
     "Budget",
     "GivenLedger",
     "HeadEntries",
+    "HeadCounts",
     "ItemCounts",
     "OutputFunction",
     "OutputPlan",
