@@ -10,7 +10,7 @@ from discreet.measure import Statistic
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring
 from discreet.measure.covariance import RatingCovariance, UserCovariance
-from discreet.measure.item_counts import ItemCounts
+from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.pairs import CosinePairs, DifferencePairs
@@ -38,6 +38,16 @@ class TestItemVotes(StatisticBattery):
 class TestItemCounts(PerRating):
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         return ItemCounts(Unit.RATING, noise)
+
+
+class TestHeadVotes(StatisticBattery):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadCounts(Unit.USER, noise, HEAD)
+
+
+class TestHeadCounts(PerRating):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadCounts(Unit.RATING, noise, HEAD)
 
 
 class TestRatingTotals(PerRating):

@@ -182,9 +182,13 @@ def _recommend(path: Path) -> None:
     rows = [(entry.title, f"{entry.expected:.2f}") for entry in entries]
     heading = "recommended"
     _console.out.print("", _console.table((heading,), ("expected",), rows))
-    because = ", ".join(f"{title} ({moved:+.2f})" for title, moved in entries[0].because)
+    _console.say(
+        "\nOrdered by how well each film goes with theirs and how likely they are to like it;\n"
+        "expected stars alone would put films first that hardly anybody has seen."
+    )
+    because = ", ".join(title for title, _ in entries[0].because)
     if because:
-        _console.say(f"\nThe first one because of: {because}")
+        _console.say(f"The first one because of: {because}")
 
 
 def _show_ledger(ledger: Ledger, release: Release) -> None:
