@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from discreet.estimate import RepeatedCounts, narrowing_heads
 def test_heads_become_smaller(items: int) -> None:
     sizes = narrowing_heads(items)
     assert bool(sizes) == (items >= 320)
-    assert all(40 <= after < before for before, after in zip(sizes, sizes[1:], strict=False))
+    assert all(40 <= after < before for before, after in pairwise(sizes))
     assert all(size <= items / 8 + 1 for size in sizes)
 
 
