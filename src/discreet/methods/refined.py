@@ -75,10 +75,10 @@ _MOST_LISTS, _LEFT = 0.7, 0.04
 # counts items once more, so that lists have what is popular. Chosen on validation parts of
 # MovieLens latest-small and 100k.
 _WEAKEST, _COUNTED_AGAIN = 1.0, 0.35
-# Lists of weak items need counts more than pairs: _AGAIN over the strength is the part of their
-# share that counts items once more, if that is _LEAST_AGAIN of the budget or more. Chosen on
-# validation parts of MovieLens latest-small and 100k.
-_AGAIN, _LEAST_AGAIN = 2.0, 0.02
+# Lists of weak items need counts more than pairs: the square of _AGAIN over the strength is the
+# part of their share that counts items once more, if that is _LEAST_AGAIN of the budget or more.
+# Chosen on validation parts of MovieLens latest-small and 100k.
+_AGAIN, _LEAST_AGAIN = 2.5, 0.02
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -190,7 +190,7 @@ class RefinedMethod(RatingMethod):
         if has_recent:
             recent, cost = count_recent(self, task, counts, RECENT_SHARE, share / 2)
             share += recency - cost if share else 0.0
-        again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9))
+        again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9)) ** 2
         if again >= _LEAST_AGAIN:
             # Where little would be left for pairs, none are measured.
             again = again if share - again >= LEAST_SHARE else share
