@@ -12,15 +12,19 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from discreet.domain import InputError
+from discreet.domain.lazy import LazyModule
 
-_Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    _Ints = npt.NDArray[np.int64]
+    _Floats = npt.NDArray[np.float64]
+else:
+    np = LazyModule("numpy")
 
 # Weights and decays are whole numbers of 2^-16: small enough that what they multiply stays within
 # 64 bits, fine enough for decays of thousands of periods. Chosen by hand.
@@ -173,39 +177,34 @@ class NoisePlan:
         sums[active:] -= sums[:-active] if active < periods else 0.0
         return float(np.sum(sums**2)) / (self.lifetime / _UP) ** 2 * _UP
 
-    def spread(self, periods: int) -> float:
-        """The noise of a total after so many periods, in draws' standard deviations."""
-        return math.sqrt(float(self._variances(periods)[-1]))
+    def spread(self, periods: int, forgetting: float | None = None) -> float:
+        """The noise of a total after so many periods, in draws' standard deviations.
 
-    def _variances(self, periods: int) -> _Floats:
-        """Of totals after 1, 2, ... periods, for draws of variance 1: sums of squares of A C^-1."""
-        within = self._first_variances
-        variances = np.empty(periods)
-        before = 0.0
-        for first in range(0, periods, self.horizon):
-            part = slice(first, min(first + self.horizon, periods))
-            length = part.stop - part.start
-            fading = self.forgetting ** (2 * np.arange(1, length + 1))
-            variances[part] = within[:length] + before * fading
-            before = variances[part.stop - 1]
-        return variances
+        Args:
+            periods: How many there have been, this one included.
+            forgetting: Of the total, if it is another than the plan's.
+        """
+        gamma = self.forgetting if forgetting is None else forgetting
+        whole, rest = divmod(periods, self.horizon)
+        within = self._variance(self.horizon, gamma) if whole else 0.0
+        fading = gamma ** (2 * self.horizon)
+        older = within * (whole if fading == 1 else (1 - fading**whole) / (1 - fading))
+        return math.sqrt(older * gamma ** (2 * rest) + self._variance(rest, gamma))
 
-    @functools.cached_property
-    def _first_variances(self) -> _Floats:
-        noise = np.zeros(self.horizon)  # what the first draw adds to each period: C^-1
-        buffers = np.zeros(self.buffers)
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (plans are few, small and frozen)
+    def _variance(self, periods: int, gamma: float) -> float:
+        """Of a total after that many periods since noise started afresh, for draws of variance 1.
+
+        The sum of squares of a row of A C^-1.
+        """
         weights, decays = np.array(self.weights) / _ONE, np.array(self.decays) / _ONE
-        noise[0] = 1.0
-        for t in range(self.horizon):
-            if t:
-                noise[t] = -float(weights @ buffers)
-            buffers = decays * buffers + noise[t]
-        total = np.zeros(self.horizon)  # and to each total: A C^-1
-        running = 0.0
-        for t in range(self.horizon):
-            running = self.forgetting * running + noise[t]
-            total[t] = running
-        return np.cumsum(total**2)
+        buffers, noise, total, squares = np.zeros(self.buffers), 1.0, 0.0, 0.0
+        for _ in range(periods):  # of what the first draw adds to each period
+            total = gamma * total + noise
+            squares += total**2
+            buffers = decays * buffers + noise
+            noise = -float(weights @ buffers)
+        return squares
 
     def recall(self, buffers: _Ints) -> _Ints:
         """What the next period takes back: sum over j of floor(weight_j buffer_j)."""
@@ -258,7 +257,7 @@ def forgetting_of(half_life: float | None) -> float:
         return 1.0
     if not 0 < half_life < math.inf:
         raise InputError(f"a half-life is a number of periods above 0, not {half_life:g}")
-    return 0.5 ** (1 / half_life)
+    return float(0.5 ** (1 / half_life))
 
 
 def scaled_down(values: _Ints, factor: int) -> _Ints:
