@@ -12,15 +12,19 @@ import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import TYPE_CHECKING, Any
 
 from discreet.domain import InputError
+from discreet.domain.lazy import LazyModule
 
-_Ints = npt.NDArray[np.int64]
-_Floats = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    _Ints = npt.NDArray[np.int64]
+    _Floats = npt.NDArray[np.float64]
+else:
+    np = LazyModule("numpy")
 
 # Weights and decays are whole numbers of 2^-16: small enough that what they multiply stays within
 # 64 bits, fine enough for decays of thousands of periods. Chosen by hand.
@@ -155,12 +159,31 @@ class NoisePlan:
         """
         if periods < 1:
             return 0.0
+        whole, rest = divmod(periods, self.horizon)
+        always = whole * self._grown(self.horizon, self.horizon) + self._grown(rest, rest)
         if active is None or active >= periods:
-            whole, rest = divmod(periods, self.horizon)
-            return whole * self._grown(self.horizon, self.horizon) + self._grown(rest, rest)
-        whole, rest = divmod(active, self.horizon)
-        grown = whole * self._grown(self.horizon, self.horizon)
-        return grown + self._grown(min(periods, self.horizon) if not whole else self.horizon, rest)
+            return always
+        if periods <= self.horizon:
+            return self._grown(periods, active)
+        return min(always, self._most_grown(active))
+
+    @functools.lru_cache(maxsize=64)  # noqa: B019 (plans are few, small and frozen)
+    def _most_grown(self, active: int) -> float:
+        """The most that so many periods cost, however they lie in stretches of the horizon.
+
+        Within a stretch the first periods cost the most: they are seen for longest, and through
+        each other the more, the closer they are. How many lie in which stretch is tried out,
+        since filling one stretch first need not be the worst: its last periods are seen least.
+        """
+        if active < 1:
+            return 0.0
+        longest = min(self.horizon, active)
+        first = np.array([self._grown(self.horizon, n) for n in range(1, longest + 1)])
+        most = np.zeros(active + 1)
+        for n in range(1, active + 1):
+            here = min(longest, n)
+            most[n] = np.max(first[:here] + most[n - here : n][::-1])
+        return float(most[active]) * _UP
 
     def _grown(self, periods: int, active: int) -> float:
         """The sum over t of (sum of c(t - s) over the first `active` s up to t)^2, over lifetime^2.
