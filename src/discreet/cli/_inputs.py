@@ -16,7 +16,7 @@ import typer
 from discreet.cli import _console
 from discreet.domain import Catalog, InputError, Scale
 from discreet.methods import MethodName
-from discreet.privacy import GaussianNoise, Noise, Unit
+from discreet.privacy import GaussianNoise, Noise, Unit, fit_unit
 from discreet.ratings import Ratings
 from discreet.ratings import read_features as read_feature_table
 from discreet.ratings.readers import BadRows, Columns, Layout, Quoting, read_ratings
@@ -265,7 +265,12 @@ class BudgetOptions:
     """Whom to protect and by which noise; each command has its own `--epsilon`."""
 
     protect: Annotated[
-        Unit, typer.Option(help="Protect single ratings, or each user with all their ratings.")
+        Unit,
+        typer.Option(
+            parser=fit_unit,
+            metavar="[rating|user]",
+            help="Protect single ratings, or each user with all their ratings.",
+        ),
     ] = Unit.USER
     delta: Annotated[
         float | None,

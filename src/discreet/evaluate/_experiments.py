@@ -20,7 +20,7 @@ from discreet.evaluate._baselines import (
 from discreet.evaluate._judge import FEW_RATINGS, Judge, Quality
 from discreet.evaluate._metrics import Scorer
 from discreet.predict import Order
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import SeededRandomness, Unit, fit_unit
 from discreet.ratings import Ratings, Split
 from discreet.release import Release
 
@@ -151,7 +151,7 @@ def evaluate(
         models = _applicable(split.train)
     _check(split, epsilons, draws, predictors, models)
     experiment = _Experiment(
-        split, Judge(split, people=people, few=few), Unit(protect), delta, noise,
+        split, Judge(split, people=people, few=few), fit_unit(protect), delta, noise,
         tuple(predictors), seed, order, options, progress,
     )  # fmt: skip
     trials: list[tuple[str, float | None, int]] = []

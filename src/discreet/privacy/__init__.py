@@ -2,12 +2,15 @@
 
 from discreet.domain.errors import NotCharged
 from discreet.privacy._events import (
+    FIT_UNITS,
+    PERIOD_UNITS,
     Event,
     GaussianEvent,
     GeometricEvent,
     PureEvent,
     Unit,
     event_from_dict,
+    fit_unit,
 )
 from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
@@ -17,8 +20,10 @@ from discreet.privacy._receipt import Permit, Purse, Receipt, Tickets, unbooked
 from discreet.privacy.running_noise import NoisePlan
 
 __all__ = [
+    "FIT_UNITS",
     "NOT_RECORDED",
     "NO_NOISE",
+    "PERIOD_UNITS",
     "SEEDED",
     "ChargeRecord",
     "Event",
@@ -42,5 +47,6 @@ __all__ = [
     "Tickets",
     "Unit",
     "event_from_dict",
+    "fit_unit",
     "unbooked",
 ]
