@@ -16,14 +16,12 @@ import typer
 from discreet.cli import _console
 from discreet.domain import Catalog, InputError, Scale
 from discreet.methods import MethodName
-from discreet.privacy import GaussianNoise, Noise, Unit
+from discreet.privacy import WEAK_EPSILON, GaussianNoise, Noise, Unit, spell_factor
 from discreet.ratings import Ratings
 from discreet.ratings import read_features as read_feature_table
 from discreet.ratings.readers import BadRows, Columns, Layout, Quoting, read_ratings
 
 _DELTA = GaussianNoise.default_delta
-# From here on an epsilon is warned of: e^50 bounds nothing that anybody could measure.
-_LARGE_EPSILON = 50.0
 # Wide enough for any rating: only whether a file has ratings at all is tried on it.
 _ANY_SCALE = Scale(-1e9, 1e9, None)
 
@@ -309,13 +307,14 @@ class BudgetOptions:
             )
 
 
-def warn_of_epsilon(epsilon: float) -> None:
-    """Warn of an epsilon that protects nobody."""
+def warn_of_epsilon(epsilon: float, unit: Unit) -> None:
+    """Warn of an epsilon that hardly protects, with the factor that it stands for."""
     if math.isinf(epsilon):
         _console.warn("an infinite epsilon adds no noise: the release is not private")
-    elif epsilon > _LARGE_EPSILON:
+    elif epsilon > WEAK_EPSILON:
         _console.warn(
-            f"epsilon {epsilon:g} is above {_LARGE_EPSILON:g}, which protects hardly anybody"
+            f"epsilon {epsilon:g} hardly protects anybody: it allows an outcome to become "
+            f"{spell_factor(epsilon)} times as likely by one {unit}; 1 is a usual choice"
         )
 
 

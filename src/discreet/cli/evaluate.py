@@ -114,7 +114,7 @@ def evaluate(
         budget = replace(budget, delta=None)
     budget.check(epsilons)
     for each in epsilons:
-        _inputs.warn_of_epsilon(each)
+        _inputs.warn_of_epsilon(each, budget.protect)
     _outputs.check_picture(output)
     private = reading.read(ratings)
     how = split or ("random" if private.times is None else "time")

@@ -130,6 +130,7 @@ def model_of(
         "global_mean": effects.global_mean,
         "user_variance": variances[0],
         "rating_variance": variances[1],
+        "count_noise": effects.count_spread,
     }
     return Learnt({**levels, **arrays}, {**numbers, **found})
 

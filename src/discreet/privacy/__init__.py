@@ -9,7 +9,13 @@ from discreet.privacy._events import (
     Unit,
     event_from_dict,
 )
-from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
+from discreet.privacy._guarantee import (
+    NO_NOISE,
+    SEEDED,
+    WEAK_EPSILON,
+    Guarantee,
+    spell_factor,
+)
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
 from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
 from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
@@ -19,6 +25,7 @@ __all__ = [
     "NOT_RECORDED",
     "NO_NOISE",
     "SEEDED",
+    "WEAK_EPSILON",
     "ChargeRecord",
     "Event",
     "GaussianEvent",
@@ -40,5 +47,6 @@ __all__ = [
     "Tickets",
     "Unit",
     "event_from_dict",
+    "spell_factor",
     "unbooked",
 ]
