@@ -39,7 +39,8 @@ def test_a_process_compares_every_model(sample: list[str], tmp_path: Path) -> No
     picture = tmp_path / "p.png"
     options = ("--protect", "rating", "--epsilon", "1,8", "--draws", 2, "-o", picture, "--json")
     told = call("evaluate", *sample, *options).json()
-    assert told["note"] == FIRST
+    assert told["note"].startswith(f"{FIRST} Evaluating charged no ledger.")
+    assert told["left_out"] == []
     rows = told["rows"]
     assert [row["model"] for row in rows] == ["private", *MODELS]
     budgets = {(row["protect"], row["epsilon"], row["delta"]) for row in rows[:2]}
@@ -77,7 +78,7 @@ def test_people_get_a_table_that_begins_with_a_warning(sample: list[str]) -> Non
     heading = "model epsilon RMSE NDCG@10 recall@20 coverage NDCG@10, few"
     table = [" ".join(line.split()) for line in lines]
     assert heading in table
-    names = [line.split(" ")[0] for line in table[table.index(heading) + 1 : -2]]
+    names = [line.split(" ")[0] for line in table[table.index(heading) + 1 : -4]]
     assert names == ["private", "private", "global-mean", "item-mean", "user-mean", "popularity"]
     assert lines[-2].startswith("few: users with at most 20 training ratings, ")
     assert lines[-1].startswith("standard deviation over draws, at most: RMSE 0.")
@@ -202,6 +203,36 @@ def test_ratings_without_times_cannot_be_split_by_time(tmp_path: Path) -> None:
     told = ("--scale", "1..5", "--catalog", "from-data", "--split", "time")
     said = call("evaluate", tmp_path / "r.csv", *told).complaint()
     assert "these ratings have none: split at random" in said
+
+
+def test_a_baseline_that_predicts_better_is_pointed_out(sample: list[str]) -> None:
+    told = ("--models", "private,item-mean", "--draws", 1, "--split", "random")
+    weak = call("evaluate", *sample, *told, "--epsilon", "0.01")
+    assert "are worse than item-mean, which is not private (RMSE " in weak.err
+    assert "the noise costs more than knowing tastes gains" in weak.err
+
+
+def test_evaluating_says_that_it_is_not_paid_for(sample: list[str]) -> None:
+    said = call("evaluate", *sample, "--models", "item-mean")
+    assert "Evaluating charged no ledger." in said.out.splitlines()[-1]
+
+
+def test_what_has_no_room_is_a_line(sample: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.evaluate._room.free_memory", lambda: 1000)
+    told = ("--method", "cosine", "--draws", 1, "--epsilon", 60)
+    said = call("evaluate", *sample, *told)
+    assert said.code == 0 and "item-mean" in said.out
+    assert "non-private: left out, as it needs about" in said.err
+    assert "left out" in call("evaluate", *sample, *told, "--models", "non-private").complaint()
+
+
+def test_too_little_memory_is_a_line(sample: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 9 GiB for an array with private numbers")
+
+    monkeypatch.setattr("discreet.cli.evaluate.measure_quality", full)
+    said = call("evaluate", *sample).complaint()
+    assert "not enough memory" in said and "private numbers" not in said
 
 
 def test_an_absurd_epsilon_is_warned_of(sample: list[str]) -> None:

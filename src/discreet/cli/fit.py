@@ -293,6 +293,10 @@ def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
             raise
         reason = f"{error.reason}; {CHARGED}"
         raise InputError(reason, path=error.path, line=error.line, hints=error.hints) from error
+    except MemoryError as error:
+        if not was_charged():
+            raise
+        raise InputError(f"there is not enough memory for this; {CHARGED}") from error
     except KeyboardInterrupt:
         if was_charged():
             _console.note(CHARGED)
