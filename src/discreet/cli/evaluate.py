@@ -208,10 +208,10 @@ def _compare_with_baselines(rows: list[Row]) -> None:
             f"private lists are worse than lists by popularity alone (NDCG@10 {worst:.4f}, not "
             f"{floor:.4f}): try a larger epsilon, or more ratings"
         )
-    _compare_errors(rows)
+    compare_errors(rows)
 
 
-def _compare_errors(rows: list[Row]) -> None:
+def compare_errors(rows: list[Row]) -> None:
     """Say if a mean predicts ratings better than a private release does."""
     means = [(row.rmse, row) for row in rows if row.rmse is not None and row.method is None]
     private = [(row.rmse, row) for row in rows if row.rmse is not None and row.model == "private"]
