@@ -200,7 +200,9 @@ def _read_on_spark(
     if options.layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
     columns, dialect = options.parsed_columns, options.dialect
-    scale, items = spark.read_public(options.scale, options.implicit, options.catalog, keep)
+    scale, items = spark.read_public(
+        options.scale, options.implicit, options.catalog, keep, options.parsed_catalog_columns
+    )
     spark.check_source(path, master)
     with ExitStack() as held:
         with stages() as progress:
