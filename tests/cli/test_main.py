@@ -118,7 +118,7 @@ TOLD = ("--scale", "1..5", "--catalog", "from-data")
         (RATINGS, (), "like --scale 1..5 for whole stars or --scale 0.5..5/0.5 for half stars"),
         (RATINGS, ("--scale", "1..5"), "like --catalog items.csv. --catalog from-data reads it"),
         (RATINGS, ("--scale", "1..5/0.3"), "for a continuous scale give --scale 1..5/continuous"),
-        (RATINGS, ("--scale", "1..5", "--catalog", "both.csv"), "rename or remove one of them"),
+        (RATINGS, ("--scale", "1..5", "--catalog", "both.csv"), "say which, like --catalog-columns id=movieId"),
         (RATINGS, (*TOLD, "--columns", "user=0"), "give it too, like --columns user=0,item=1"),
         ("user,item,kind\na,x,b\n", TOLD, "--columns rating=NAME (--implicit reads presence"),
         ("user,person,item,rating\na,b,x,3\n", TOLD, "say which, like --columns user=user"),
@@ -179,6 +179,8 @@ def test_every_hint_is_an_argument_and_an_option() -> None:
         match hint.argument:
             case "columns":
                 assert ReadingOptions(columns=given).parsed_columns == hint.value
+            case "catalog_columns":
+                assert ReadingOptions(catalog_columns=given).parsed_catalog_columns == hint.value
             case "scale":
                 assert Scale.parse(given) == Scale(*hint.value)
             case _:

@@ -143,7 +143,7 @@ def as_option(hint: Hint) -> str:
             return f"{option} {Scale(*numbers).spelling}"
         case Mapping() as columns:
             places = (f"{role}={'' if at is None else at}" for role, at in columns.items())
-            return f"{option} {','.join(places)}"
+            return f"{option} {shlex.quote(','.join(places))}"
     return f"{option} {shlex.quote(str(hint.value))}"
 
 
