@@ -16,6 +16,7 @@ from discreet.measure._request import (
     mentioning_charge,
     open_ledger,
 )
+from discreet.measure._running import Carry, Frame, RunningSpender, Stream, head_places
 from discreet.measure._source import RatingsSource, RemoteRatings, measure_all, over_blocks
 from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Statistic
 from discreet.measure.item_counts import ItemCounts
@@ -30,6 +31,8 @@ __all__ = [
     "Answers",
     "AttackKind",
     "Budget",
+    "Carry",
+    "Frame",
     "GivenLedger",
     "HeadEntries",
     "ItemCounts",
@@ -42,9 +45,12 @@ __all__ = [
     "RatingsSource",
     "RemoteRatings",
     "Request",
+    "RunningSpender",
     "Spender",
     "Statistic",
+    "Stream",
     "choose_best",
+    "head_places",
     "is_named",
     "measure_all",
     "mentioning_charge",

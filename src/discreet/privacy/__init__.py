@@ -20,6 +20,7 @@ from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, No
 from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
 from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy._receipt import Permit, Purse, Receipt, Tickets, unbooked
+from discreet.privacy.running_noise import NoisePlan
 
 __all__ = [
     "NOT_RECORDED",
@@ -35,6 +36,7 @@ __all__ = [
     "LaplaceNoise",
     "Noise",
     "NoiseKind",
+    "NoisePlan",
     "NotCharged",
     "Permit",
     "Provenance",
