@@ -217,6 +217,7 @@ def model_of(
         "global_mean": effects.global_mean,
         "user_variance": variances[0],
         "rating_variance": variances[1],
+        "count_noise": effects.count_spread,
     }
     return Learnt({**levels, **arrays}, {**numbers, **found})
 
@@ -407,6 +408,12 @@ def method_of(
             raise InputError(f"unknown method '{method}'; choose from {', '.join(MethodName)}")
         method = METHODS[MethodName(method)]()
     known = [each.name for each in dataclasses.fields(method)]
+    if "seed" in options:
+        raise InputError(
+            "fit takes no seed, as noise that can be drawn again protects nobody; for an "
+            "experiment give randomness=discreet.SeededRandomness(seed), and the release will say "
+            "that it is not private"
+        )
     for name in options:
         if name not in known:
             raise InputError(

@@ -12,7 +12,13 @@ from discreet.privacy._events import (
     event_from_dict,
     fit_unit,
 )
-from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
+from discreet.privacy._guarantee import (
+    NO_NOISE,
+    SEEDED,
+    WEAK_EPSILON,
+    Guarantee,
+    spell_factor,
+)
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
 from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
 from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
@@ -25,6 +31,7 @@ __all__ = [
     "NO_NOISE",
     "PERIOD_UNITS",
     "SEEDED",
+    "WEAK_EPSILON",
     "ChargeRecord",
     "Event",
     "GaussianEvent",
@@ -48,5 +55,6 @@ __all__ = [
     "Unit",
     "event_from_dict",
     "fit_unit",
+    "spell_factor",
     "unbooked",
 ]

@@ -13,7 +13,7 @@ from discreet.privacy._provenance import Provenance
 from discreet.privacy.accounting import compose
 
 # An epsilon above this gets a warning: e^10 is a factor of 22,000. Chosen by hand.
-_WEAK = 10.0
+WEAK_EPSILON = 10.0
 # Relative: how far below a value its printed form may be; ten times 0.1 prints as 1. Chosen.
 _TOLERANCE = 1e-9
 
@@ -97,15 +97,16 @@ class Guarantee:
         said = [self._on_presence(), self._on_changes(), self._on_other_unit()]
         if self.assumes:
             said.append(f"It assumes that {'; that '.join(self.assumes)}.")
-        if self.epsilon > _WEAK:
+        if self.epsilon > WEAK_EPSILON:
             said.append(
-                f"An epsilon above {_WEAK:g} promises little on its own: prefer a smaller one."
+                f"An epsilon above {WEAK_EPSILON:g} promises little on its own: prefer a smaller "
+                "one."
             )
         return [*said, *origin]
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
-        bounds = [f"a factor of {_factor(self.epsilon)}"] if self.epsilon > 0 else []
+        bounds = [f"a factor of {spell_factor(self.epsilon)}"] if self.epsilon > 0 else []
         bounds += [_odds(self.delta)] if self.delta else []
         change = f"changes by at most {', plus at most '.join(bounds)}"
         if not bounds:
@@ -119,7 +120,7 @@ class Guarantee:
         if all(event.unit is Unit.USER for event in self.events):
             what = "A changed rating, or another history of the same person,"
         return (
-            f"{what} counts as removed and added again: factor {_factor(self.changed_rating)} "
+            f"{what} counts as removed and added again: factor {spell_factor(self.changed_rating)} "
             f"(epsilon {_number(self.changed_rating)}).{self._on_bound()}"
         )
 
@@ -203,7 +204,8 @@ def _clauses(data: Any) -> tuple[str, ...]:
     return tuple(data)
 
 
-def _factor(epsilon: float) -> str:
+def spell_factor(epsilon: float) -> str:
+    """e^epsilon, rounded up to three digits; a power of ten where it is large."""
     if epsilon < math.log(9.9e5):
         return _rounded_up(math.exp(epsilon), 3)
     return f"10^{math.ceil(epsilon / math.log(10) - _TOLERANCE)}"

@@ -2,6 +2,7 @@
 
 from discreet.release._codec import FORMAT, load
 from discreet.release._layouts import METHODS, ArrayLayout, MethodLayout
+from discreet.release._learnt import LearntSummary
 from discreet.release._release import Release, register_predictors
 from discreet.release._triangles import pack, packed_bases, packed_side, packed_size, unpack
 
@@ -9,6 +10,7 @@ __all__ = [
     "FORMAT",
     "METHODS",
     "ArrayLayout",
+    "LearntSummary",
     "MethodLayout",
     "Release",
     "load",
