@@ -69,7 +69,10 @@ def collecting(folder: Path, name: str = "local-reports", **terms: Any) -> Setti
     """A service that has the films' release and collects about them."""
     release = film_release()
     release.save(folder / "films.discreet")
-    usual = {"local-reports": {"epsilon": 2.0}, "open-clusters": {"bits": 2}}
+    usual: dict[str, dict[str, Any]] = {
+        "local-reports": {"epsilon": 2.0},
+        "open-clusters": {"bits": 2},
+    }
     terms = usual[name] | terms
     protocol = servers.find(name).from_terms(release.catalog, release.scale, terms)
     told = FREE | {"admin_token": TOKEN}

@@ -328,4 +328,4 @@ def test_a_repr_shows_nothing_private(write):
 
 def test_an_unknown_word_for_bad_rows_is_refused(write):
     with pytest.raises(InputError, match="refuse or skip"):
-        read_ratings(write("r.csv", table(",")), scale=(1, 5), on_bad_rows="ignore")
+        read_ratings(write("r.csv", table(",")), scale=(1, 5), on_bad_rows="ignore")  # type: ignore[arg-type]
