@@ -355,7 +355,11 @@ def test_public_rooms_work_where_private_ones_were_deleted(room: str) -> None:
         ("audit/a.py", "from discreet.cli import x", "which audit may not"),
         ("cli/a.py", "from discreet.privacy._events import x", "private to privacy"),
         ("cli/a.py", "from discreet.privacy.noise import _secret", "private to privacy.noise"),
-        ("privacy/a.py", "from discreet.privacy.noise._laws import x", "private to privacy.noise"),
+        (
+            "privacy/a.py",
+            "from discreet.privacy.noise._choices import x",
+            "private to privacy.noise",
+        ),
         ("protocols/x/client.py", "from discreet.protocols.x.server import a", "may not"),
         ("protocols/x/client.py", "from discreet.protocols.y.messages import a", "may not"),
         ("protocols/x/server/a.py", "from discreet.predict import a", "may not"),

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure._budget import Budget, Spender
+from discreet.measure._request import Budget, Spender
 from discreet.measure.pairs import CosinePairs, DifferencePairs
 from discreet.privacy import Noise, Unit
 from discreet.ratings.synthetic import find_shape, make_ratings

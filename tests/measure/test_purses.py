@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.measure import Part
-from discreet.measure._budget import Budget, Spender
+from discreet.measure._request import Budget, Spender
 from discreet.privacy import (
     Event,
     GaussianEvent,

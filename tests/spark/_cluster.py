@@ -21,7 +21,7 @@ import pytest
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
 from discreet.measure import ItemCounts
-from discreet.measure._statistic import HeadEntries
+from discreet.measure._source import HeadEntries
 from discreet.measure.engines.spark import _session
 from discreet.measure.engines.spark._sums import add_tiles
 from discreet.measure.pairs import CosinePairs

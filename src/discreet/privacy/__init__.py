@@ -9,9 +9,15 @@ from discreet.privacy._events import (
     Unit,
     event_from_dict,
 )
-from discreet.privacy._guarantee import NO_NOISE, SEEDED, Guarantee
+from discreet.privacy._guarantee import (
+    NO_NOISE,
+    NOT_RECORDED,
+    SEEDED,
+    ChargeRecord,
+    Guarantee,
+    Provenance,
+)
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
-from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
 from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
 from discreet.privacy._receipt import Permit, Purse, Receipt, Tickets, unbooked
 

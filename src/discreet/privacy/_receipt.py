@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Self
 
 from discreet.domain.errors import NotCharged
 from discreet.privacy._events import Event
-from discreet.privacy._provenance import ChargeRecord
+from discreet.privacy._guarantee import ChargeRecord
 from discreet.privacy._randomness import Randomness, SystemRandomness
 from discreet.privacy.accounting import Totals, compose
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.measure._source import total, totals
-from discreet.measure._statistic import HeadEntries
+from discreet.measure._source import HeadEntries, total, totals
 from discreet.measure.centring import ItemLevels
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._jobs import Work

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from discreet.domain import InputError, Scale
-from discreet.measure._statistic import HeadEntries, Ints, Progress
+from discreet.measure._source import HeadEntries, Ints, Progress
 from discreet.ratings import Ratings
 
 

@@ -26,8 +26,7 @@ import pyarrow as pa
 from numba import njit
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.measure._source import Measure, RemoteRatings
-from discreet.measure._statistic import PairStatistic
+from discreet.measure._source import Measure, PairStatistic, RemoteRatings
 from discreet.measure.engines.spark._errors import CHANGED
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Shape, joined, task_context, use_own_cores_only
