@@ -4,10 +4,12 @@ Whoever holds released sums can use it: the curator's methods, and the server th
 with noise on them.
 """
 
-from discreet.estimate._cleaning import clean_auto, clean_none, clean_paper
 from discreet.estimate._directions import (
     TasteDirections,
     belief_in_features,
+    clean_auto,
+    clean_none,
+    clean_paper,
     feature_directions,
     free_directions,
     most_popular,

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from discreet import __version__
 from discreet.domain import CatalogOrigin, InputError, Noisy
 from discreet.domain.errors import LedgerError
+from discreet.domain.triangles import packed_bases, packed_side
 from discreet.measure._source import Ints, Part, Progress, RatingsSource, Statistic, measure_all
 from discreet.measure.item_counts import ItemCounts
 from discreet.privacy import (
@@ -446,11 +447,10 @@ class Spender:
 
 
 def _diagonal(triangle: Ints) -> Ints:
-    """Where the diagonal lies in a packed upper triangle: row i begins at i n - i (i - 1)/2."""
-    side = (math.isqrt(8 * len(triangle) + 1) - 1) // 2
-    assert side * (side + 1) // 2 == len(triangle), "a packed triangle with its diagonal"
-    rows = np.arange(side, dtype=np.int64)
-    return rows * side - rows * (rows - 1) // 2
+    """Where the diagonal lies in a packed upper triangle."""
+    side = packed_side(len(triangle))
+    assert side is not None, "a packed triangle with its diagonal"
+    return packed_bases(side) + np.arange(side)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,16 @@ from discreet.privacy._guarantee import (
     Provenance,
 )
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
-from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
-from discreet.privacy._receipt import Permit, Purse, Receipt, Tickets, unbooked
+from discreet.privacy._receipt import (
+    Permit,
+    Purse,
+    Randomness,
+    Receipt,
+    SeededRandomness,
+    SystemRandomness,
+    Tickets,
+    unbooked,
+)
 
 __all__ = [
     "NOT_RECORDED",

@@ -1,15 +1,11 @@
 """The public file: types and codec. Nothing here has ever seen a rating."""
 
+from discreet.domain.triangles import pack, packed_bases, packed_side, packed_size, unpack
 from discreet.release._codec import FORMAT, load
 from discreet.release._layouts import (
     METHODS,
     ArrayLayout,
     MethodLayout,
-    pack,
-    packed_bases,
-    packed_side,
-    packed_size,
-    unpack,
 )
 from discreet.release._release import Release, register_predictors
 

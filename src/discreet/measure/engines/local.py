@@ -19,6 +19,7 @@ import numpy.typing as npt
 from numba import njit
 
 from discreet.domain import InputError
+from discreet.domain.triangles import packed_size
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -131,7 +132,7 @@ def _sum_bands(
 ) -> list[Ints]:
     """For each term, values and weights, the sums of weight * value * value over all users."""
     counts = np.diff(starts)
-    outs = [np.zeros(size * (size + 1) // 2, np.int64) for _ in terms]
+    outs = [np.zeros(packed_size(size), np.int64) for _ in terms]
     total, done = len(terms) * int((counts * (counts + 1) // 2).sum()), 0
 
     def work(rows: tuple[int, int]) -> int:
@@ -156,7 +157,7 @@ def _sum_bands(
 def _bands(size: int) -> Iterator[tuple[int, int]]:
     """The bands' first rows, and the rows after their last."""
     first = entries = 0
-    room = max(_BAND, size * (size + 1) // 2 // _MOST_BANDS)
+    room = max(_BAND, packed_size(size) // _MOST_BANDS)
     for row in range(size):
         entries += size - row
         if entries >= room or row == size - 1:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from discreet.domain import InputError, Scale
+from discreet.domain.triangles import packed_size
 from discreet.measure._source import HeadEntries, Ints, Progress
 from discreet.ratings import Ratings
 
@@ -238,7 +239,7 @@ class PairTable:
         Every row is summed by one thread, in integers: the result does not depend on threads.
         """
         size = self.size
-        outs = tuple(np.empty(size * (size + 1) // 2, np.int64) for _ in range(triangles))
+        outs = tuple(np.empty(packed_size(size), np.int64) for _ in range(triangles))
         counts = np.diff(self.visits.ends, prepend=0)
         total, done = int((counts * (counts - 1) // 2).sum()), 0
 

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.domain.lazy import LazyModule
-from discreet.privacy._randomness import Randomness
+from discreet.privacy._receipt import Randomness
 from discreet.privacy.noise._choices import GUARD, precision
 
 if TYPE_CHECKING:
