@@ -43,20 +43,24 @@ def learn_effects(
     """
     design = np.maximum(design, 1e-9)
     observed, noise = sums / design, variances / design**2
-    columns = np.empty((len(sums), 0))
-    if features is not None:
-        columns = np.column_stack([np.ones(len(sums)), features])
+    columns = None if features is None else np.column_stack([np.ones(len(sums)), features])
+    expected: _Floats | float = 0.0
+    # Where to begin, as a share of the largest tau^2; a few rounds forget it. Chosen by hand.
     tau2 = 0.04 * largest
+    # An item that noise drowns (a signal of at most 1.5 % of it in variance) says nothing of tau^2,
+    # and many such would still be weighed. Chosen by hand.
     informative = design**2 * largest > 0.015 * variances
     for _ in range(rounds):
         weights = 1 / (tau2 + noise)
-        gram = (columns * weights[:, None]).T @ columns
-        gram += np.eye(len(gram)) / (0.1 * largest)  # theta is small unless the items say otherwise
-        inverse = np.linalg.inv(gram)
-        theta = inverse @ (columns.T @ (weights * observed))
-        # Within two standard errors it may as well be noise.
-        theta *= np.maximum(1 - 4 * np.diagonal(inverse) / np.maximum(theta**2, 1e-300), 0.0)
-        expected = columns @ theta
+        if columns is not None:
+            gram = (columns * weights[:, None]).T @ columns
+            # A prior of variance largest/10 on theta: small unless the items say otherwise.
+            gram += np.eye(len(gram)) / (0.1 * largest)
+            inverse = np.linalg.inv(gram)
+            theta = inverse @ (columns.T @ (weights * observed))
+            # Within two standard errors it may as well be noise.
+            theta *= np.maximum(1 - 4 * np.diagonal(inverse) / np.maximum(theta**2, 1e-300), 0.0)
+            expected = columns @ theta
         trust = weights**2 * informative if informative.any() else weights**2
         excess = float(trust @ ((observed - expected) ** 2 - noise) / trust.sum())
         # Two standard errors off: where noise drowns the items, they are taken for equal.

@@ -12,8 +12,8 @@ order, and the result is the same to the last bit.
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -146,7 +146,11 @@ processes run it too, so it can be pickled: a statistic's method, or a function.
 
 # Ratings in a block: some 100 microseconds of work, so that threads share it evenly.
 _BLOCK = 1 << 17
+# Pairs, and bands of rows, up to which one thread sums a triangle: about 100 microseconds of work,
+# which is what it takes to start others. Chosen by that measure; it does not change results.
+_LITTLE, _FEW = 1 << 16, 8
 
+Band = TypeVar("Band")
 Result = TypeVar("Result")
 
 
@@ -229,6 +233,41 @@ def over_blocks(
             first += block.user_count
         try:
             return [task.result() for task in waiting]
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def over_bands(
+    work: Callable[[Band], int],
+    bands: Iterable[Band],
+    pairs: int,
+    progress: Progress | None,
+    threads: int | None = None,
+) -> None:
+    """`work(band)`, which returns how many pairs of ratings it summed, for all bands of a triangle.
+
+    Args:
+        work: Writes to rows that no other band has, so that the order does not matter.
+        bands: In any order.
+        pairs: How many there are in all, for `progress`.
+        progress: Hears of pairs done and pairs in all.
+        threads: As many as numba may, if None; but one where there is little to do.
+    """
+    done, bands = 0, list(bands)
+    if threads is None and pairs <= _LITTLE and len(bands) <= _FEW:
+        for band in bands:
+            done += work(band)
+            if progress is not None:
+                progress(done, pairs)
+        return
+    with ThreadPoolExecutor(max_workers=threads or numba.config.NUMBA_NUM_THREADS) as pool:
+        try:
+            waiting = [pool.submit(work, band) for band in bands]
+            for task in as_completed(waiting):
+                done += task.result()
+                if progress is not None:
+                    progress(done, pairs)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

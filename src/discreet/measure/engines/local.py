@@ -9,17 +9,16 @@ to the band. No two threads write to one place, so the result does not depend on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from discreet.domain import InputError
 from discreet.domain.triangles import packed_size
+from discreet.measure._source import over_bands
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -133,7 +132,6 @@ def _sum_bands(
     """For each term, values and weights, the sums of weight * value * value over all users."""
     counts = np.diff(starts)
     outs = [np.zeros(packed_size(size), np.int64) for _ in terms]
-    total, done = len(terms) * int((counts * (counts + 1) // 2).sum()), 0
 
     def work(rows: tuple[int, int]) -> int:
         return sum(
@@ -141,16 +139,8 @@ def _sum_bands(
             for term, out in zip(terms, outs, strict=True)
         )
 
-    with ThreadPoolExecutor(max_workers=threads or numba.config.NUMBA_NUM_THREADS) as pool:
-        try:
-            bands = [pool.submit(work, band) for band in _bands(size)]
-            for band in as_completed(bands):
-                done += band.result()
-                if progress is not None:
-                    progress(done, total)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    pairs = len(terms) * int((counts * (counts + 1) // 2).sum())
+    over_bands(work, _bands(size), pairs, progress, threads)
     return outs
 
 
