@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Noisy
-from discreet.measure._budget import Budget, Spender, diagonal_of
-from discreet.measure._source import RatingsSource
-from discreet.measure._statistic import Ints, Part, Progress, Statistic
+from discreet.measure._request import Budget, Spender, diagonal_of
+from discreet.measure._source import Ints, Part, Progress, RatingsSource, Statistic
 from discreet.privacy import NoisePlan, Receipt, Unit
 from discreet.privacy.running_noise import BOOST_BITS
 from discreet.ratings import Ratings

@@ -14,15 +14,25 @@ from discreet.privacy._events import (
 )
 from discreet.privacy._guarantee import (
     NO_NOISE,
+    NOT_RECORDED,
     SEEDED,
     WEAK_EPSILON,
+    ChargeRecord,
     Guarantee,
+    Provenance,
     spell_factor,
 )
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
-from discreet.privacy._provenance import NOT_RECORDED, ChargeRecord, Provenance
-from discreet.privacy._randomness import Randomness, SeededRandomness, SystemRandomness
-from discreet.privacy._receipt import Permit, Purse, Receipt, Tickets, unbooked
+from discreet.privacy._receipt import (
+    Permit,
+    Purse,
+    Randomness,
+    Receipt,
+    SeededRandomness,
+    SystemRandomness,
+    Tickets,
+    unbooked,
+)
 from discreet.privacy.running_noise import NoisePlan
 
 __all__ = [

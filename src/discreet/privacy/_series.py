@@ -22,7 +22,7 @@ from discreet.privacy._events import (
     group_of,
     round_up,
 )
-from discreet.privacy._provenance import MOST_LETTERS, is_line
+from discreet.privacy._guarantee import MOST_LETTERS, is_line
 from discreet.privacy.accounting import Totals, compose
 from discreet.privacy.running_noise import NoisePlan
 
