@@ -281,7 +281,7 @@ def forgetting_of(half_life: float | None) -> float:
         return 1.0
     if not 0 < half_life < math.inf:
         raise InputError(f"a half-life is a number of periods above 0, not {half_life:g}")
-    return 0.5 ** (1 / half_life)
+    return float(0.5 ** (1 / half_life))
 
 
 def scaled_down(values: _Ints, factor: int) -> _Ints:
