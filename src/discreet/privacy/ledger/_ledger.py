@@ -10,8 +10,8 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.privacy._events import Event, Unit
-from discreet.privacy._guarantee import MOST_LETTERS, ChargeRecord, Guarantee, is_line
+from discreet.privacy._events import MOST_LETTERS, Event, Unit, is_line
+from discreet.privacy._guarantee import ChargeRecord, Guarantee
 from discreet.privacy._receipt import Randomness, Receipt, issue
 from discreet.privacy._series import Period, SeriesTerms
 from discreet.privacy.accounting import Totals
@@ -260,11 +260,11 @@ class Ledger:
         """
         with _store.writing(self.path, self._wait) as connection:
             self._check_title(connection)
-            found = _store.read_digest(connection, charge.number)
+            found, is_period = _store.read_charge(connection, charge.number)
             if charge.ledger != self.fingerprint or found != charge.digest:
                 raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
             before = _store.content_of(connection, charge.number)
-            if before is None:
+            if before is None and is_period:
                 self._check_current(connection, charge.number)
             if before not in (None, content):
                 raise LedgerError(
