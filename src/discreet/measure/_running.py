@@ -156,13 +156,12 @@ class RunningSpender(Spender):
         What streams that began late stand for is told by it.
         """
         label, before = SIZE.label, self.streams.get(SIZE.label)
-        old = 0.0 if before is None else float(before.total[0]) * self.plan.forgetting
+        old, seen = (0.0, 0.0) if before is None else (float(before.total[0]), before.seen)
         size = PeriodSize(unit)
         noisy = self.measure(source, size, {label: _SIZE_SHARE})[label]
-        self.size = float(self.streams[label].total[0]) - old
+        self.size = float(self.streams[label].total[0]) - old * self.plan.forgetting
         self._mass = max(self.size, noisy.spread, 1.0)
-        seen = 0.0 if before is None else before.seen * self.plan.forgetting
-        self._all = seen + self._mass
+        self._all = seen * self.plan.forgetting + self._mass
         self.streams[label].seen = self._all
         self._kept = _SIZE_SHARE
 
