@@ -198,9 +198,7 @@ class SeriesTerms:
             return self._total(_FOREVER, changed, 1)
         return self._total(count, 1 if changed == shorter else 2, shorter, changed)
 
-    def _total(
-        self, count: int, each: int | None, active: int, group: int | None = None
-    ) -> Totals:
+    def _total(self, count: int, each: int | None, active: int, group: int | None = None) -> Totals:
         """The cost of `each` units in `active` of `count` periods, or of `group` in all."""
         if each is None:
             return Totals(pure=float("inf"))
