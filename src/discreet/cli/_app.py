@@ -21,6 +21,11 @@ from discreet.domain import DiscreetError, Hint, InputError, Scale
 # The exit code of wrong input and wrong usage, as argparse and click have it.
 _WRONG = 2
 
+_OUT_OF_MEMORY = (
+    "there is not enough memory for this; use a machine with more, fewer items, or --method "
+    "refined or lists, whose matrices stay small"
+)
+
 # In the order of `discreet --help`: the module, which defines either a function of its own name or
 # a group of commands called `app`, and a line for the list. The command's own help is longer.
 _COMMANDS = {
@@ -123,6 +128,8 @@ def _message(error: Exception) -> str | None:
         return _usage(error)
     if isinstance(error, InputError):
         return f"discreet: {error.spelled(as_option)}"
+    if isinstance(error, MemoryError):
+        return f"discreet: {_OUT_OF_MEMORY}"
     return f"discreet: {error}" if isinstance(error, DiscreetError) else None
 
 
@@ -136,7 +143,7 @@ def as_option(hint: Hint) -> str:
             return f"{option} {Scale(*numbers).spelling}"
         case Mapping() as columns:
             places = (f"{role}={'' if at is None else at}" for role, at in columns.items())
-            return f"{option} {','.join(places)}"
+            return f"{option} {shlex.quote(','.join(places))}"
     return f"{option} {shlex.quote(str(hint.value))}"
 
 

@@ -190,9 +190,11 @@ def _release(request: Request, spender: Spender, method: Method, learnt: Learnt)
     }
     parameters = {**learnt.parameters, "settings": settings}
     promise = _guarantee(request, spender)
-    return Release(
+    release = Release(
         str(method.name), source.scale, source.catalog, promise, parameters, learnt.arrays
     )
+    # The page, which computes little, shows these words as they are.
+    return replace(release, parameters={**parameters, "learnt": release.learnt.to_dict()})
 
 
 def _guarantee(request: Request, spender: Spender) -> Guarantee:
