@@ -75,7 +75,7 @@ def test_the_terms_are_told_to_anybody_and_in_words(talk: Talk, tmp_path: Path) 
         "Items: 60", "1..5", "modified-laplace", "What leaves your device",
         "more than 7.39 times as likely", "differential privacy",
         "costs as much again: for somebody who takes part in 12 periods the epsilon is 24; in the "
-        "one so far it is 2.",
+        "one so far, 2.",
     ):  # fmt: skip
         assert part in said.out, part
     assert said.err == ""

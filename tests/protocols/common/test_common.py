@@ -41,13 +41,13 @@ def test_what_is_no_capability_is_refused_and_not_repeated(wrong: str) -> None:
 @pytest.mark.parametrize(
     ("epsilon", "periods", "twelve", "all_"),
     [
-        (2.0, 1, "24", "the one so far it is 2"),
-        (0.125, 3, "1.5", "all 3 so far it is 0.375"),
-        (0.1, 10, "1.2", "all 10 so far it is 1"),
-        (0.001, 1, "0.012", "the one so far it is 0.001"),
-        (50.0, 52_000, "600", "all 52,000 so far it is 2,600,000"),
+        (2.0, 1, "24", "the one so far, 2"),
+        (0.125, 3, "1.5", "all 3 so far, 0.375"),
+        (0.1, 10, "1.2", "all 10 so far, 1"),
+        (0.001, 1, "0.012", "the one so far, 0.001"),
+        (50.0, 52_000, "600", "all 52,000 so far, 2,600,000"),
         # Never below the bound, and with three decimals.
-        (0.00004, 1, "0.001", "the one so far it is 0.001"),
+        (0.00004, 1, "0.001", "the one so far, 0.001"),
     ],
 )
 def test_what_periods_add_up_to(epsilon: float, periods: int, twelve: str, all_: str) -> None:

@@ -230,7 +230,7 @@ def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     words = str(guarantee)
     for said in ("from the server as well", "in period 3", "30 items", "no secret which items"):
         assert said in words
-    adds_up = "for somebody who takes part in 12 periods the epsilon is 24; in all 3 so far it is 6"
+    adds_up = "for somebody who takes part in 12 periods the epsilon is 24; in all 3 so far, 6"
     assert f"(each period costs as much again: {adds_up})" in words
     release.save(tmp_path / "local.discreet")
     again = load(tmp_path / "local.discreet")

@@ -26,7 +26,7 @@ def spell_sum(event: Event, periods: int) -> str:
     so_far = "the one" if periods == 1 else f"all {periods:,}"
     return (
         f"for somebody who takes part in {_PERIODS} periods the epsilon is "
-        f"{_epsilon(event, _PERIODS)}; in {so_far} so far it is {_epsilon(event, periods)}"
+        f"{_epsilon(event, _PERIODS)}; in {so_far} so far, {_epsilon(event, periods)}"
     )
 
 
