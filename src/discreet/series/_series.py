@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import math
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -27,6 +28,7 @@ from discreet.measure import (
     RemoteRatings,
     Request,
     RunningSpender,
+    between,
     mentioning_charge,
     open_ledger,
 )
@@ -43,8 +45,9 @@ from discreet.privacy import (
     SeriesTerms,
     Unit,
 )
+from discreet.privacy.accounting import compose
 from discreet.privacy.ledger import Ledger
-from discreet.ratings import Ratings
+from discreet.ratings import Ratings, cap_periods
 from discreet.release import Release, StoredCatalog, encode_catalog
 from discreet.series._periods import kind_of, period_of
 from discreet.series._state import (
@@ -61,9 +64,6 @@ from discreet.series._state import (
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done and how much there is."""
-
-UNTIMED = "no rating was added in two periods (there are no times to check it by)"
-"""What a series without times rests on."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,12 @@ class Series:
     @property
     def epsilon(self) -> float:
         """What one unit of one period costs over the whole life of the series."""
-        return self._record(self._all_periods()).epsilon
+        return self.terms.cost_after(self.unit, 1).epsilon(self.delta)
+
+    def epsilon_in(self, periods: int) -> float:
+        """What a person pays who is there in so many periods; infinite if nothing bounds it."""
+        cost = self.terms.cost_of_life(periods)
+        return math.inf if math.isinf(cost.pure) else cost.epsilon(self.delta)
 
     @property
     def release_path(self) -> Path | None:
@@ -295,16 +300,6 @@ class Series:
         """
         return _grown(self.catalog, newer)
 
-    def guarantee_words(self) -> list[str]:
-        """What the series promises, in sentences."""
-        return self._record(self._all_periods()).sentences(self.delta)
-
-    def _all_periods(self) -> tuple[Period, ...]:
-        return tuple(each.period for each in self.periods)
-
-    def _record(self, periods: tuple[Period, ...]) -> SeriesRecord:
-        return SeriesRecord(self.terms, periods)
-
     def period(self, name: str) -> Period:
         """The next period, by its name.
 
@@ -319,12 +314,12 @@ class Series:
                 )
         new = period_of(self.kind, name, len(self.periods) + 1)
         last = self.periods[-1].period if self.periods else None
-        if last is not None and last.end is not None and new.start is not None:
-            if new.start < last.end:
-                raise InputError(
-                    f"{self.path}: period {name} begins before the end of {last.name}, the latest "
-                    "one; periods are added in order, and no two overlap"
-                )
+        ends = None if last is None else last.end
+        if last is not None and ends is not None and new.start is not None and new.start < ends:
+            raise InputError(
+                f"{self.path}: period {name} begins before the end of {last.name}, the latest "
+                "one; periods are added in order, and no two overlap"
+            )
         return new
 
     def add(
@@ -413,11 +408,10 @@ class Series:
                 measured, seen = _capped(measured, secret, self.terms.most_periods)
             spender.measure_size(measured, self.method.protect)
             learnt = self.method.learn(PeriodTask(measured, spender, features, progress))
-            record = self._record((*self._all_periods(), period))
-            more = () if period.is_timed else (UNTIMED,)
+            record = SeriesRecord(self.terms, period.number, period.name, period.is_timed)
             reasons = () if spender.is_private else (SEEDED,)
             promise = request.promise(
-                (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
+                (self.terms.event,), self.delta, receipt.charge, *reasons, series=record
             )
             release = release_of(request, promise, self.method, learnt)
             self._publish(release, streams, seen, place, period, receipt, book, spender)
@@ -427,7 +421,8 @@ class Series:
 
     def _budget(self) -> Budget:
         event = self.terms.event
-        amount = event.sensitivity if isinstance(event, GaussianEvent) else event.epsilon
+        # As `NoiseKind.event` made it: all of the budget is one event.
+        amount = event.sensitivity if isinstance(event, GaussianEvent) else compose([event]).pure
         return Budget(self.unit, self.noise, amount, self.delta, event.ratings_per_user)
 
     def _check(self, ratings: RatingsSource) -> None:
@@ -533,7 +528,7 @@ class Series:
         draft = self._folder.read_draft(self._generation + 1)
         if draft is not None and book is not None:
             latest = draft["periods"][-1]
-            done = {entry.number: entry.content for entry in book.history()}
+            done = {entry.number: entry.published for entry in book.history()}
             if done.get(latest["charge"]) == latest["release"]:
                 self._folder.commit(self._generation + 1)
                 self._load(self._folder.read())
@@ -556,7 +551,7 @@ def _within(ratings: RatingsSource, period: Period) -> RatingsSource:
     """The ratings whose time lies in the period: each rating's own time decides."""
     if period.start is None or period.end is None:
         return ratings
-    return ratings.between(period.start, period.end)
+    return between(ratings, period.start, period.end)
 
 
 def _afresh(stream: Any, plan: NoisePlan) -> tuple[float, npt.NDArray[np.int64]]:
@@ -596,7 +591,7 @@ def _capped(ratings: RatingsSource, secret: Arrays, most: int) -> tuple[Ratings,
     """Ratings of people who were in fewer than `most` periods, and in how many everybody was."""
     if isinstance(ratings, RemoteRatings):
         raise InputError("a bound on a person's periods is for ratings on this machine, not Spark")
-    return ratings.count_periods(secret, most)
+    return cap_periods(ratings, secret, most)
 
 
 def _now() -> str:

@@ -98,8 +98,31 @@ class Folder:
 
     def write(self, content: Mapping[str, Any]) -> None:
         """Replace series.json in one step: from then on its generation counts."""
-        with whole_file(self.path / "series.json") as temporary:
+        with whole_file(self.path / "series.json", private=True) as temporary:
             temporary.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False))
+
+    def write_draft(self, generation: int, content: Mapping[str, Any]) -> None:
+        """Write what series.json is to say once this generation counts."""
+        with whole_file(self._draft_path(generation), private=True) as temporary:
+            temporary.write_text(json.dumps(content, indent=1, sort_keys=True, allow_nan=False))
+
+    def read_draft(self, generation: int) -> dict[str, Any] | None:
+        """What `write_draft` wrote; None if an add ended before that."""
+        try:
+            content = json.loads(self._draft_path(generation).read_bytes())
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
+
+    def commit(self, generation: int) -> None:
+        """Let a generation count, whose files are all there."""
+        content = self.read_draft(generation)
+        assert content is not None
+        self.write(content)
+        self.remove_others(generation)
+
+    def _draft_path(self, generation: int) -> Path:
+        return self.path / f"draft-{generation}.json"
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -139,7 +162,7 @@ class Folder:
         kept = {
             self.state_path(generation), self.secret_path(generation), self.release_path(generation)
         }  # fmt: skip
-        for pattern in ("state-*.safetensors", "noise-*.secret", "release-*.discreet"):
+        for pattern in ("state-*.safetensors", "noise-*.secret", "release-*.discreet", "draft-*"):
             for path in self.path.glob(pattern):
                 if path not in kept:
                     with contextlib.suppress(OSError):
@@ -174,7 +197,7 @@ def read_state(path: Path) -> tuple[dict[str, Stream], Arrays]:
     try:
         with safe_open(path, "np") as file:
             numbers = json.loads((file.metadata() or {})["streams"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         streams = {
             key: Stream(
                 total=arrays.pop(_SEPARATOR.join(("total", key))),
