@@ -40,8 +40,8 @@ const PROTOCOLS = {
 
 const toldSoFar = ({ hashEpsilon }) => (hashEpsilon ? [words("told-so-far", atMost(hashEpsilon))] : []);
 
-/** What something that is paid once a period adds up to. @param {number} epsilon @param {number} periods so far */
-const sumOf = (epsilon, periods) => words("sum", atMost(12 * epsilon), periods === 1 ? "the one" : `all ${periods}`, atMost(periods * epsilon));
+/** What something that is paid once a period adds up to. @param {number} epsilon @param {number} n periods so far */
+const sumOf = (epsilon, n) => words("sum", atMost(12 * epsilon), n > 1 ? `all ${n}` : "the one", atMost(n * epsilon));
 
 /** Open clusters: what the hash tells, and what that costs. */
 function hashOf({ cost, collection: { bits, epoch, hash_on: on, bit_epsilon_thousandths: isCovered } }) {
