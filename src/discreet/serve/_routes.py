@@ -34,7 +34,7 @@ _REASONS = {
     403: "There is no administrator.",
     404: "There is no such thing here.",
     408: "The body took too long.",
-    409: "A release is being built already; or other tags were sent first in this epoch.",
+    409: "A release is being built already; or other tags were sent first in this period.",
     412: "Another version is served by now than If-Match names.",
     413: "The body is too large.",
     415: "The body is compressed.",

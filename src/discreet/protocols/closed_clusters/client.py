@@ -258,13 +258,13 @@ class ClosedClient:
             raise InputError("the server announces another authority than the pinned one")
         announced = (collection.epoch, collection.hash_digest, collection.bits)
         if announced != (directory.epoch, directory.hash_digest, directory.bits):
-            raise InputError("the directory is of another epoch or hash than the server announces")
+            raise InputError("the directory is of another period or hash than the server announces")
         seen = (int(state.get("epoch", 0)), int(state.get("version", 0)))
         if (directory.epoch, directory.version) < seen:
             raise InputError("the directory is older than one that this client has seen")
         same_epoch = directory.epoch == seen[0]
         if same_epoch and _bytes(state, "hash") != directory.hash_digest:
-            raise InputError("the directory changes the hash within an epoch")
+            raise InputError("the directory changes the hash within a period")
 
     @staticmethod
     def _link(directory: Directory, known: dict[str, Any], seen: int) -> bytes:
@@ -324,8 +324,8 @@ class ClosedParticipant(Participant):
             f"Made up: {self._obfuscator.terms.fake_percent} ratings for every hundred true ones, "
             f"as far as there are items left, so that {self._least:,} items or more look "
             f"rated; {terms.suppress_percent} of a hundred true ratings are held back.",
-            f"Epoch: {announced.epoch:,}. Within an epoch your tags stay as they are, even if your "
-            "ratings change.",
+            f"Period: {announced.epoch:,}. Within a period your tags stay as they are, even if "
+            "your ratings change.",
             f"Items: {len(terms.catalog):,}. Scale: {terms.scale}. Bits of the hash: {terms.bits}.",
             "What leaves your device: a tag of 16 bytes for every other member, and a list of "
             f"items with a rating each. {SEEN}",

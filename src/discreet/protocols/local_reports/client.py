@@ -328,7 +328,7 @@ class LocalClient:
             raise InputError("a kept report is damaged", path=self._file.path)
         if epoch > self.collection.epoch:
             raise InputError(
-                f"epoch {self.collection.epoch:,} is over: this client has answered epoch "
+                f"period {self.collection.epoch:,} is over: this client has answered period "
                 f"{epoch:,}, and a second answer would cost again"
             )
         if epoch < self.collection.epoch:
@@ -367,8 +367,9 @@ class LocalParticipant(Participant):
             f"Cost of a report: epsilon {collection.epsilon:g} for each rating, "
             f"{self._all:,.6g} for everything that you rated and did not rate together. "
             f"{self._bound}",
-            f"Epoch: {collection.epoch:,}. Within an epoch your answers stay as they are, and to "
-            "send them again costs nothing; the next epoch asks anew, and costs as much again.",
+            f"Period: {collection.epoch:,}. Within a period your answers stay as they are, and to "
+            "send them again costs nothing; the next period asks anew, and costs as much again: "
+            f"{collection.sum_in_words}.",
             f"Items: {size:,}. Scale: {collection.scale}. Noise: {collection.mechanism}.",
             f"What leaves your device: one message of about {self._bytes}. It has an answer for "
             f"some of all {size:,} items, whether you rated them or not. {SEEN}",
@@ -378,7 +379,7 @@ class LocalParticipant(Participant):
         client, collection = self._client, self.collection
         if client.cost == 0:
             said = [
-                f"Your answers of epoch {collection.epoch:,} would be sent again as they are: "
+                f"Your answers of period {collection.epoch:,} would be sent again as they are: "
                 f"about {self._bytes}. Your ratings of today change nothing in them.",
                 "Cost: nothing more.",
             ]
@@ -399,7 +400,7 @@ class LocalParticipant(Participant):
     ) -> tuple[Mapping[str, Any], list[str]]:
         repeated = self._client.cost == 0
         message = self._client.report(own)
-        said = ["the answers of this epoch are frozen: the same ones were sent again"] * repeated
+        said = ["the answers of this period are frozen: the same ones were sent again"] * repeated
         return message.as_json(), [*said, *self._standing()]
 
     def describe(self, message: Mapping[str, Any]) -> list[str]:
@@ -409,7 +410,7 @@ class LocalParticipant(Participant):
             return [OTHER_TERMS, *self._standing()]
         size = len(json.dumps(message))
         return [
-            f"The service has your answers of epoch {found.epoch:,}: {len(found.items):,} of "
+            f"The service has your answers of period {found.epoch:,}: {len(found.items):,} of "
             f"{len(self.collection.catalog):,} items have one ({spell_size(size)}).",
             "All of them are noisy, and some are on items that you never rated. --json prints the "
             "message itself.",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from discreet.domain import Catalog, InputError, Scale
 from discreet.privacy import PureEvent
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
-from discreet.protocols.common import Fields, bytes_text, numbers_text
+from discreet.protocols.common import Fields, bytes_text, numbers_text, spell_sum
 
 PROTOCOL, VERSION = "local-reports", 1
 # Items, for safety: a report on this many takes tens of megabytes.
@@ -60,8 +60,8 @@ class Collection:
         scale: The scale of ratings; randomized response needs one in steps.
         mechanism: How answers are randomised.
         epsilon: For each answer; in thousandths, from 0.01 to 50.
-        epoch: From 1 on. Within an epoch everybody's answers stay as they are; a new epoch asks
-            for new ones, and costs everybody epsilon again.
+        epoch: The number of the period, from 1 on. Within a period everybody's answers stay as
+            they are; a new period asks for new ones, and costs everybody epsilon again.
     """
 
     catalog: Catalog
@@ -88,7 +88,7 @@ class Collection:
             )
         whole = isinstance(self.epoch, int) and not isinstance(self.epoch, bool)
         if not whole or not 1 <= self.epoch <= MOST_EPOCHS:
-            raise InputError("an epoch is a whole number from 1 on")
+            raise InputError("a period is a whole number from 1 on")
 
     @property
     def thousandths(self) -> int:
@@ -153,7 +153,12 @@ class Collection:
         """What one report costs its sender."""
         laplace = self.mechanism is Mechanism.MODIFIED_LAPLACE
         mechanism = self.laplace if laplace else self.response
-        return mechanism.event(f"a local report, epoch {self.epoch}", len(self.catalog))
+        return mechanism.event(f"a local report, period {self.epoch}", len(self.catalog))
+
+    @property
+    def sum_in_words(self) -> str:
+        """What reports of several periods add up to for one rating; see `spell_sum`."""
+        return spell_sum(self.event, self.epoch)
 
     def to_grid(self, ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Ratings of the scale as integers from -reach to reach."""
@@ -277,7 +282,7 @@ class Report:
         if fields.text("collection") != collection.digest:
             raise InputError("report: it answers another collection; ask for the present one")
         if fields.whole("epoch", 1, MOST_EPOCHS) != collection.epoch:
-            raise InputError(f"report: this is epoch {collection.epoch:,}; report for that")
+            raise InputError(f"report: this is period {collection.epoch:,}; report for that")
         size = len(collection.catalog)
         bits = fields.content("reported", -(-size // 8), -(-size // 8))
         if size % 8 and bits[-1] >> size % 8:

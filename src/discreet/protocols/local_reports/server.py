@@ -115,7 +115,7 @@ class Spool:
     def _store(self, batch: list[Report]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.integer]]:
         expected = (self._collection.digest, self._collection.epoch)
         if any((report.collection, report.epoch) != expected for report in batch):
-            raise InputError("a report answers another collection or epoch than this one")
+            raise InputError("a report answers another collection or period than this one")
         joined = b"".join(report.reported for report in batch)
         bits = np.frombuffer(joined, np.uint8).reshape(len(batch), -1)
         values = np.concatenate([report.values for report in batch])
@@ -545,8 +545,8 @@ def _guarantee(collection: Collection, not_private: tuple[str, ...]) -> Guarante
     assumes = [
         "every answer was randomised on its person's own device, which protects them from the "
         "server as well as from everybody else",
-        f"everybody answered once in epoch {collection.epoch:,}, for each of the {items:,} items "
-        "(every other epoch that they answered costs as much again)",
+        f"everybody answered once in period {collection.epoch:,}, for each of the {items:,} items "
+        f"(each period costs as much again: {collection.sum_in_words})",
         "one account is one person",
     ]
     if collection.catalog.origin is CatalogOrigin.FROM_DATA:

@@ -25,7 +25,7 @@ from discreet.protocols.clusters_common.client import (
     standing,
 )
 from discreet.protocols.clusters_common.messages import Codes, Items, SentRatings
-from discreet.protocols.common import Limit, StateFile
+from discreet.protocols.common import Limit, StateFile, spell_sum
 from discreet.protocols.common.http import ServiceClient
 from discreet.protocols.open_clusters.messages import PROTOCOL, Collection, Upload
 
@@ -189,7 +189,7 @@ class OpenParticipant(Participant):
             f"Made up: {terms.fake_percent} ratings or more for every hundred true ones, and so "
             f"many that {self._least:,} items or more look rated; {terms.suppress_percent} of a "
             "hundred true ratings are held back.",
-            f"Epoch: {collection.epoch:,}. A new one asks for the hash anew; what was made up "
+            f"Period: {collection.epoch:,}. A new one asks for the hash anew; what was made up "
             "stays made up.",
             f"Items: {len(collection.catalog):,}. Scale: {collection.scale}.",
             "What leaves your device: the hash, and a list of items with a rating each, about "
@@ -268,8 +268,8 @@ class OpenParticipant(Participant):
             )
         return (
             f"Hash: {self._bits} of your true ratings, sent by randomized response. That costs "
-            f"epsilon {event.epsilon:g}, for one rating and for all alike, once an epoch. It "
-            "covers the hash and not the ratings."
+            f"epsilon {event.epsilon:g}, for one rating and for all alike, once a period: "
+            f"{spell_sum(event, collection.epoch + 1)}. It covers the hash and not the ratings."
         )
 
 

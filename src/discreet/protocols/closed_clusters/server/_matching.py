@@ -177,7 +177,7 @@ class Matching:
         directory.verify(self.collection.authority)
         wanted = (self.collection.epoch, self.collection.hash_digest, self.collection.bits)
         if (directory.epoch, directory.hash_digest, directory.bits) != wanted:
-            raise InputError("the directory is of another epoch or hash than the collection")
+            raise InputError("the directory is of another period or hash than the collection")
         if directory.version < self.directory.version or directory.slots < len(self._stop):
             raise InputError("the directory is older than the one in use")
         self.directory = directory
