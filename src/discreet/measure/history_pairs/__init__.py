@@ -19,7 +19,7 @@ import numpy.typing as npt
 from discreet.domain import InputError
 from discreet.measure._source import count_inside, head_entries
 from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress, Statistic
-from discreet.measure.engines.local import weighted_pairs
+from discreet.measure.engines.local import new_pairs
 from discreet.measure.presence_pairs import GRID, check_head, pair_weights
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
@@ -255,17 +255,17 @@ class HistoryPairs(_InPeriod, PairStatistic):
 
     def sum_pairs(self, entries: HeadEntries, progress: Progress | None = None) -> tuple[_Ints]:
         both, new = np.divmod(entries.weights, self.weights.most + 1)
-        is_new, across = entries.values == 1, self.weights.across[both]
-        within = self.weights.within[new]
-
-        def pairs(items: _Head, weights: _Ints, hears: Progress | None = None) -> _Ints:
-            return weighted_pairs(entries.starts, items, weights, entries.size, progress=hears)
-
-        # All pairs, less those of two older records; and pairs of two new ones weigh otherwise.
-        sums = pairs(np.where(is_new, entries.items, -1), within - across)
-        sums += pairs(entries.items, across, progress)
-        sums -= pairs(np.where(is_new, -1, entries.items), across)
-        return (sums,)
+        return (
+            new_pairs(
+                entries.starts,
+                entries.items,
+                entries.values,
+                self.weights.within[new],
+                self.weights.across[both],
+                entries.size,
+                progress=progress,
+            ),
+        )
 
 
 @dataclass(frozen=True, eq=False)
