@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from discreet.ratings import read_catalog as read_catalog
     from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
+    from discreet.series import Series as Series
 
 __version__ = "0.2.0"
 
@@ -40,6 +41,7 @@ _HOME = {
     "Ratings": "discreet.ratings",
     "Release": "discreet.release",
     "Scale": "discreet.domain",
+    "Series": "discreet.series",
     "Unit": "discreet.privacy",
     "fit": "discreet.methods",
     "load": "discreet.predict",
@@ -59,6 +61,7 @@ __all__ = [
     "Ratings",
     "Release",
     "Scale",
+    "Series",
     "Unit",
     "__version__",
     "fit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,7 +97,8 @@ def test_new_pairs_have_whole_weights_for_each_user() -> None:
 
 def test_weighted_pairs_have_one_whole_weight_for_each_user() -> None:
     table = random_table(9, 5, seed=1)
-    for weights in (table.votes, np.ones(8, np.int64)):
+    wrong: tuple[Any, ...] = (table.votes, np.ones(8, np.int64))
+    for weights in wrong:
         with pytest.raises(InputError, match="one for each user"):
             weighted_pairs(table.starts, table.items, weights, table.size)
 
