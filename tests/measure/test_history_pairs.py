@@ -60,7 +60,9 @@ def timed(people: list[Person]) -> Ratings:
     return replace(plain, times=np.array(when, np.uint32))
 
 
-def slow_pairs(weights: FrozenWeights, head: set[int], span: tuple[int, int], own: Person) -> dict:
+def slow_pairs(
+    weights: FrozenWeights, head: set[int], span: tuple[int, int], own: Person
+) -> dict[tuple[int, int], int]:
     """One period of one person by the definition."""
     there = sorted(i for i, t in own.items() if i in head and t < span[1])
     new = {i for i in there if own[i] >= span[0]}
@@ -370,9 +372,9 @@ def test_what_cannot_be_measured_is_refused() -> None:
             kind(head, 10, 20, FrozenWeights(most=2))
         with pytest.raises(InputError, match="rising order"):
             kind(head[::-1], 10, 20)
-    for wrong in ({"share": 1.0}, {"share": -0.1}, {"share": math.nan}):
+    for share in (1.0, -0.1, math.nan):
         with pytest.raises(InputError, match="share"):
-            FrozenWeights(**wrong)
-    for wrong in ({"flat": 1}, {"flat": 2.5}, {"most": 1}, {"most": 10**6}):
+            FrozenWeights(share=share)
+    for flat, most in ((1, 9), (2.5, 9), (2, 1), (2, 10**6)):
         with pytest.raises(InputError, match="whole number"):
-            FrozenWeights(**wrong)  # type: ignore[arg-type]
+            FrozenWeights(flat=flat, most=most)  # type: ignore[arg-type]

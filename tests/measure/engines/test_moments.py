@@ -90,9 +90,9 @@ def test_new_pairs_are_all_pairs_less_those_of_old_items(
 def test_new_pairs_have_whole_weights_for_each_user() -> None:
     table = random_table(9, 5, seed=1)
     is_new, right = np.ones(len(table.items), np.int16), np.ones(9, np.int64)
-    for wrong in ((right, table.votes), (np.ones(8, np.int64), right)):
+    for within, across in ((right, right[1:]), (right.astype(np.int16), right)):
         with pytest.raises(InputError, match="one for each user"):
-            new_pairs(table.starts, table.items, is_new, *wrong, table.size)
+            new_pairs(table.starts, table.items, is_new, within, across, table.size)  # type: ignore[arg-type]
 
 
 def test_weighted_pairs_have_one_whole_weight_for_each_user() -> None:

@@ -207,7 +207,7 @@ def test_pairs_with_older_records_are_the_same_in_every_layout(
     assert ratings.times is not None
     since, until = (int(each) for each in np.quantile(ratings.times, (0.6, 0.8)))
     head = np.arange(3, 4 * 70, 4, dtype=np.int32)
-    pairs, numbers = (kind(head, since, until) for kind in (HistoryPairs, HistoryNumbers))
+    pairs, numbers = HistoryPairs(head, since, until), HistoryNumbers(head, since, until)
     parts = Together(ratings, partitions, band)
     (right,), (found,) = pairs.measure(ratings), parts.triangles(pairs)
     assert right.dtype == found.dtype == np.int64 and right.any()

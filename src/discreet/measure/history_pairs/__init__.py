@@ -17,8 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import count_inside, head_entries
-from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress, Statistic
+from discreet.measure._source import (
+    HeadEntries,
+    PairStatistic,
+    Part,
+    Progress,
+    Statistic,
+    count_inside,
+    head_entries,
+)
 from discreet.measure.engines.local import new_pairs
 from discreet.measure.presence_pairs import GRID, check_head, pair_weights
 from discreet.privacy import Noise, Unit
