@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
     from discreet.series import Series as Series
+    from discreet.series import plan_series as plan_series
 
 __version__ = "0.2.0"
 
@@ -46,6 +47,7 @@ _HOME = {
     "fit": "discreet.methods",
     "load": "discreet.predict",
     "make_ratings": "discreet.ratings",
+    "plan_series": "discreet.series",
     "read_catalog": "discreet.ratings",
     "read_ratings": "discreet.ratings",
 }
@@ -67,6 +69,7 @@ __all__ = [
     "fit",
     "load",
     "make_ratings",
+    "plan_series",
     "read_catalog",
     "read_ratings",
 ]
