@@ -114,7 +114,12 @@ class PairMovement:
         return _UP * float(np.abs(after - start).max())
 
 
-def _check_head(head: _Head) -> None:
+def check_head(head: _Head) -> None:
+    """Refuse a head that is none.
+
+    Raises:
+        InputError: It is empty, or its items do not rise.
+    """
     if not len(head) or head[0] < 0 or np.any(np.diff(head) <= 0):
         raise InputError("the items of a head are listed in rising order, each once")
 
@@ -137,7 +142,7 @@ class PresencePairs(PairStatistic):
     head: _Head
 
     def __post_init__(self) -> None:
-        _check_head(self.head)
+        check_head(self.head)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -175,7 +180,7 @@ class HeadWeights(Statistic):
     head: _Head
 
     def __post_init__(self) -> None:
-        _check_head(self.head)
+        check_head(self.head)
 
     @property
     def parts(self) -> tuple[Part, ...]:
