@@ -22,6 +22,7 @@ const LEVELS = { item_effects: "float32 items", item_counts: "float32 items 0" }
 const ITEMS = { ...LEVELS, item_effect_variances: "float32 items 0" };
 const FACTORS = { ...ITEMS, factors: "float32 items,factors", factor_variances: "float32 items 0" };
 const HEAD = "int32 head 0 index";
+const UNITS = ["rating", "user", "user-day", "user-week", "user-month"];
 const PAIRS = "float32 ^head";
 const MODEL = { global_mean: -Infinity, user_variance: 0, rating_variance: 1e-9 };
 const LISTS = {
@@ -206,7 +207,7 @@ async function checkTensors(stated, tensors) {
 }
 
 function checkGuarantee({ unit, epsilon, delta, events, assumes, not_private: none, words }) {
-  const fine = ["rating", "user"].includes(unit) && [[words], assumes, none].every(areTexts);
+  const fine = UNITS.includes(unit) && [[words], assumes, none].every(areTexts);
   need(fine && Array.isArray(events) && Number.isFinite(delta) && delta >= 0 && delta < 1,
     "its guarantee has wrong fields");
   need(none.length ? epsilon === null : Number.isFinite(epsilon) && epsilon >= 0 && events.length,

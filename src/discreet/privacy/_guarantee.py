@@ -185,8 +185,8 @@ class Guarantee:
         where = "" if self.series is None else " and period"
         return (
             f" At most {kept:,} ratings of each user{where} were kept, and a rating here is one of "
-            "those: for a user with as many or more, adding or removing a rating can displace another, "
-            "which costs as much as a changed rating."
+            "those: for a user with as many or more, adding or removing a rating can displace "
+            "another, which costs as much as a changed rating."
         )
 
     def _on_other_unit(self) -> str:

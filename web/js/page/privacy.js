@@ -6,10 +6,13 @@ const MOST_SHOWN = 200_000;
 /** @param {number} delta @returns {string} what follows an epsilon */
 export const atDelta = (delta) => (delta ? `, delta ${delta < 1e-3 ? delta.toExponential() : delta}` : "");
 
+/** @param {string} unit @returns {string} whom it protects: "person and month" for user-month */
+export const whomOf = (unit) => unit.replace("user-", "person and ").replace("user", "person");
+
 /** @param {any} guarantee @returns {string} a heading for it */
 export function promiseOf({ epsilon, delta, unit, not_private: none }) {
   if (none.length) return "No promise";
-  return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${unit === "user" ? "person" : "rating"}`;
+  return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${whomOf(unit)}`;
 }
 
 /** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */
