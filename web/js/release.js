@@ -61,6 +61,7 @@ const METHODS = {
   "closed-clusters": CLUSTERS,
 };
 
+const UNITS = ["rating", "user", "user-day", "user-week", "user-month"];
 const utf8 = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

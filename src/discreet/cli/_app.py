@@ -25,6 +25,11 @@ _WRONG = 2
 # period. docs/make_commands.py has the whole table.
 _CODES: dict[type[Exception], int] = {BudgetExceeded: 3, PeriodExists: 4}
 
+_OUT_OF_MEMORY = (
+    "there is not enough memory for this; use a machine with more, fewer items, or --method "
+    "refined or lists, whose matrices stay small"
+)
+
 # In the order of `discreet --help`: the module, which defines either a function of its own name or
 # a group of commands called `app`, and a line for the list. The command's own help is longer.
 _COMMANDS = {
@@ -44,6 +49,7 @@ _COMMANDS = {
     "client": ("client", "Take part in a service's collection."),
     "authority": ("authority", "Manage the members of closed clusters."),
     "data": ("data", "List, make, fetch and describe rating data."),
+    "series": ("series", "Refresh a release period by period."),
     "ledger": ("ledger", "Keep account of what releases have cost."),
 }
 
@@ -127,6 +133,8 @@ def _message(error: Exception) -> str | None:
         return _usage(error)
     if isinstance(error, InputError):
         return f"discreet: {error.spelled(as_option)}"
+    if isinstance(error, MemoryError):
+        return f"discreet: {_OUT_OF_MEMORY}"
     return f"discreet: {error}" if isinstance(error, DiscreetError) else None
 
 
@@ -140,7 +148,7 @@ def as_option(hint: Hint) -> str:
             return f"{option} {Scale(*numbers).spelling}"
         case Mapping() as columns:
             places = (f"{role}={'' if at is None else at}" for role, at in columns.items())
-            return f"{option} {','.join(places)}"
+            return f"{option} {shlex.quote(','.join(places))}"
     return f"{option} {shlex.quote(str(hint.value))}"
 
 

@@ -105,6 +105,19 @@ class FieldError(InputError):
 class MissingPart(InputError):
     """An optional dependency is needed here and not installed."""
 
+    @classmethod
+    def of(cls, what: str, part: str) -> MissingPart:
+        """The error with a way to install what is missing.
+
+        Args:
+            what: What is missing: "pictures need matplotlib".
+            part: The name of the optional part that brings it, like `plots`.
+        """
+        return cls(
+            f"{what}: in a clone of discreet, run pip install '.[{part}]'; with a wheel, run pip "
+            f"install 'discreet-<version>-py3-none-any.whl[{part}]'"
+        )
+
 
 class Refusal(InputError):
     """A service refused a request.

@@ -14,15 +14,16 @@ from typing import Any
 
 from discreet.domain import InputError
 from discreet.privacy._events import (
+    MOST_LETTERS,
     PERIOD_UNITS,
     Event,
     GaussianEvent,
     Unit,
     event_from_dict,
     group_of,
+    is_line,
     round_up,
 )
-from discreet.privacy._provenance import MOST_LETTERS, is_line
 from discreet.privacy.accounting import Totals, compose
 from discreet.privacy.running_noise import NoisePlan
 

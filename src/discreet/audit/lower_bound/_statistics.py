@@ -213,9 +213,11 @@ def _period_counts(name: str, about: str, unit: Unit, noise: Noise) -> Statistic
 
 
 @_add(
-    "recent-counts/{unit}/{noise}", "how often each item was had lately",
-    unit=FIT_UNITS, noise=Noise,
-)  # fmt: skip
+    "recent-counts/{unit}/{noise}",
+    "how often each item was had lately",
+    unit=FIT_UNITS,
+    noise=Noise,
+)
 def _recent_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     weights = np.array([WEIGHT_GRID // 2, WEIGHT_GRID])
     statistic = RecentCounts(unit, noise, _PERIODS, weights)

@@ -10,11 +10,9 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.privacy._events import FIT_UNITS, Event, Unit
-from discreet.privacy._guarantee import Guarantee
-from discreet.privacy._provenance import MOST_LETTERS, ChargeRecord, is_line
-from discreet.privacy._randomness import Randomness
-from discreet.privacy._receipt import Receipt, issue
+from discreet.privacy._events import FIT_UNITS, MOST_LETTERS, Event, Unit, is_line
+from discreet.privacy._guarantee import ChargeRecord, Guarantee
+from discreet.privacy._receipt import Randomness, Receipt, issue
 from discreet.privacy._series import Period, SeriesTerms
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger import _entries, _store
