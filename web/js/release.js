@@ -22,7 +22,6 @@ const LEVELS = { item_effects: "float32 items", item_counts: "float32 items 0" }
 const ITEMS = { ...LEVELS, item_effect_variances: "float32 items 0" };
 const FACTORS = { ...ITEMS, factors: "float32 items,factors", factor_variances: "float32 items 0" };
 const HEAD = "int32 head 0 index";
-const UNITS = ["rating", "user", "user-day", "user-week", "user-month"];
 const PAIRS = "float32 ^head";
 const MODEL = { global_mean: -Infinity, user_variance: 0, rating_variance: 1e-9 };
 const LISTS = {
