@@ -18,6 +18,7 @@ from discreet.measure._request import (
     open_ledger,
     publish_item_counts,
 )
+from discreet.measure._running import Carry, Frame, RunningSpender, Stream, head_places
 from discreet.measure._source import (
     HeadEntries,
     PairStatistic,
@@ -40,6 +41,8 @@ __all__ = [
     "Answers",
     "AttackKind",
     "Budget",
+    "Carry",
+    "Frame",
     "GivenLedger",
     "HeadEntries",
     "ItemCounts",
@@ -52,9 +55,12 @@ __all__ = [
     "RatingsSource",
     "RemoteRatings",
     "Request",
+    "RunningSpender",
     "Spender",
     "Statistic",
+    "Stream",
     "choose_best",
+    "head_places",
     "is_named",
     "measure_all",
     "mentioning_charge",

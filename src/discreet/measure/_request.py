@@ -369,6 +369,7 @@ class Spender:
         statistics: Statistic | Sequence[Statistic],
         shares: Mapping[str, float],
         progress: Progress | None = None,
+        carries: Mapping[str, Any] | None = None,
     ) -> dict[str, Noisy]:
         """Measure statistics and release every part of them, with noise for its share.
 
@@ -377,7 +378,9 @@ class Spender:
             statistics: One, or several that are measured in one pass over the ratings.
             shares: Of the whole budget, by the parts' labels; they are drawn in this order.
             progress: For a statistic over pairs.
+            carries: For a series: how earlier totals are to be read (`Carry`), by labels.
         """
+        del carries  # there are no earlier totals
         several = (statistics,) if isinstance(statistics, Statistic) else tuple(statistics)
         parts: dict[str, tuple[Part, Any]] = {}
         exacts = measure_all(source, *several, progress=progress)
@@ -405,7 +408,7 @@ class Spender:
             noisy, spread = self.perturb(exact, part.sensitivity, share, part.label)
             return Noisy(noisy / part.grid, spread / part.grid)
         # The diagonal is no part of the statistic: neither its integers nor their noise come out.
-        diagonal = _diagonal(exact)
+        diagonal = diagonal_of(exact)
         exact[diagonal] = 0
         noisy, spread = self.perturb(exact, part.sensitivity, share, part.label)
         released = noisy.astype(np.float32)  # half the memory of what may be gigabytes
@@ -446,7 +449,7 @@ class Spender:
         return 1 << math.ceil(math.log2(scale)) if scale > 1 else 1
 
 
-def _diagonal(triangle: Ints) -> Ints:
+def diagonal_of(triangle: Ints) -> Ints:
     """Where the diagonal lies in a packed upper triangle."""
     side = packed_side(len(triangle))
     assert side is not None, "a packed triangle with its diagonal"

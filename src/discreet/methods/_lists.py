@@ -16,14 +16,14 @@ from discreet.estimate import (
     drift_of,
     find_window,
     learn_lists,
-    most_popular,
     popularity_alone,
     recent_weights,
 )
 from discreet.measure import RatingsSource
 from discreet.measure.presence_pairs import HeadWeights, PresencePairs
 from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
-from discreet.methods._method import Method, Task
+from discreet.methods._carrying import carry_pairs
+from discreet.methods._method import Method, PeriodTask, Task
 from discreet.privacy import Unit
 
 # The pairs cover _HEAD strength^_HEAD_POWER items, within these bounds. Tuned on validation parts
@@ -56,6 +56,18 @@ def knows_when(source: RatingsSource, wanted: bool | None) -> bool:
     if wanted and not source.has_times:
         raise InputError("recency needs ratings with times")
     return source.has_times and (source.intake.is_latest if wanted is None else wanted)
+
+
+def counts_now(task: Task, label: str, wanted: bool | None) -> Noisy | None:
+    """What is popular now, in a series: counts with a half-life of one period, at no cost.
+
+    Args:
+        task: Of one period.
+        label: Of the counts.
+        wanted: None lets the data's origin decide: not in the parts of a random split.
+    """
+    wanted = task.source.intake.is_latest if wanted is None else wanted
+    return task.spender.now(label) if wanted and isinstance(task, PeriodTask) else None
 
 
 def count_recent(
@@ -121,14 +133,19 @@ def measure_lists(
     """
     if not share:
         return popularity_alone(counts, recent), None
-    head = most_popular(counts.value, method.head or _head_size(strength))
+    head = task.head("presence pairs", counts.value, method.head or _head_size(strength))
     mass, weight = task.measure(
         HeadWeights(method.protect, method.noise, head),
         {"weighted head records": _NUMBERS * share, "weight of the pairs": _NUMBERS * share},
     )
     statistic = PresencePairs(method.protect, method.noise, head)
     rest = (1 - 2 * _NUMBERS) * share
-    (pairs,) = task.measure(statistic, {"presence pairs": rest}, stage="item pairs")
+    (pairs,) = task.measure(
+        statistic,
+        {"presence pairs": rest},
+        stage="item pairs",
+        carries={"presence pairs": carry_pairs(head, counts.value)},
+    )
     records = float(np.maximum(counts.value[head], 0.0).sum())
     sums = PairSums(head, pairs, mass, weight, _chance(method, records, mass, weight))
     spectrum = PairSpectrum.of(counts, sums, rank - 1, task.features)

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Noisy, Scale
-from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, stretch
-from discreet.measure import RatingsSource, Spender, Statistic
+from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, most_popular, stretch
+from discreet.measure import Carry, RatingsSource, RunningSpender, Spender, Statistic
 from discreet.measure.centring import HuberCentring
 from discreet.methods._names import MethodName
 from discreet.privacy import Noise, Unit
@@ -33,6 +33,10 @@ _RECORD_VARIANCE = 1.0
 # Below this strength (`Effects.strength`) not even popular items stand out of the noise. Chosen by
 # hand.
 _NO_STRENGTH = 0.1
+
+# The least number of periods that a series without forgetting is planned for: shares are chosen as
+# if there were as many already. Chosen by hand.
+_FORESEEN = 12
 
 _Floats = npt.NDArray[np.float64]
 
@@ -77,8 +81,16 @@ class Task:
         statistics: Statistic | Sequence[Statistic],
         shares: Mapping[str, float],
         stage: str = "",
+        carries: Mapping[str, Carry] | None = None,
     ) -> list[Noisy]:
-        """Release statistics; their parts come back in the order of the shares' labels."""
+        """Release statistics; their parts come back in the order of the shares' labels.
+
+        Args:
+            statistics: One, or several that are measured in one pass over the ratings.
+            shares: Of the whole budget, by the parts' labels.
+            stage: What progress is reported as.
+            carries: How a series reads earlier totals, by labels.
+        """
         progress = self.progress
         report = None
         if progress is not None and stage:
@@ -86,8 +98,83 @@ class Task:
             def report(done: int, total: int) -> None:
                 progress(stage, done, total)
 
-        released = self.spender.measure(self.source, statistics, shares, report)
+        released = self.spender.measure(self.source, statistics, shares, report, carries)
         return list(released.values())
+
+    @property
+    def is_series(self) -> bool:
+        """Whether these are the ratings of one period, and what is released adds up."""
+        return False
+
+    def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
+        """The most popular items, rising.
+
+        Args:
+            label: Of what is measured of them.
+            counts: Of all items, released.
+            size: How many.
+        """
+        del label
+        return most_popular(counts, size)
+
+    def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
+        """Directions of taste, turned to where a series had them before; here as they are.
+
+        Args:
+            label: Of what is measured along them.
+            directions: A row for each item.
+            counts: How much each item weighs.
+        """
+        del label, counts
+        return directions
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodTask(Task):
+    """What a method works with in a series: the ratings of one period, and totals of all.
+
+    Attributes:
+        spender: Hands out totals.
+    """
+
+    spender: RunningSpender
+
+    @property
+    def is_series(self) -> bool:
+        return True
+
+    @property
+    def mu(self) -> float:
+        """That of a single release whose noise beside its data would be that of the totals later.
+
+        Shares and sizes follow from it, and should not change with every period: so it looks
+        ahead, to when there are `_FORESEEN` periods, or as many as a half-life lets count.
+        """
+        plan, periods = self.spender.plan, self.spender.period
+        fading = plan.forgetting**periods
+        ahead = max(_FORESEEN / periods, 1.0) if fading == 1 else 1 / (1 - fading)
+        return super().mu * ahead / (plan.lifetime * plan.spread(max(periods, _FORESEEN)))
+
+    def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
+        """The most popular items, and earlier ones while they are among twice as many."""
+        best = most_popular(counts, size)
+        before = self.spender.frame_of(label).get("head")
+        if before is None:
+            return best
+        kept = np.intersect1d(before, most_popular(counts, 2 * size), assume_unique=True)
+        return np.union1d(best, kept).astype(np.int32)
+
+    def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
+        """Turned as a whole, so that each column is near what it was in the period before."""
+        before = self.spender.frame_of(label).get("directions")
+        if before is None or not directions.size:
+            return directions
+        weights = np.maximum(counts[: len(before)], 0.0)[:, None]
+        k = directions.shape[1]
+        target = np.zeros((len(before), k))
+        target[:, : min(k, before.shape[1])] = before[:, :k]
+        left, _, right = np.linalg.svd((directions[: len(before)] * weights).T @ target)
+        return np.asarray(directions @ (left @ right))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from discreet.privacy._receipt import (
     Tickets,
     unbooked,
 )
+from discreet.privacy.running_noise import NoisePlan
 
 __all__ = [
     "NOT_RECORDED",
@@ -42,6 +43,7 @@ __all__ = [
     "LaplaceNoise",
     "Noise",
     "NoiseKind",
+    "NoisePlan",
     "NotCharged",
     "Permit",
     "Provenance",
