@@ -20,7 +20,7 @@ from discreet.evaluate._baselines import (
 from discreet.evaluate._judge import FEW_RATINGS, Judge, Quality
 from discreet.evaluate._metrics import Scorer
 from discreet.predict import Order
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import GaussianNoise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Split
 from discreet.release import Release
 
@@ -111,7 +111,7 @@ def evaluate(
     *,
     protect: Unit | str = Unit.USER,
     epsilons: Sequence[float] = (1.0,),
-    delta: float = 1e-6,
+    delta: float = GaussianNoise.default_delta,
     noise: str = "gaussian",
     draws: int = 3,
     predictors: Sequence[str | None] = (None,),
@@ -227,8 +227,12 @@ class _Experiment:
         names = (None,) if model in _BASELINES else self.predictors
         judged: dict[str | None, list[tuple[Quality, float]]] = {name: [] for name in names}
         used: dict[str | None, str] = {}
+        # The seed of a draw does not depend on the budget, so that budgets are compared on one
+        # noise, larger or smaller.
         for draw in range(draws):
             began = time.perf_counter()
+            # One release serves all predictors: differences between them are not those of the
+            # noise.
             made = self._make(model, epsilon, draw)
             fitting = time.perf_counter() - began
             for name in names:
