@@ -90,7 +90,7 @@ def pytest_make_collect_report(
     absent = re.search(r"ModuleNotFoundError: No module named '(\w+)", str(report.longrepr))
     if report.failed and absent and absent.group(1) in _EXTRAS:
         part = absent.group(1)
-        reason = f"Skipped: {part} is absent: pip install 'discreet[{_EXTRAS[part]}]'"
+        reason = f"Skipped: {part} is absent: pip install '.[{_EXTRAS[part]}]'"
         report.outcome, report.longrepr = "skipped", (str(collector.path), 1, reason)
     return report
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from discreet.ratings import read_catalog as read_catalog
     from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
+    from discreet.series import Series as Series
+    from discreet.series import plan_series as plan_series
 
 __version__ = "0.2.0"
 
@@ -40,10 +42,12 @@ _HOME = {
     "Ratings": "discreet.ratings",
     "Release": "discreet.release",
     "Scale": "discreet.domain",
+    "Series": "discreet.series",
     "Unit": "discreet.privacy",
     "fit": "discreet.methods",
     "load": "discreet.predict",
     "make_ratings": "discreet.ratings",
+    "plan_series": "discreet.series",
     "read_catalog": "discreet.ratings",
     "read_ratings": "discreet.ratings",
 }
@@ -59,11 +63,13 @@ __all__ = [
     "Ratings",
     "Release",
     "Scale",
+    "Series",
     "Unit",
     "__version__",
     "fit",
     "load",
     "make_ratings",
+    "plan_series",
     "read_catalog",
     "read_ratings",
 ]

@@ -183,7 +183,7 @@ def test_the_table_says_the_same_as_the_totals() -> None:
     ("told", "words"),
     [
         ({"moves": "some"}, "moves is one or all, not 'some'"),
-        ({"protect": "people"}, "protect is rating or user"),
+        ({"protect": "people"}, "protect is one of rating, user"),
         ({"protect": "user", "moves": "one"}, "a whole user moves more than one score"),
         ({"mechanism": "mcmc"}, "'mcmc' is no mechanism; there are k-subset, gumbel"),
         ({"sensitivity": 0.0}, "sensitivity must be a positive number"),

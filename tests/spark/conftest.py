@@ -23,7 +23,7 @@ from spark import _cluster
 @pytest.fixture(scope="package", autouse=True)
 def installed() -> None:
     if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is absent: pip install 'discreet[spark]'")
+        pytest.skip("pyspark is absent: pip install '.[spark]'")
     if shutil.which("java") is None:
         pytest.skip("java is absent: 'make system-deps' installs it")
 

@@ -123,8 +123,6 @@ def _check(weights: tuple[float, float], epsilons: list[float], budget: BudgetOp
     if any(map(math.isinf, epsilons)):
         raise InputError("without noise nothing is private: epsilons must be finite")
     budget.check(epsilons)
-    for epsilon in epsilons:
-        _inputs.warn_of_epsilon(epsilon)
 
 
 def _synthetic(text: str, seed: int, implicit: bool) -> Ratings:

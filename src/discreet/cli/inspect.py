@@ -41,6 +41,7 @@ def inspect(
         _console.write_json({"path": str(file)} | release_data(release) | paid)
     else:
         _console.say(f"{release.guarantee}\n")
+        _console.say("\n".join(release.learnt.sentences()) + "\n")
         if pairing is not None:
             say_pairing(pairing)
         _console.out.print(_facts(release), "", _spends(release), "", _arrays(release), sep="\n")
@@ -81,6 +82,7 @@ def release_data(release: Release) -> dict[str, Any]:
         "columns": list(release.catalog.columns),
         "scale": release.scale.spelling,
         "digest": release.digest(),
+        "learnt": release.learnt.to_dict(),
         "guarantee": guarantee.to_dict(),
         "parameters": dict(release.parameters),
         "arrays": {
@@ -99,7 +101,9 @@ def _facts(release: Release) -> Any:
         "arrays": _console.spell_size(release.nbytes),
         "digest": _short(release.digest()),
     } | _origin(release)
-    rows = _known(rows) | {n: _spell(value) for n, value in _known(release.parameters).items()}
+    # What was learnt is said in words above.
+    parameters = {n: v for n, v in _known(release.parameters).items() if n != "learnt"}
+    rows = _known(rows) | {name: _spell(value) for name, value in parameters.items()}
     cells = [(name.replace("_", " "), value) for name, value in rows.items()]
     return _console.table(("", ""), rows=cells, wraps=True)
 

@@ -53,6 +53,7 @@ def recommend(
         _console.write_json(
             {
                 "ordered_by": ordered_by,
+                "learnt": release.learnt.sentences(),
                 "recommendations": [asdict(entry) for entry in found],
                 "unknown": list(found.unknown),
             }
@@ -72,6 +73,8 @@ def recommend(
     ]
     _console.out.print(_console.table(left, right, rows, wraps=True))
     _console.say(f"\nOrdered by {ordered_by}.")
+    if release.learnt.is_little:
+        _console.say(release.learnt.sentences()[0])
 
 
 def _ordered_by(model: Predictor, order: Order, *, has_history: bool) -> str:

@@ -117,7 +117,7 @@ def serve(
     try:
         from discreet.serve import LEAST_PEOPLE, Rate, Settings, run
     except ImportError as error:
-        raise MissingPart(f"serving needs more: pip install 'discreet[serve]' ({error})") from None
+        raise MissingPart.of(f"serving needs more ({error})", "serve") from None
     _serving.check_proxies(proxies)
     settings = Settings(
         release,

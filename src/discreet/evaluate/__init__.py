@@ -12,8 +12,15 @@ from discreet.evaluate._baselines import (
     recent_popularity,
     user_mean,
 )
-from discreet.evaluate._experiments import MODELS, Row, evaluate
-from discreet.evaluate._judge import FEW_RATINGS, Judge, Quality, people_of
+from discreet.evaluate._experiments import (
+    MODELS,
+    ModelMaker,
+    PersonRows,
+    Results,
+    Row,
+    evaluate,
+)
+from discreet.evaluate._judge import FEW_RATINGS, Judge, PersonQuality, Quality, people_of
 from discreet.evaluate._metrics import (
     Places,
     Scorer,
@@ -32,8 +39,12 @@ __all__ = [
     "MODELS",
     "Baseline",
     "Judge",
+    "ModelMaker",
+    "PersonQuality",
+    "PersonRows",
     "Places",
     "Quality",
+    "Results",
     "Row",
     "Scorer",
     "Shown",

@@ -21,6 +21,7 @@ from discreet.domain import Noisy
 from discreet.measure._request import Budget, Spender, diagonal_of
 from discreet.measure._source import Ints, Part, Progress, RatingsSource, Statistic
 from discreet.privacy import NoisePlan, Receipt, Unit
+from discreet.privacy.running_noise import BOOST_BITS
 from discreet.ratings import Ratings
 
 _Floats = npt.NDArray[np.float64]
@@ -146,6 +147,8 @@ class RunningSpender(Spender):
         self._measured: Counter[str] = Counter()
         self._kept = 0.0
         self._mass, self._all = 1.0, 1.0
+        self.size = 0.0
+        """About how many ratings, or users, the period has, as it was released."""
 
     def measure_size(self, source: RatingsSource, unit: Unit) -> None:
         """Release how large the period is, for a small share; all other shares are of the rest.
@@ -153,12 +156,12 @@ class RunningSpender(Spender):
         What streams that began late stand for is told by it.
         """
         label, before = SIZE.label, self.streams.get(SIZE.label)
-        old = 0.0 if before is None else float(before.total[0]) * self.plan.forgetting
+        old, seen = (0.0, 0.0) if before is None else (float(before.total[0]), before.seen)
         size = PeriodSize(unit)
         noisy = self.measure(source, size, {label: _SIZE_SHARE})[label]
-        self._mass = max(float(noisy.value) - old, noisy.spread, 1.0)
-        seen = 0.0 if before is None else before.seen * self.plan.forgetting
-        self._all = seen + self._mass
+        self.size = float(self.streams[label].total[0]) - old * self.plan.forgetting
+        self._mass = max(self.size, noisy.spread, 1.0)
+        self._all = seen * self.plan.forgetting + self._mass
         self.streams[label].seen = self._all
         self._kept = _SIZE_SHARE
 
@@ -189,6 +192,11 @@ class RunningSpender(Spender):
         decay = 0.5 ** (1 / _NOW)
         spread = stream.sigma / stream.grid * self.plan.spread(stream.steps, decay)
         return Noisy(stream.now.copy(), spread)
+
+    @property
+    def _step(self) -> int:
+        """Which one this is since noise started afresh for all streams, from 1 on."""
+        return (self.period - 1) % self.plan.horizon + 1
 
     def release(self, part: Part, exact: Ints | int, share: float) -> Noisy:
         """The total over all periods of one part, in its own unit."""
@@ -282,7 +290,7 @@ class RunningSpender(Spender):
     def _mechanism(self, sensitivity: float, power: int, size: int, share: float) -> Any:
         """What draws, and how far a unit moves all its draws: on a grid 2^power times as fine."""
         once = math.ldexp(sensitivity, power)
-        if power < 0:
+        if power < BOOST_BITS:
             # floor(a/m) and floor(b/m) are at most |a - b|/m + 1 apart.
             once += self.budget.noise.kind.root(size)
         life = self.plan.sensitivity(once, size) if self.plan.buffers else once
@@ -299,17 +307,19 @@ class RunningSpender(Spender):
         if mechanism.spread < stream.sigma:
             # Records of earlier periods have paid for draws with no less noise than this.
             mechanism = self.budget.noise.kind.with_spread(stream.sigma)
-        if power >= 0:
-            exact <<= power
+        boost = self.plan.boost(self._step)
+        exact *= boost
+        if power >= BOOST_BITS:
+            exact <<= power - BOOST_BITS
         else:
-            exact >>= -power
+            exact >>= BOOST_BITS - power
         event = mechanism.event(life, self.budget.unit, part.label, self.budget.ratings_per_user)
         noisy = exact - self.plan.recall(stream.buffers)
         mechanism.release(noisy, event, self._purse, in_place=True)
         stream.buffers = self.plan.remember(stream.buffers, noisy - exact)
         stream.sigma = mechanism.spread
         stream.steps += 1
-        return noisy / stream.grid
+        return noisy / (stream.grid * math.ldexp(boost, -BOOST_BITS))
 
     def _spread(self, stream: Stream) -> float:
         """The standard deviation of the total's noise, in the part's unit."""

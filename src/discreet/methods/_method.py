@@ -18,7 +18,7 @@ from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, most_popu
 from discreet.measure import Carry, RatingsSource, RunningSpender, Spender, Statistic
 from discreet.measure.centring import HuberCentring
 from discreet.methods._names import MethodName
-from discreet.privacy import Noise, Unit
+from discreet.privacy import Noise, Unit, fit_unit
 
 # The most items of a covariance: its triangle takes 2.5 GB in integers.
 MOST_HEAD = 25_000
@@ -34,6 +34,8 @@ _RECORD_VARIANCE = 1.0
 # hand.
 _NO_STRENGTH = 0.1
 
+# The widths of scale for which the constants' stretching was checked.
+_NARROWEST, _WIDEST = 0.1, 1000
 # The least number of periods that a series without forgetting is planned for: shares are chosen as
 # if there were as many already. Chosen by hand.
 _FORESEEN = 12
@@ -217,6 +219,7 @@ def model_of(
         "global_mean": effects.global_mean,
         "user_variance": variances[0],
         "rating_variance": variances[1],
+        "count_noise": effects.count_spread,
     }
     return Learnt({**levels, **arrays}, {**numbers, **found})
 
@@ -248,7 +251,7 @@ class Method(abc.ABC):
     """Whether it uses public item features."""
 
     def __post_init__(self) -> None:
-        self._choose("protect", Unit)
+        object.__setattr__(self, "protect", fit_unit(self.protect))
         self._choose("noise", Noise)
         if self.head is not None:
             check_number("head", self.head, 2, MOST_HEAD, whole=True)
@@ -273,9 +276,22 @@ class Method(abc.ABC):
         Raises:
             InputError: Says what would be right.
         """
-        if source.scale.presence and not self.takes_presence:
+        self.check_scale(source.scale)
+
+    def check_scale(self, scale: Scale) -> None:
+        """Refuse a scale that this method cannot be fitted on.
+
+        Raises:
+            InputError: Says what would be right.
+        """
+        if scale.presence and not self.takes_presence:
             names = " and ".join(sorted(m.name for m in METHODS.values() if m.takes_presence))
             raise InputError(f"presence alone is for methods {names}, not {self.name}")
+        if not _NARROWEST <= scale.range <= _WIDEST:
+            raise InputError(
+                f"a fit needs a scale between {_NARROWEST:g} and {_WIDEST:,} wide, not "
+                f"{scale.range:g}; express the ratings in another unit"
+            )
 
 
 @dataclass(frozen=True)
@@ -407,6 +423,12 @@ def method_of(
             raise InputError(f"unknown method '{method}'; choose from {', '.join(MethodName)}")
         method = METHODS[MethodName(method)]()
     known = [each.name for each in dataclasses.fields(method)]
+    if "seed" in options:
+        raise InputError(
+            "fit takes no seed, as noise that can be drawn again protects nobody; for an "
+            "experiment give randomness=discreet.SeededRandomness(seed), and the release will say "
+            "that it is not private"
+        )
     for name in options:
         if name not in known:
             raise InputError(

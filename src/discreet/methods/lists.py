@@ -88,4 +88,5 @@ class ListsMethod(Method):
             strength=count_strength(counts, task.mu),
         )
         positive = np.maximum(counts.value, 0.0).astype(np.float32)
-        return Learnt({"item_counts": positive, **model.arrays}, model.parameters)
+        found = {"count_noise": counts.spread, **model.parameters}
+        return Learnt({"item_counts": positive, **model.arrays}, found)

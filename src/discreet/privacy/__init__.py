@@ -2,20 +2,25 @@
 
 from discreet.domain.errors import NotCharged
 from discreet.privacy._events import (
+    FIT_UNITS,
+    PERIOD_UNITS,
     Event,
     GaussianEvent,
     GeometricEvent,
     PureEvent,
     Unit,
     event_from_dict,
+    fit_unit,
 )
 from discreet.privacy._guarantee import (
     NO_NOISE,
     NOT_RECORDED,
     SEEDED,
+    WEAK_EPSILON,
     ChargeRecord,
     Guarantee,
     Provenance,
+    spell_factor,
 )
 from discreet.privacy._noise_kinds import GaussianNoise, LaplaceNoise, Noise, NoiseKind
 from discreet.privacy._receipt import (
@@ -28,12 +33,16 @@ from discreet.privacy._receipt import (
     Tickets,
     unbooked,
 )
+from discreet.privacy._series import Period, SeriesRecord, SeriesTerms
 from discreet.privacy.running_noise import NoisePlan
 
 __all__ = [
+    "FIT_UNITS",
     "NOT_RECORDED",
     "NO_NOISE",
+    "PERIOD_UNITS",
     "SEEDED",
+    "WEAK_EPSILON",
     "ChargeRecord",
     "Event",
     "GaussianEvent",
@@ -45,6 +54,7 @@ __all__ = [
     "NoiseKind",
     "NoisePlan",
     "NotCharged",
+    "Period",
     "Permit",
     "Provenance",
     "PureEvent",
@@ -52,9 +62,13 @@ __all__ = [
     "Randomness",
     "Receipt",
     "SeededRandomness",
+    "SeriesRecord",
+    "SeriesTerms",
     "SystemRandomness",
     "Tickets",
     "Unit",
     "event_from_dict",
+    "fit_unit",
+    "spell_factor",
     "unbooked",
 ]

@@ -1,20 +1,24 @@
 """The public file: types and codec. Nothing here has ever seen a rating."""
 
 from discreet.domain.triangles import pack, packed_bases, packed_side, packed_size, unpack
-from discreet.release._codec import FORMAT, load
+from discreet.release._codec import FORMAT, StoredCatalog, encode_catalog, load
 from discreet.release._layouts import (
     METHODS,
     ArrayLayout,
     MethodLayout,
 )
+from discreet.release._learnt import LearntSummary
 from discreet.release._release import Release, register_predictors
 
 __all__ = [
     "FORMAT",
     "METHODS",
     "ArrayLayout",
+    "LearntSummary",
     "MethodLayout",
     "Release",
+    "StoredCatalog",
+    "encode_catalog",
     "load",
     "pack",
     "packed_bases",

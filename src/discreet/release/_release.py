@@ -16,6 +16,7 @@ import numpy.typing as npt
 from discreet.domain import Catalog, InputError, Scale
 from discreet.privacy import Guarantee
 from discreet.release._layouts import SMALL, check_contents, check_layout
+from discreet.release._learnt import LearntSummary, summarise
 
 # Which predictors read which method's releases, by name, each as a function that loads it. Filled
 # by `discreet.predict`, so that a release can hand out predictors and this room knows none.
@@ -77,6 +78,18 @@ class Release:
         """Bytes held by the arrays."""
         return sum(array.nbytes for array in self.arrays.values())
 
+    @property
+    def learnt(self) -> LearntSummary:
+        """What it knows of items and tastes, in numbers and in words, from its arrays alone."""
+        return summarise(
+            self.method,
+            len(self.catalog),
+            not self.scale.presence and "global_mean" in self.parameters,
+            self.parameters,
+            self.arrays,
+            self.guarantee,
+        )
+
     def digest(self) -> str:
         """The SHA-256 that identifies the release: that of its file, or of the one `save` writes.
 
@@ -86,15 +99,21 @@ class Release:
 
         return digest_of(self) if self._digest is None else self._digest
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write one file that `load` reads, completely or not at all.
 
+        Args:
+            path: The file.
+            overwrite: Whether to replace a file that is there. A release was paid for, and drawn
+                noise cannot be drawn again, so nothing is replaced unless you say so.
+
         Raises:
-            InputError: It cannot be written there, or an array holds a value that is not finite.
+            InputError: There is a file, it cannot be written, or an array holds a value that is
+                not finite.
         """
         from discreet.release._codec import save
 
-        save(self, path)
+        save(self, path, overwrite=overwrite)
 
     def predictor(self, name: str | None = None, **options: Any) -> Any:
         """A predictor that works from this release and a person's own ratings.

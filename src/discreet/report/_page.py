@@ -10,7 +10,14 @@ from pathlib import Path
 
 from discreet import __version__
 from discreet.domain import CatalogOrigin, InputError
-from discreet.privacy import NOT_RECORDED, Event, Guarantee, Unit
+from discreet.privacy import (
+    NOT_RECORDED,
+    WEAK_EPSILON,
+    Event,
+    Guarantee,
+    Unit,
+    spell_factor,
+)
 from discreet.privacy.accounting import compose
 from discreet.privacy.ledger import Entry, Ledger, Pairing
 from discreet.release import Release, load
@@ -127,9 +134,6 @@ def _notes(path: Path) -> list[str]:
 
 # The verdict.
 
-# A larger epsilon gets a warning, as in the guarantee's own words. Chosen by hand: at 10 the best
-# guess between two cases may be right all but 1 in 22,000 times.
-_WEAK_EPSILON = 10.0
 _SILENT = (
     "This file does not say whether its privacy cost was recorded in a ledger: discreet 0.1.0, "
     "which made it, did not note that."
@@ -140,10 +144,11 @@ _HAS_CANARIES = (
 
 
 def _verdict(release: Release, audits: Sequence[AuditFinding], pairing: Pairing | None) -> Html:
-    """Green for a guarantee that a ledger records, amber if weak or unrecorded, red for none.
+    """Green for a guarantee of people that a ledger records, amber if it is less, red for none.
 
-    Also amber: canaries in the ratings, and a ledger of other people. Also red: a refuted claim,
-    and a ledger that contradicts the file.
+    Amber: a weak guarantee, one of single ratings that leaves people open, or one that no ledger
+    records; canaries in the ratings; a ledger of other people. Also red: a refuted claim, and a
+    ledger that contradicts the file.
     """
     guarantee = release.guarantee
     lines = str(guarantee).splitlines()
@@ -194,18 +199,36 @@ def _weaknesses(guarantee: Guarantee) -> list[str]:
     """What makes a guarantee weak."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
     said = []
-    if epsilon > _WEAK_EPSILON:
+    if epsilon > WEAK_EPSILON:
         right = percent_up(best_guess(epsilon, delta))
         said.append(
-            f"An epsilon above {_WEAK_EPSILON:g} promises little on its own: guesses between two "
-            f"equally likely cases may be right {right} of the time."
+            f"An epsilon above {WEAK_EPSILON:g} promises little on its own: an outcome may become "
+            f"{spell_factor(epsilon)} times as likely, and guesses between two equally likely "
+            f"cases may be right {right} of the time."
         )
+    elif guarantee.unit is Unit.RATING:
+        said += _on_people(guarantee.per(Unit.USER))
     if math.isinf(odds_factor(0.0, delta)[0]):
         said.append(
             f"A delta of {number_up(delta)} is not small: with that probability the guarantee may "
             "fail altogether."
         )
     return said
+
+
+def _on_people(epsilon: float | None) -> list[str]:
+    """What a guarantee per rating leaves open: it is people who are to be protected."""
+    if epsilon is None:
+        return [
+            "It protects single ratings, not people: nothing bounds what it reveals about a "
+            "person's ratings together."
+        ]
+    if epsilon > WEAK_EPSILON:
+        return [
+            "It protects single ratings, and people hardly: for all ratings of a person together "
+            f"the factor is {spell_factor(epsilon)}."
+        ]
+    return []
 
 
 def _on_history(guarantee: Guarantee) -> list[str]:
@@ -236,6 +259,7 @@ def _published(path: Path, sha256: str, release: Release) -> list[Html]:
         ("digest of the catalogue", catalog.digest()),
         *_origin(release),
         ("scale of ratings", kind),
+        ("what was learnt", " ".join(release.learnt.sentences())),
     ]
     arrays = [
         (name, array.dtype.name, " x ".join(f"{n:,}" for n in array.shape))
@@ -461,7 +485,7 @@ def _spending(release: Release, ledger: Ledger | None, pairing: Pairing | None) 
     return [
         spent,
         _html.paragraph(about),
-        _html.table(totals, [_totals(ledger, unit) for unit in Unit]),
+        _html.table(totals, [_totals(ledger, unit) for unit in ledger.units]),
         _html.paragraph(_on_payment(release.guarantee, pairing)),
         *([_html.table(("charge", "time (UTC)", "purpose", ""), charges)] if charges else []),
     ]

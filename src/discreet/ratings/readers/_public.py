@@ -16,10 +16,17 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from discreet.domain import Catalog, CatalogOrigin, InputError
+from discreet.domain import Catalog, CatalogOrigin, Hint, InputError
 from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._batch import REASONS, Fault, Lines, Origin, Rows
-from discreet.ratings.readers._columns import ITEM_IDS, ITEM_WORDS, by_name, given_place
+from discreet.ratings.readers._columns import (
+    ITEM_IDS,
+    ITEM_NAMES,
+    ITEM_TITLES,
+    ITEM_WORDS,
+    by_name,
+    given_place,
+)
 from discreet.ratings.readers._files import is_parquet, whole
 from discreet.ratings.readers._frames import columns_of, open_parquet, read_parquet
 from discreet.ratings.readers.text import (
@@ -42,10 +49,7 @@ CatalogColumns = Mapping[str, str | int | None]
 
 # What columns are called, in groups: see `by_name`.
 _ID_NAMES = (ITEM_IDS | {"id"}, ITEM_WORDS)
-_TITLE_NAMES = (
-    frozenset(["title", "itemtitle", "movietitle", "booktitle", "producttitle"]),
-    frozenset(["name", "itemname", "moviename", "productname"]),
-)
+_TITLE_NAMES = (ITEM_TITLES, ITEM_NAMES)
 _NAMED_LIKE = "a column of item ids, named like id, item_id or movieId"
 
 # fmt: off
@@ -294,11 +298,20 @@ def _catalog_places(names: list[str], columns: CatalogColumns | None, file: Path
                 places[role] = place
     except InputError as error:
         reason = error.reason.partition(";")[0]
+        which = Hint("catalog_columns", {role: names[0]})
         raise InputError(
-            f"as a catalogue, {reason}; rename or remove one of them", path=file
+            f"as a catalogue, {reason}; say which, like {which} (it has {', '.join(names)})",
+            path=file,
+            hints=[which],
         ) from None
     if "id" not in places:
-        raise InputError(f"as a catalogue it needs {_NAMED_LIKE}", path=file)
+        which = Hint("catalog_columns", {"id": "NAME"})
+        raise InputError(
+            f"as a catalogue it needs {_NAMED_LIKE}; or say which it is, like {which} (it has "
+            f"{', '.join(names)})",
+            path=file,
+            hints=[which],
+        )
     return places
 
 
