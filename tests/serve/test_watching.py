@@ -25,6 +25,7 @@ from discreet.domain import Scale
 from discreet.protocols.common.http import ServiceClient
 from discreet.release import Release
 from discreet.serve import Server, Settings, _watch
+from discreet.serve._published import open_release
 from release._making import random_release
 from serve._running import (
     FREE,
@@ -189,7 +190,7 @@ def test_under_load_every_answer_is_one_whole_version(tmp_path: Path) -> None:
                 else:
                     shutil.copyfile(version, tmp_path / "whole")
                     (tmp_path / "whole").replace(settings.release)
-                until(lambda version=version: tag(talk) == digest_of(version))
+                until(lambda: tag(talk) == digest_of(version))  # noqa: B023
                 with ServiceClient(talk.url) as client:
                     client.fetch_release(tmp_path / "mine.discreet")
                 assert digest_of(tmp_path / "mine.discreet") == digest_of(version)
@@ -346,7 +347,7 @@ def test_what_the_service_builds_itself_is_no_news(
 ) -> None:
     caplog.set_level(logging.INFO)
     with running(make_settings(tmp_path)) as talk:
-        opened = mock.Mock(wraps=_watch.open_release)
+        opened = mock.Mock(wraps=open_release)
         for n in range(3):
             talk.send(talk.enrol(), make_report(n))
         with mock.patch.object(_watch, "open_release", opened):

@@ -64,7 +64,7 @@ def test_the_operator_never_sees_a_release_before_what_it_cost(
     settings = Settings(file, admin_token=TOKEN, ledger=path, **FREE)
     with mock.patch.object(_watch, "LOOK_SECONDS", 0.01), running(settings) as talk:
         page = visit(f"{talk.url}/operator", ready=False)
-        replaced = []
+        replaced: list[Any] = []
 
         def late(route: Any) -> None:
             if not replaced:

@@ -125,11 +125,8 @@ def check_head(head: _Head) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class PresencePairs(PairStatistic):
-    """The strict upper triangle of G over the items of `head`, in exact integers.
-
-    What people gave an item does not matter, only that they have it. m is how many items of the
-    head a person has.
+class _OfHead:
+    """What both statistics take.
 
     Args:
         unit: Whom the release protects.
@@ -145,9 +142,20 @@ class PresencePairs(PairStatistic):
         check_head(self.head)
 
     @property
+    def _movement(self) -> PairMovement:
+        return PairMovement(self.unit, self.noise, len(self.head))
+
+
+class PresencePairs(_OfHead, PairStatistic):
+    """The strict upper triangle of G over the items of `head`, in exact integers.
+
+    What people gave an item does not matter, only that they have it. m is how many items of the
+    head a person has.
+    """
+
+    @property
     def parts(self) -> tuple[Part, ...]:
-        movement = PairMovement(self.unit, self.noise, len(self.head))
-        return (Part("presence pairs", movement.of_pairs, GRID, is_triangle=True),)
+        return (Part("presence pairs", self._movement.of_pairs, GRID, is_triangle=True),)
 
     def entries(self, ratings: Ratings) -> HeadEntries:
         table = pair_weights(self.unit, self.noise, len(self.head))
@@ -165,29 +173,14 @@ class PresencePairs(PairStatistic):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class HeadWeights(Statistic):
-    """Two sums over people that say what G's entries are out of: of w(m) m and of w(m).
-
-    Args:
-        unit: Whom the release protects.
-        noise: Which norm.
-        head: The items, as in `PresencePairs`.
-    """
-
-    unit: Unit
-    noise: Noise
-    head: _Head
-
-    def __post_init__(self) -> None:
-        check_head(self.head)
+class HeadWeights(_OfHead, Statistic):
+    """Two sums over people that say what G's entries are out of: of w(m) m and of w(m)."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        movement = PairMovement(self.unit, self.noise, len(self.head))
         return (
-            Part("weighted head records", movement.of_mass, GRID),
-            Part("weight of the pairs", movement.of_weight, GRID),
+            Part("weighted head records", self._movement.of_mass, GRID),
+            Part("weight of the pairs", self._movement.of_weight, GRID),
         )
 
     def measure(self, ratings: Ratings) -> tuple[int, int]:

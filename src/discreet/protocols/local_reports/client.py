@@ -154,9 +154,12 @@ def _laplace(
         part = mechanism.event(_PART, len(rated))
         present = np.ones(len(rated), np.bool_)
         answers, shown = mechanism.release(values, present, part, unbooked([part], randomness))
+    # Half of epsilon hides whether there is a rating, half how large it is; so an item without one
+    # shows with odds e^(-epsilon/2), and then with noise around 0.
     fakes = _fakes(collection, rated, 1, collection.epsilon / 2, randomness)
     noise = draw_noise(GeometricLaw(mechanism.scale), len(fakes), randomness)
     both = np.concatenate((answers[shown], noise))
+    # Cutting after the noise is post-processing, and the same for true answers and fakes.
     cut = np.clip(both, collection.least, collection.largest)
     return np.concatenate((rated[shown], fakes)), cut
 
@@ -169,10 +172,12 @@ def _response(
     if len(rated):
         part = mechanism.event(_PART, len(rated))
         step = 2 * collection.reach // (collection.levels - 1)
+        # 0 stands for "not rated", the levels of the scale for 1 and above.
         symbols = (values + collection.reach) // step + 1
         answers = mechanism.release(symbols, part, unbooked([part], randomness))
     shown = answers > 0
     fakes = _fakes(collection, rated, collection.levels, collection.epsilon, randomness)
+    # Without a rating every level is as likely as any other: e^-epsilon each to 1 for nothing.
     others = 1 + draw_below(collection.levels, len(fakes), randomness)
     return np.concatenate((rated[shown], fakes)), np.concatenate((answers[shown], others))
 
@@ -182,6 +187,8 @@ def _fakes(
 ) -> _Ints:
     """Which items that were not rated get an answer."""
     others = len(collection.catalog) - len(rated)
+    # How many first and which then: the same law as a coin for each item, in a time that grows with
+    # the number of answers and not with the catalogue.
     count = FakeCount(others, ways, exponent).draw(randomness)
     places = draw_places(count, others, randomness)
     # The j-th item that was not rated has as many rated ones before it as have r_i - i <= j.
@@ -217,6 +224,8 @@ class Spent:
     def per_user(self) -> float:
         """Epsilon for everything that the person rated or not: n times as much, n the catalogue."""
         seen = [event.seen_by(Unit.USER) for event in self.events]
+        # An event that does not say how many ratings a person can have bounds nothing for a person;
+        # local reports always say it, the whole catalogue.
         bounded = [event for event in seen if event is not None]
         return compose(bounded).epsilon(0.0)
 
@@ -284,6 +293,8 @@ class LocalClient:
         laplace = collection.mechanism is Mechanism.MODIFIED_LAPLACE
         ways = 1 if laplace else collection.levels
         law = FakeCount(size, ways, collection.epsilon / 2 if laplace else collection.epsilon)
+        # A bit for each item says whether it has an answer, then come the answers; base64 makes 4
+        # bytes of 3. As if nothing were rated: a few hundred ratings hardly change it.
         values = size * law.odds / (1 + law.odds) * np.dtype(collection.number).itemsize
         return _ENVELOPE_BYTES + round((size / 8 + values) * 4 / 3)
 
@@ -309,6 +320,8 @@ class LocalClient:
             kept = self._kept(state)
             if kept is not None:
                 return kept
+            # Checked, drawn and written under one lock of the file, so that two programs cannot
+            # both spend.
             self.limit.check(state, _spent(self._file, state).per_rating, collection.epsilon)
             drawn = draw_report(collection, own, self._randomness)
             state["events"] = [*state.get("events", []), collection.event.to_dict()]

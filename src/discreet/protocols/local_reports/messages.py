@@ -105,6 +105,8 @@ class Collection:
         """Ratings are integers from -reach to reach: the coarsest such grid that has them all."""
         if self._parts is None:
             return _CONTINUOUS_REACH
+        # With mid as 0: an even number of steps has it as a level, an odd one has levels at odd
+        # numbers of half steps.
         return self._parts if self._parts % 2 else self._parts // 2
 
     @cached_property
@@ -127,6 +129,9 @@ class Collection:
         """The largest integer that a report may hold."""
         if self.mechanism is Mechanism.RANDOMIZED_RESPONSE:
             return self.levels
+        # reach + ceil(_FURTHEST scales): a scale is 2 reach/epsilon = 2000 reach/thousandths grid
+        # steps. Minus the floor of a negative number is the ceiling, in whole numbers that all
+        # sides agree on.
         return self.reach - (-_FURTHEST * 2000 * self.reach // self.thousandths)
 
     @property
@@ -162,6 +167,7 @@ class Collection:
 
     def to_grid(self, ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Ratings of the scale as integers from -reach to reach."""
+        # On the scale they are whole already; a continuous one is rounded to the nearest.
         found = np.rint((ratings - self.scale.mid) / self.unit).astype(np.int64)
         return np.clip(found, -self.reach, self.reach)
 
@@ -216,6 +222,8 @@ class Collection:
             fields.whole("epsilon_thousandths", _LEAST_EPSILON, _MOST_EPSILON) / 1000,
             fields.whole("epoch", 1, MOST_EPOCHS),
         )
+        # Announcements repeat what follows from them for clients in other languages. If it did not
+        # agree, two clients might read two protocols in it.
         for name, value in collection.as_json().items():
             given = content[name] if fields.has(name) else None
             if type(given) is not type(value) or given != value:
@@ -285,6 +293,7 @@ class Report:
             raise InputError(f"report: this is period {collection.epoch:,}; report for that")
         size = len(collection.catalog)
         bits = fields.content("reported", -(-size // 8), -(-size // 8))
+        # Bits past the end would carry something of the sender's choice past every check.
         if size % 8 and bits[-1] >> size % 8:
             raise InputError("report: 'reported' marks items past the end of the catalogue")
         values = fields.numbers("values", collection.number, size)

@@ -93,8 +93,12 @@ class OpenClient:
                 return self._plain(items, codes, state)
             sent, turn = self._obfuscator.obfuscate(items, codes, state)
             kept = state.setdefault("uploads", {}).get(self.collection.digest, {})
+            # The same turn, the same bytes: a second upload that differs would tell what was made
+            # up anew.
             if kept.get("turn") == turn:
                 return Upload.from_json(kept["upload"], self.collection)
+            # Of what is sent, the hash tells nothing more; of true ratings it does, and can have an
+            # epsilon.
             on_true = self.collection.hash_on == "true"
             hashed = (items, codes) if on_true else (sent.items, sent.codes)
             value = self._reported(self.collection.cluster_hash.value(*hashed), state)
@@ -145,10 +149,13 @@ class OpenClient:
             k = self.collection.bits
             response = RandomizedResponse(2, self.collection.bit_epsilon)
             event = response.event("hash bits", k)
+            # A changed rating can turn every bit of the hash, so that epsilon is k times that of a
+            # bit, for one rating and for all of them alike.
             bits = (value >> np.arange(k)) & 1
             receipt = unbooked([event], self._obfuscator.randomness)
             said = response.release(bits, event, receipt)
             value = int(said @ (1 << np.arange(k)))
+            # In the same change of the file as the upload: what was drawn is never drawn again.
             answers[self._answer_name] = {"value": value, "epsilon": self._answer_epsilon}
         return int(answers[self._answer_name]["value"])
 
