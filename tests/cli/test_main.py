@@ -118,7 +118,11 @@ TOLD = ("--scale", "1..5", "--catalog", "from-data")
         (RATINGS, (), "like --scale 1..5 for whole stars or --scale 0.5..5/0.5 for half stars"),
         (RATINGS, ("--scale", "1..5"), "like --catalog items.csv. --catalog from-data reads it"),
         (RATINGS, ("--scale", "1..5/0.3"), "for a continuous scale give --scale 1..5/continuous"),
-        (RATINGS, ("--scale", "1..5", "--catalog", "both.csv"), "say which, like --catalog-columns id=movieId"),
+        (
+            RATINGS,
+            ("--scale", "1..5", "--catalog", "both.csv"),
+            "say which, like --catalog-columns id=movieId",
+        ),
         (RATINGS, (*TOLD, "--columns", "user=0"), "give it too, like --columns user=0,item=1"),
         ("user,item,kind\na,x,b\n", TOLD, "--columns rating=NAME (--implicit reads presence"),
         ("user,person,item,rating\na,b,x,3\n", TOLD, "say which, like --columns user=user"),

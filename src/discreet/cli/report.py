@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 
 from discreet.cli import _console
-from discreet.cli._outputs import Overwrite, check_new
-from discreet.domain import InputError
-from discreet.domain.files import whole_file
+from discreet.cli._outputs import Overwrite
 from discreet.privacy.ledger import Ledger
 from discreet.release import load
-from discreet.report import is_report, make_report, read_audits
+from discreet.report import report as write_report
 
 
 def report(
@@ -39,16 +37,8 @@ def report(
     The page loads nothing from the network and can be printed. Ledgers are only read. The exit
     code is 1 if the ledger did not pay for this file.
     """
-    if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError("a report is an .html file", path=output)
-    if output.is_file() and not is_report(output):
-        raise InputError("exists and is not a report; choose another name", path=output)
-    check_new(output, overwrite)
-    audits = read_audits(audit or [])
     book = None if ledger is None else Ledger.open(ledger)
-    page = make_report(release, ledger=book, audits=audits)
-    with whole_file(output) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_report(release, output, ledger=book, audits=audit or (), overwrite=overwrite)
     _console.say(f"{output}: print it to PDF from any browser")
     if book is not None:
         found = load(release, verify=True)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from discreet.methods._all import Task as Task
     from discreet.methods._all import Transcript as Transcript
     from discreet.methods._all import fit as fit
+    from discreet.methods._all import method_of as method_of
     from discreet.methods._all import record_fit as record_fit
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Task",
     "Transcript",
     "fit",
+    "method_of",
     "record_fit",
 ]
 

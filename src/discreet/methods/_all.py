@@ -1,7 +1,7 @@
 """Everything of this room. Importing it registers every method: a new one is one line here."""
 
 from discreet.methods._fit import MOST_FEATURES, Spoken, Transcript, fit, record_fit
-from discreet.methods._method import METHODS, MOST_HEAD, Method, Task
+from discreet.methods._method import METHODS, MOST_HEAD, Method, Task, method_of
 from discreet.methods.covariance import CovarianceMethod
 from discreet.methods.lists import ListsMethod
 from discreet.methods.pairs import CosineMethod, SlopeOneMethod
@@ -21,5 +21,6 @@ __all__ = [
     "Task",
     "Transcript",
     "fit",
+    "method_of",
     "record_fit",
 ]

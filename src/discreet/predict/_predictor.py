@@ -9,20 +9,19 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Catalog, InputError, OwnRatings
-from discreet.predict._lists import ListScores, cosines, has_and_likes, popularity_scores
-from discreet.predict._people import (
-    People,
+from discreet.domain import (
+    Catalog,
+    InputError,
+    OwnRatings,
     Recommendation,
     Recommendations,
     SimilarItem,
     SimilarItems,
 )
-from discreet.release import Release
+from discreet.predict._lists import ListScores, cosines, has_and_likes, popularity_scores
+from discreet.predict._people import People
+from discreet.release import Names, Own, Release, Where
 
-Own = Mapping[str, float] | Iterable[str] | OwnRatings
-Names = Iterable[str | int]
-Where = Mapping[str, str | Iterable[str]]
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]

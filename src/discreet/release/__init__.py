@@ -3,7 +3,14 @@
 from discreet.release._codec import FORMAT, load
 from discreet.release._layouts import METHODS, ArrayLayout, MethodLayout
 from discreet.release._learnt import LearntSummary
-from discreet.release._release import Release, register_predictors
+from discreet.release._release import (
+    Names,
+    Own,
+    Recommender,
+    Release,
+    Where,
+    register_predictors,
+)
 from discreet.release._triangles import pack, packed_bases, packed_side, packed_size, unpack
 
 __all__ = [
@@ -12,7 +19,11 @@ __all__ = [
     "ArrayLayout",
     "LearntSummary",
     "MethodLayout",
+    "Names",
+    "Own",
+    "Recommender",
     "Release",
+    "Where",
     "load",
     "pack",
     "packed_bases",

@@ -3,10 +3,12 @@
 Made from public things alone: the release, the ledger's totals, an audit's findings.
 """
 
+from discreet.domain.callable_room import make_callable
 from discreet.report._audits import AuditFile, AuditFinding, read_audit, read_audits, sha256_of
 from discreet.report._html import is_report
 from discreet.report._odds import best_guess, number_down, number_up, odds_factor
 from discreet.report._page import make_report, noise_ratio
+from discreet.report._write import report
 
 __all__ = [
     "AuditFile",
@@ -20,5 +22,8 @@ __all__ = [
     "odds_factor",
     "read_audit",
     "read_audits",
+    "report",
     "sha256_of",
 ]
+
+make_callable(__name__)

@@ -266,6 +266,15 @@ def read_catalog(
     return _catalog(frame, table, origin, kept)
 
 
+def catalog_columns(path: str | os.PathLike[str]) -> list[str]:
+    """The names of all columns of a list of items.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    return list(open_public(path).frame.columns)
+
+
 def refuse_columns(keep_columns: Sequence[str]) -> None:
     """Refuse to keep columns of a list of items that has none.
 
