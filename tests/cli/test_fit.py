@@ -106,8 +106,8 @@ def test_theta_is_shown_as_the_exact_epsilon(sample: list[str], tmp_path: Path) 
 
 
 def test_settings_reach_the_release(sample: list[str], tmp_path: Path) -> None:
-    options = ("--method", "covariance", "--rank", 3, "--clean", "none", "--dense")
-    options += ("--noise", "laplace")
+    options = ["--method", "covariance", "--rank", 3, "--clean", "none", "--dense"]
+    options += ["--noise", "laplace"]
     told = call("fit", "--no-ledger", *sample, "-o", tmp_path / "m", *options, "--json").json()
     settings = told["parameters"]["settings"]
     assert (settings["rank"], settings["clean"], settings["dense"]) == (3, "none", True)

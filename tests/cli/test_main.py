@@ -159,7 +159,7 @@ def test_advice_on_features_is_what_can_be_done(
 
 def hints() -> Iterator[Hint]:
     """Every hint in the source, with some word or number for what is filled in."""
-    names = {"role": "user", "FROM_DATA": "from-data", "_FROM_DATA": "from-data"}
+    names: dict[str, Any] = {"role": "user", "FROM_DATA": "from-data", "_FROM_DATA": "from-data"}
     names |= {"places": {"user": 0}, "max": lambda _: 0, "names": ["uid"], "self": Scale(1, 5)}
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -175,7 +175,8 @@ def test_every_hint_is_an_argument_and_an_option() -> None:
     """What it spells is what it means, in Python and as an option of `discreet fit`."""
     found = list(hints())
     assert len(found) > 10
-    fit = typer.main.get_command(app).get_command(None, "fit")
+    commands: Any = typer.main.get_command(app)
+    fit = commands.get_command(None, "fit")
     for hint in found:
         assert eval(f"dict({hint})") == {hint.argument: hint.value}
         with fit.make_context("fit", ["r", "-o", "m", *shlex.split(as_option(hint))]) as context:
@@ -186,7 +187,8 @@ def test_every_hint_is_an_argument_and_an_option() -> None:
             case "catalog_columns":
                 assert ReadingOptions(catalog_columns=given).parsed_catalog_columns == hint.value
             case "scale":
-                assert Scale.parse(given) == Scale(*hint.value)
+                limits: Any = hint.value
+                assert Scale.parse(given) == Scale(*limits)
             case _:
                 assert given == hint.value
     for argument in {hint.argument for hint in found}:

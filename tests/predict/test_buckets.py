@@ -27,14 +27,14 @@ def make(
     effects: Any = 0.0,
     fakes: float = 0.0,
     fake_mean: float = 0.0,
-    arrays: dict[str, np.ndarray] | None = None,
+    arrays: dict[str, Any] | None = None,
     **told: Any,
 ) -> Release:
     """A release with these sums and counts by bucket and item."""
     entries = [(b, i, *one) for b, its in sorted(buckets.items()) for i, one in sorted(its.items())]
     columns = list(zip(*entries, strict=True)) if entries else [(), (), (), ()]
     per_bucket = np.bincount(np.array(columns[0], np.int64), minlength=1 << bits)
-    content = {
+    content: dict[str, Any] = {
         "item_effects": np.broadcast_to(np.float32(effects), (d,)).copy(),
         "item_counts": np.ones(d, np.float32),
         "bucket_sizes": np.full(1 << bits, 9, np.int32),
@@ -46,7 +46,7 @@ def make(
         "bucket_sums": np.array(columns[2], np.float32),
         "bucket_counts": np.array(columns[3], np.int32),
     }
-    parameters = {
+    parameters: dict[str, Any] = {
         "global_mean": 3.5, "bits": bits, "thin": thin, "fake_percent": 100, "popular_share": 0.0,
     }  # fmt: skip
     catalog = Catalog([str(i) for i in range(d)], [f"title {i}" for i in range(d)])

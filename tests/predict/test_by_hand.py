@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def model(request: pytest.FixtureRequest) -> Predictor:
     return make()
 
 
-def titles(model: Predictor, own: dict[str, float], n: int = 10, **options: object) -> list[str]:
+def titles(model: Predictor, own: dict[str, float], n: int = 10, **options: Any) -> list[str]:
     return [entry.title for entry in model.recommend(own, n, **options)]
 
 

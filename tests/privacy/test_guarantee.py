@@ -104,7 +104,7 @@ def test_a_changed_rating_is_counted_event_by_event() -> None:
 
 def test_words_for_a_rating() -> None:
     one, two = (
-        _exact.smallest(lambda e, mu=mu: _exact.gaussian_delta(mu, e) <= 1e-6, 2.0)
+        _exact.smallest(lambda e: _exact.gaussian_delta(mu, e) <= 1e-6, 2.0)  # noqa: B023
         for mu in (0.1, 0.2)
     )
     assert words("gaussian").splitlines() == [
@@ -287,7 +287,7 @@ def test_a_promise_needs_a_spend_and_a_bound() -> None:
     with pytest.raises(InputError, match="nothing bounds what this costs per rating"):
         promise(RATING, gaussian(1e300), delta=1e-6)
     with pytest.raises(InputError, match=r"unit is Unit\.RATING or Unit\.USER"):
-        Guarantee("rating", (pure(1.0),), 0.0)
+        Guarantee("rating", (pure(1.0),), 0.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["without noise", "seeded", "two reasons"])

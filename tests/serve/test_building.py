@@ -94,7 +94,7 @@ def test_what_is_being_put_in_its_place_when_the_service_ends_is_told_as_built(
         go_on.set()
         await stopping
 
-    builder = Builder(make_settings(tmp_path), Metrics(), taken.append)
+    builder = Builder(make_settings(tmp_path), Metrics(), taken.append, asyncio.Lock())
     with (
         mock.patch.object(Builder, "_work", mock.AsyncMock(return_value={"reports": 3})),
         mock.patch.object(Builder, "_move", slowly),

@@ -204,7 +204,7 @@ def test_one_capability_cannot_ask_too_often(tmp_path: Path) -> None:
 
 
 def test_one_address_cannot_ask_or_enrol_too_often(tmp_path: Path) -> None:
-    told = {"per_address": Rate(1, 6), "enrolments": Rate(1, 2)}
+    told: dict[str, Any] = {"per_address": Rate(1, 6), "enrolments": Rate(1, 2)}
     with running(make_settings(tmp_path, **told)) as talk:
         enrolled = [talk.ask("POST", "/v1/enrolments") for _ in range(3)]
         assert [answer.status for answer in enrolled] == [201, 201, 429]

@@ -55,13 +55,13 @@ def clicks(stars: Ratings) -> Ratings:
 
 @pytest.fixture(scope="package")
 def on_stars(session: Any, stars: Ratings) -> Iterator[cluster.SparkRatings]:
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
+    told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
     with cluster.read(_cluster.frame_of(session, stars), **told) as found:
         yield found
 
 
 @pytest.fixture(scope="package")
 def on_clicks(session: Any, clicks: Ratings) -> Iterator[cluster.SparkRatings]:
-    told = {"implicit": True, "catalog": clicks.catalog, "partitions": 2}
+    told: dict[str, Any] = {"implicit": True, "catalog": clicks.catalog, "partitions": 2}
     with cluster.read(_cluster.frame_of(session, clicks), **told) as found:
         yield found

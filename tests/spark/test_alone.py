@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from cli._calling import write_sample
 from spark._cluster import LIGHT
@@ -62,7 +63,7 @@ def test_the_terminal_shows_only_what_discreet_says_and_a_database_is_read(tmp_p
     script = tmp_path / "fit.py"
     script.write_text(SCRIPT)
     sample = write_sample(tmp_path, 500)
-    command = [sys.executable, script, *sample, "-o", tmp_path / "x.discreet"]
+    command: list[Any] = [sys.executable, script, *sample, "-o", tmp_path / "x.discreet"]
     done = subprocess.run(
         command,
         capture_output=True,

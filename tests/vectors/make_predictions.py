@@ -172,7 +172,7 @@ def clustered(method: str, scale: Scale, d: int, bits: int, thin: float, **told:
     bucket, items = np.nonzero(entries)
     counts = rng.integers(1, 30, len(items)).astype(np.int32)
     means = rng.normal(0, 0.2 * scale.range, len(items))
-    arrays = {
+    arrays: dict[str, Any] = {
         "item_effects": rng.normal(0, 0.1 * scale.range, d).astype(np.float32),
         "item_counts": rng.uniform(1, 99, d).astype(np.float32),
         "bucket_sizes": np.full(buckets, 9, np.int32),
@@ -184,7 +184,7 @@ def clustered(method: str, scale: Scale, d: int, bits: int, thin: float, **told:
         "bucket_sums": (means * counts).astype(np.float32),
         "bucket_counts": counts,
     }
-    parameters = {
+    parameters: dict[str, Any] = {
         "global_mean": scale.mid, "bits": bits, "thin": thin, "fake_percent": 60,
         "popular_share": 0.1,
     }  # fmt: skip

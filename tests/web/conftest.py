@@ -69,10 +69,10 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
     Without `worker` the page does without its service worker, which saves the test half a second.
     """
-    from web._films import open_page
+    from web._films import Complaints, open_page
 
     contexts: list[Any] = []
-    complaints: list[str] = []
+    complaints = Complaints()
 
     def visit(url: str, *, worker: bool = False, context: Any = None, **told: Any) -> Any:
         looks = {name: told.pop(name) for name in LOOKS & told.keys()}
@@ -84,6 +84,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         return open_page(context, url, complaints, **told)
 
     yield visit
+    complaints.is_over = True
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert complaints.texts == []

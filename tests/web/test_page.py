@@ -195,7 +195,7 @@ def test_ratings_go_out_as_csv_and_come_back(plain: Talk, visit: Visit, tmp_path
     assert (own(other), recommended(other)) == (kept, shown)
 
 
-WRONG_FILES = [
+WRONG_FILES: list[tuple[str | bytes, str]] = [
     ("Quiet Tea,4\nAlien Ants,9\n", "Line 2: the rating is not on the scale from 1 to 5"),
     ("id,rating\nf1,four\n", "Line 2 needs a title and a number"),
     ('id,rating\n"f1,4\n', "Line 2 has a quotation mark in a wrong place"),

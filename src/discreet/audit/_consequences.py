@@ -13,7 +13,7 @@ from discreet.audit._adversary import Guesses, guess
 from discreet.audit._compared import Bench, ComparedMethod, method_of, methods_for
 from discreet.audit._intervals import Band, excess_band, student_band, success_band
 from discreet.domain import InputError
-from discreet.privacy import GaussianNoise, Unit
+from discreet.privacy import GaussianNoise, Unit, fit_unit
 from discreet.ratings import Ratings
 
 Progress = Callable[[str, int, int], None]
@@ -134,8 +134,7 @@ def consequences(
 
 
 def _names(presence: bool, methods: Iterable[str] | None, protect: str) -> list[str]:
-    if protect not in list(Unit):
-        raise InputError(f"protect is one of {', '.join(Unit)}, not '{protect}'")
+    fit_unit(protect)
     names = list(dict.fromkeys(methods_for(presence) if methods is None else methods))
     if not names:
         raise InputError("there is nothing to compare: name at least one method")

@@ -16,7 +16,14 @@ import typer
 from discreet.cli import _console
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.methods import MethodName
-from discreet.privacy import WEAK_EPSILON, GaussianNoise, Noise, Unit, spell_factor
+from discreet.privacy import (
+    WEAK_EPSILON,
+    GaussianNoise,
+    Noise,
+    Unit,
+    fit_unit,
+    spell_factor,
+)
 from discreet.ratings import Ratings
 from discreet.ratings import read_features as read_feature_table
 from discreet.ratings.readers import (
@@ -301,7 +308,12 @@ class BudgetOptions:
     """Whom to protect and by which noise; each command has its own `--epsilon`."""
 
     protect: Annotated[
-        Unit, typer.Option(help="Protect single ratings, or each user with all their ratings.")
+        Unit,
+        typer.Option(
+            parser=fit_unit,
+            metavar="[rating|user]",
+            help="Protect single ratings, or each user with all their ratings.",
+        ),
     ] = Unit.USER
     delta: Annotated[
         float | None,

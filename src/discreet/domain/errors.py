@@ -6,6 +6,7 @@
     │   ├── MissingPart       an optional part of the installation is absent
     │   └── Refusal           a service refused a request
     ├── BudgetExceeded        a charge would exceed the ledger's limit; nothing was charged
+    ├── PeriodExists          a period of a series was published before; nothing was charged
     ├── LedgerError           a ledger cannot be read or written; nothing was drawn
     ├── NotCharged            no receipt covers what a mechanism was to draw; nothing was drawn
     └── DownloadError         a public data set could not be fetched or did not verify
@@ -145,6 +146,10 @@ class Refusal(InputError):
 
 class BudgetExceeded(DiscreetError):
     """The charge would take the ledger past its limit. Nothing was charged, nothing was drawn."""
+
+
+class PeriodExists(DiscreetError):
+    """The period was added to its series and published before. Nothing was charged or drawn."""
 
 
 class LedgerError(DiscreetError):

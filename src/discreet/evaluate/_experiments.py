@@ -21,7 +21,7 @@ from discreet.evaluate._judge import FEW_RATINGS, Judge, PersonQuality, Quality
 from discreet.evaluate._metrics import Scorer
 from discreet.measure import Budget
 from discreet.predict import Order
-from discreet.privacy import GaussianNoise, Noise, SeededRandomness, Unit
+from discreet.privacy import GaussianNoise, Noise, SeededRandomness, Unit, fit_unit
 from discreet.ratings import Ratings, Split, split_by_time, split_folds, split_random
 from discreet.release import Release
 
@@ -278,7 +278,7 @@ def evaluate(
         models = _applicable(train)
     _check(splits, budgets, draws, predictors, models, own or {})
     asked = _Asked(
-        tuple(Unit(each) for each in _several(protect)), Noise(noise), delta,
+        tuple(fit_unit(each) for each in _several(protect)), Noise(noise), delta,
         tuple(_several(method)), options,
     )  # fmt: skip
     experiment = _Experiment(

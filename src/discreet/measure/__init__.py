@@ -5,20 +5,30 @@ Auditors read this room. Every private number that leaves it is a part of a stat
 from a mechanism on a receipt of their own.
 """
 
-from discreet.measure._budget import Budget, Spender
-from discreet.measure._publish import PublicCounts, publish_item_counts
 from discreet.measure._request import (
     CHARGED,
     UNBOOKED,
+    Budget,
     GivenLedger,
+    PublicCounts,
     Request,
+    Spender,
     is_named,
     mentioning_charge,
     open_ledger,
+    publish_item_counts,
 )
 from discreet.measure._running import Carry, Frame, RunningSpender, Stream, head_places
-from discreet.measure._source import RatingsSource, RemoteRatings, measure_all, over_blocks
-from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Statistic
+from discreet.measure._source import (
+    HeadEntries,
+    PairStatistic,
+    Part,
+    RatingsSource,
+    RemoteRatings,
+    Statistic,
+    measure_all,
+    over_blocks,
+)
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.outputs import Answers, OutputFunction, OutputPlan
 from discreet.measure.probe_error import choose_best, publish_rmse

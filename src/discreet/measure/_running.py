@@ -18,10 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Noisy
-from discreet.measure._budget import Budget, Spender, diagonal_of
-from discreet.measure._source import RatingsSource
-from discreet.measure._statistic import Ints, Part, Progress, Statistic
+from discreet.measure._request import Budget, Spender, diagonal_of
+from discreet.measure._source import Ints, Part, Progress, RatingsSource, Statistic
 from discreet.privacy import NoisePlan, Receipt, Unit
+from discreet.privacy.running_noise import BOOST_BITS
 from discreet.ratings import Ratings
 
 _Floats = npt.NDArray[np.float64]
@@ -191,6 +191,11 @@ class RunningSpender(Spender):
         spread = stream.sigma / stream.grid * self.plan.spread(stream.steps, decay)
         return Noisy(stream.now.copy(), spread)
 
+    @property
+    def _step(self) -> int:
+        """Which one this is since noise started afresh for all streams, from 1 on."""
+        return (self.period - 1) % self.plan.horizon + 1
+
     def release(self, part: Part, exact: Ints | int, share: float) -> Noisy:
         """The total over all periods of one part, in its own unit."""
         share *= 1 - self._kept
@@ -283,7 +288,7 @@ class RunningSpender(Spender):
     def _mechanism(self, sensitivity: float, power: int, size: int, share: float) -> Any:
         """What draws, and how far a unit moves all its draws: on a grid 2^power times as fine."""
         once = math.ldexp(sensitivity, power)
-        if power < 0:
+        if power < BOOST_BITS:
             # floor(a/m) and floor(b/m) are at most |a - b|/m + 1 apart.
             once += self.budget.noise.kind.root(size)
         life = self.plan.sensitivity(once, size) if self.plan.buffers else once
@@ -300,17 +305,19 @@ class RunningSpender(Spender):
         if mechanism.spread < stream.sigma:
             # Records of earlier periods have paid for draws with no less noise than this.
             mechanism = self.budget.noise.kind.with_spread(stream.sigma)
-        if power >= 0:
-            exact <<= power
+        boost = self.plan.boost(self._step)
+        exact *= boost
+        if power >= BOOST_BITS:
+            exact <<= power - BOOST_BITS
         else:
-            exact >>= -power
+            exact >>= BOOST_BITS - power
         event = mechanism.event(life, self.budget.unit, part.label, self.budget.ratings_per_user)
         noisy = exact - self.plan.recall(stream.buffers)
         mechanism.release(noisy, event, self._purse, in_place=True)
         stream.buffers = self.plan.remember(stream.buffers, noisy - exact)
         stream.sigma = mechanism.spread
         stream.steps += 1
-        return noisy / stream.grid
+        return noisy / (stream.grid * math.ldexp(boost, -BOOST_BITS))
 
     def _spread(self, stream: Stream) -> float:
         """The standard deviation of the total's noise, in the part's unit."""

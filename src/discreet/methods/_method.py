@@ -18,7 +18,7 @@ from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, most_popu
 from discreet.measure import Carry, RatingsSource, RunningSpender, Spender, Statistic
 from discreet.measure.centring import HuberCentring
 from discreet.methods._names import MethodName
-from discreet.privacy import Noise, Unit
+from discreet.privacy import Noise, Unit, fit_unit
 
 # The most items of a covariance: its triangle takes 2.5 GB in integers.
 MOST_HEAD = 25_000
@@ -249,7 +249,7 @@ class Method(abc.ABC):
     """Whether it uses public item features."""
 
     def __post_init__(self) -> None:
-        self._choose("protect", Unit)
+        object.__setattr__(self, "protect", fit_unit(self.protect))
         self._choose("noise", Noise)
         if self.head is not None:
             check_number("head", self.head, 2, MOST_HEAD, whole=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discreet.predict._clusters import ClusterPredictor as ClusterPredictor
     from discreet.predict._cosine import CosinePredictor as CosinePredictor
     from discreet.predict._knn import KnnPredictor as KnnPredictor
-    from discreet.predict._lists_only import ListsPredictor as ListsPredictor
+    from discreet.predict._predictor import ListsPredictor as ListsPredictor
     from discreet.predict._slope_one import SlopeOnePredictor as SlopeOnePredictor
     from discreet.predict._svd import PosteriorPredictor as PosteriorPredictor
     from discreet.predict._svd import SvdPredictor as SvdPredictor
@@ -39,7 +39,7 @@ _PREDICTORS: tuple[tuple[str, str, Callable[[], Any], tuple[str, ...]], ...] = (
     ("svd", "SvdPredictor", lambda: import_module("discreet.predict._svd"), ("refined",)),
     ("posterior", "PosteriorPredictor", lambda: import_module("discreet.predict._svd"),
      ("covariance",)),
-    ("lists", "ListsPredictor", lambda: import_module("discreet.predict._lists_only"), ("lists",)),
+    ("lists", "ListsPredictor", lambda: import_module("discreet.predict._predictor"), ("lists",)),
     ("slope-one", "SlopeOnePredictor", lambda: import_module("discreet.predict._slope_one"),
      ("slope-one",)),
     ("cosine", "CosinePredictor", lambda: import_module("discreet.predict._cosine"), ("cosine",)),

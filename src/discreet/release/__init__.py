@@ -1,7 +1,12 @@
 """The public file: types and codec. Nothing here has ever seen a rating."""
 
+from discreet.domain.triangles import pack, packed_bases, packed_side, packed_size, unpack
 from discreet.release._codec import FORMAT, load
-from discreet.release._layouts import METHODS, ArrayLayout, MethodLayout
+from discreet.release._layouts import (
+    METHODS,
+    ArrayLayout,
+    MethodLayout,
+)
 from discreet.release._learnt import LearntSummary
 from discreet.release._release import (
     Names,
@@ -11,7 +16,6 @@ from discreet.release._release import (
     Where,
     register_predictors,
 )
-from discreet.release._triangles import pack, packed_bases, packed_side, packed_size, unpack
 
 __all__ = [
     "FORMAT",

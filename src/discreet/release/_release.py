@@ -129,7 +129,7 @@ class Release:
     catalog: Catalog
     guarantee: Guarantee
     parameters: Mapping[str, Any]
-    arrays: Mapping[str, npt.NDArray[np.generic]]
+    arrays: Mapping[str, npt.NDArray[Any]]
     _digest: str | None = field(default=None, init=False)
     """That of the file it was loaded from."""
 

@@ -35,6 +35,7 @@ _REASONS = {
     404: "There is no such thing here.",
     408: "The body took too long.",
     409: "A release is being built already; or other tags were sent first in this epoch.",
+    412: "Another version is served by now than If-Match names.",
     413: "The body is too large.",
     415: "The body is compressed.",
     416: "The range begins after the end.",
@@ -148,7 +149,7 @@ def _add_file(
 
     at = path or f"/v1/{name}"
     media = "application/octet-stream" if binary else "application/json"
-    route = describe(summary, 304, 404, 416, gives=_BYTES if binary else _OBJECT, media=media)
+    route = describe(summary, 304, 404, 412, 416, gives=_BYTES if binary else _OBJECT, media=media)
     route["responses"][206] = {"description": "The part asked for."}
     router.get(at, name=name, **route)(get)
     router.head(at, name=f"{name}_head", include_in_schema=False)(head)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,8 @@ def test_weighted_pairs_equal_python_integers(table: Table, threads: int, large:
 
 def test_weighted_pairs_have_one_whole_weight_for_each_user() -> None:
     table = random_table(9, 5, seed=1)
-    for weights in (table.votes, np.ones(8, np.int64)):
+    wrong: tuple[Any, ...] = (table.votes, np.ones(8, np.int64))
+    for weights in wrong:
         with pytest.raises(InputError, match="one for each user"):
             weighted_pairs(table.starts, table.items, weights, table.size)
 

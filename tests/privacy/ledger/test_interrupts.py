@@ -90,7 +90,12 @@ def test_an_interrupt_at_any_line_leaves_a_whole_publication_or_none(tmp_path: P
     for number in range(1, 2000):
         charge = ledger.charge([_SMALL], "x").charge
         assert charge is not None
-        done = interrupted(number, lambda: [ledger.record_publication(charge, "f" * 64)])  # noqa: B023
+
+        def publish(charge: Any = charge) -> list[object]:
+            ledger.record_publication(charge, "f" * 64)
+            return []
+
+        done = interrupted(number, publish)
         outcomes.append(Ledger.open(ledger.path).history()[-1].published is not None)
         if done is not None:
             break

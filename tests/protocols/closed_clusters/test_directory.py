@@ -198,16 +198,17 @@ def test_bytes_that_are_no_directory_are_refused(
 def test_a_collection_comes_back_and_says_everything(system: System) -> None:
     announced = system.collection
     assert Collection.from_json(announced.as_json()) == announced
-    others = [
-        replace(announced, **{name: bytes(32)}) for name in ("authority", "server", "hash_digest")
-    ] + [replace(announced, bits=7), replace(announced, epoch=2)]
+    changes: list[dict[str, Any]] = [{"bits": 7}, {"epoch": 2}]
+    changes += ({name: bytes(32)} for name in ("authority", "server", "hash_digest"))
+    others = [replace(announced, **change) for change in changes]
     assert len({str(other.as_json()) for other in [announced, *others]}) == 6
     for wrong in ({"bits": 17}, {"epoch": 0}, {"hash": "AA=="}, {"version": 2}, {"more": 1}):
         with pytest.raises(InputError, match="closed-clusters collection: "):
             Collection.from_json(announced.as_json() | wrong)
-    for wrong in ({"bits": 0}, {"epoch": 0}, {"server": b""}):
+    senseless: tuple[dict[str, Any], ...] = ({"bits": 0}, {"epoch": 0}, {"server": b""})
+    for wrong in senseless:
         with pytest.raises(InputError, match="closed-clusters collection: "):
-            replace(announced, **wrong)  # type: ignore[arg-type]
+            replace(announced, **wrong)
 
 
 def test_an_authority_begins_with_an_epoch_and_takes_whole_keys(tmp_path: Path) -> None:

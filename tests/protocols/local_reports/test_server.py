@@ -13,7 +13,7 @@ import pytest
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.predict import People
 from discreet.privacy import SEEDED, SeededRandomness, Unit
-from discreet.protocols.local_reports.messages import Collection, Report
+from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
 from discreet.protocols.local_reports.server import (
     AnswerLaw,
     LocalReports,
@@ -89,9 +89,9 @@ def _outcomes(
     if collection.mechanism == "randomized-response":
         step = 2 * collection.reach // (collection.levels - 1)
         symbol = 0 if rating is None else (centre + collection.reach) // step + 1
-        z = collection.centred(np.arange(1, collection.levels + 1))
+        reports = collection.centred(np.arange(1, collection.levels + 1))
         chances = collection.response.probabilities(symbol)
-        return chances, np.append(0, z), np.append(0.0, np.ones(len(z)))
+        return chances, np.append(0, reports), np.append(0.0, np.ones(len(reports)))
     reach, keep = 60 * collection.reach * 4, collection.laplace.keep
     z = np.arange(-reach, reach + 1)
     ratio = math.exp(-1 / collection.laplace.scale)
@@ -220,7 +220,7 @@ def test_a_release_predicts_better_than_item_means(mechanism: str) -> None:
 
 def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     catalog = Catalog([f"i{i}" for i in range(30)], origin=CatalogOrigin.FROM_DATA)
-    collection = Collection(catalog, FIVE_STARS, "randomized-response", 2.0, 3)
+    collection = Collection(catalog, FIVE_STARS, Mechanism.RANDOMIZED_RESPONSE, 2.0, 3)
     people = make_people(50, 30, seed=6)
     release = LocalReports(collection).build(send_all(collection, people))
     guarantee = release.guarantee

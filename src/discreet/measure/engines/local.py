@@ -9,16 +9,16 @@ to the band. No two threads write to one place, so the result does not depend on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from discreet.domain import InputError
+from discreet.domain.triangles import packed_size
+from discreet.measure._source import over_bands
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -131,8 +131,7 @@ def _sum_bands(
 ) -> list[Ints]:
     """For each term, values and weights, the sums of weight * value * value over all users."""
     counts = np.diff(starts)
-    outs = [np.zeros(size * (size + 1) // 2, np.int64) for _ in terms]
-    total, done = len(terms) * int((counts * (counts + 1) // 2).sum()), 0
+    outs = [np.zeros(packed_size(size), np.int64) for _ in terms]
 
     def work(rows: tuple[int, int]) -> int:
         return sum(
@@ -140,23 +139,15 @@ def _sum_bands(
             for term, out in zip(terms, outs, strict=True)
         )
 
-    with ThreadPoolExecutor(max_workers=threads or numba.config.NUMBA_NUM_THREADS) as pool:
-        try:
-            bands = [pool.submit(work, band) for band in _bands(size)]
-            for band in as_completed(bands):
-                done += band.result()
-                if progress is not None:
-                    progress(done, total)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    pairs = len(terms) * int((counts * (counts + 1) // 2).sum())
+    over_bands(work, _bands(size), pairs, progress, threads)
     return outs
 
 
 def _bands(size: int) -> Iterator[tuple[int, int]]:
     """The bands' first rows, and the rows after their last."""
     first = entries = 0
-    room = max(_BAND, size * (size + 1) // 2 // _MOST_BANDS)
+    room = max(_BAND, packed_size(size) // _MOST_BANDS)
     for row in range(size):
         entries += size - row
         if entries >= room or row == size - 1:

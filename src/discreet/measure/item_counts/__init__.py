@@ -8,7 +8,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.measure._statistic import Part, Statistic
+from discreet.measure._source import Part, Statistic
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 

@@ -10,8 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import count_inside, head_entries
-from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress, Statistic
+from discreet.measure._source import (
+    HeadEntries,
+    PairStatistic,
+    Part,
+    Progress,
+    Statistic,
+    count_inside,
+    head_entries,
+)
 from discreet.measure.engines.local import weighted_pairs
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings

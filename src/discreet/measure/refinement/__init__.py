@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import over_blocks
-from discreet.measure._statistic import Part, Statistic
+from discreet.domain.triangles import packed_size
+from discreet.measure._source import Part, Statistic, over_blocks
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.item_sums import sum_of
 from discreet.measure.refinement._kernels import (
@@ -338,12 +338,12 @@ class UserSketch(Statistic):
         _check_items("directions", self.directions, ratings)
 
         def work(block: Ratings, _: int) -> _Ints:
-            sketch = np.zeros(k * (k + 1) // 2, np.int64)
+            sketch = np.zeros(packed_size(k), np.int64)
             y = self.residuals.residuals(block)
             add_sketches(block.starts, block.items, y, self.directions, sketch)
             return sketch
 
-        return sum_of(over_blocks(ratings, work), k * (k + 1) // 2)
+        return sum_of(over_blocks(ratings, work), packed_size(k))
 
 
 # Ratings in a block. Every block has rows of its own to sum in: large blocks, few of them.
@@ -377,7 +377,7 @@ def _check_items(name: str, rows: _Floats, ratings: Ratings) -> None:
 
 
 def _empty(items: int, k: int) -> tuple[_Ints, _Ints]:
-    return np.zeros((items, k), np.int64), np.zeros(k * (k + 1) // 2, np.int64)
+    return np.zeros((items, k), np.int64), np.zeros(packed_size(k), np.int64)
 
 
 def _sum(parts: Sequence[tuple[Any, ...]], items: int, k: int, numbers: int) -> list[Any]:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.privacy._events import Event, Unit
-from discreet.privacy._guarantee import Guarantee
-from discreet.privacy._provenance import ChargeRecord, Provenance
+from discreet.privacy._guarantee import ChargeRecord, Guarantee, Provenance
 from discreet.privacy.accounting import compose
 from discreet.privacy.ledger._entries import Entry
 

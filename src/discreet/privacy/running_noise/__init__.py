@@ -28,8 +28,8 @@ else:
 
 # Weights and decays are whole numbers of 2^-16: small enough that what they multiply stays within
 # 64 bits, fine enough for decays of thousands of periods. Chosen by hand.
-_BITS = 16
-_ONE = 1 << _BITS
+BOOST_BITS = 16
+_ONE = 1 << BOOST_BITS
 # How many buffers of old noise are kept. With 5 the total's noise is within 0.1 % of the best
 # factorisation of this kind, for 52 to 260 periods and for half-lives of 6 to 52. Computed.
 _BUFFERS = 5
@@ -119,28 +119,42 @@ class NoisePlan:
         return c
 
     @functools.cached_property
-    def lifetime(self) -> float:
-        """By how much a record that counts in one period is seen more often than once, in L2.
+    def _lengths(self) -> _Floats:
+        """The root of the sum of c(0)^2 to c(n - 1)^2, for n = 0 to the horizon."""
+        squares = np.cumsum(self.coefficients(self.horizon) ** 2)
+        return np.sqrt(np.concatenate(([0.0], squares)))
 
-        The root of the sum of c(k)^2 over the horizon, rounded up.
+    @functools.cached_property
+    def lifetime(self) -> float:
+        """By how much a record is seen more often than once, in L2: the longest of `_lengths`."""
+        return _UP * float(self._lengths[-1])
+
+    def boost(self, step: int) -> int:
+        """How much larger integers are made at a step from 1 on, in units of 2^-16.
+
+        Records of late steps are seen in few draws. Made larger, they cost as much as the others,
+        and their noise is smaller beside them.
         """
-        return _UP * math.sqrt(float(np.sum(self.coefficients(self.horizon) ** 2)))
+        return math.floor(_ONE * float(self._lengths[-1] / self._lengths[self.horizon + 1 - step]))
+
+    @functools.cached_property
+    def _boosts(self) -> _Floats:
+        steps = np.arange(self.horizon)
+        return np.floor(_ONE * self._lengths[-1] / self._lengths[self.horizon - steps]) / _ONE
 
     def sensitivity(self, once: float, size: int) -> float:
         """How far a unit of one period moves all draws of the plan together, in L2.
 
         Args:
-            once: How far it moves the period's own integers, in L2.
+            once: How far it moves the period's own integers, in L2, before they are made larger.
             size: How many integers there are.
         """
-        slack = (
-            self._rounding * math.sqrt(size * self.horizon) / self.lifetime if self.buffers else 0
-        )
+        slack = self._rounding * math.sqrt(size * self.horizon) / self.lifetime
         return _UP * self.lifetime * (once + slack)
 
     @property
     def _rounding(self) -> float:
-        """By how much buffers in two worlds may differ besides what follows from the data."""
+        """By how much draws in two worlds may differ besides what follows from the data."""
         return sum(
             weight / (_ONE - decay) + 1
             for weight, decay in zip(self.weights, self.decays, strict=True)
@@ -149,33 +163,52 @@ class NoisePlan:
     def growth(self, periods: int, active: int | None = None) -> float:
         """What somebody pays who is there in many periods, over what one period costs, squared.
 
-        The square of the ratio of mus: 1 for one period and for fresh noise n for n periods. With
-        noise that is taken back it grows faster, since the parts of one person in several periods
-        are seen through each other.
+        The square of the ratio of mus; for fresh noise it is the number of periods. With noise
+        that is taken back it grows faster, since a person's parts in several periods are seen
+        through each other.
 
         Args:
             periods: How many there have been.
             active: In how many of them somebody is at most; None for all.
         """
-        if periods < 1:
-            return 0.0
+        whole, rest = divmod(periods, self.horizon)
+        grown = whole * self._grown[-1] + self._grown[rest]
         if active is None or active >= periods:
-            whole, rest = divmod(periods, self.horizon)
-            return whole * self._grown(self.horizon, self.horizon) + self._grown(rest, rest)
-        whole, rest = divmod(active, self.horizon)
-        grown = whole * self._grown(self.horizon, self.horizon)
-        return grown + self._grown(min(periods, self.horizon) if not whole else self.horizon, rest)
+            return float(grown)
+        return min(float(grown), self.worst(active))
 
-    def _grown(self, periods: int, active: int) -> float:
-        """The sum over t of (sum of c(t - s) over the first `active` s up to t)^2, over lifetime^2.
+    def worst(self, active: int) -> float:
+        """The same over the whole life of a series, for somebody who is there in so many periods.
 
-        Rounded up, as a ratio of which the upper part is what counts.
+        At most: periods that are near to each other are seen through each other the most.
         """
-        if not periods or not active:
-            return 0.0
-        sums = np.cumsum(self.coefficients(periods))
-        sums[active:] -= sums[:-active] if active < periods else 0.0
-        return float(np.sum(sums**2)) / (self.lifetime / _UP) ** 2 * _UP
+        nearest = self._nearness(min(active, self.horizon))
+        return float(nearest @ np.maximum(active - np.arange(len(nearest)), 0))
+
+    @functools.cached_property
+    def _grown(self) -> _Floats:
+        """The sum over draws up to t of (sum of a(s) c(t - s) over s up to t)^2, over lifetime^2.
+
+        For t = 0 to the horizon, rounded up.
+        """
+        seen = np.convolve(self._boosts, self.coefficients(self.horizon))[: self.horizon]
+        squares = np.concatenate(([0.0], np.cumsum(seen**2)))
+        return np.asarray(_UP * squares / float(self._lengths[-1]) ** 2)
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 (plans are few, small and frozen)
+    def _nearness(self, distances: int) -> _Floats:
+        """The most that two periods at a distance have in common, each pair twice but for 0.
+
+        Never rising, over lifetime^2, rounded up.
+        """
+        c, boosts, n = self.coefficients(self.horizon), self._boosts, self.horizon
+        common = np.empty(distances)
+        for d in range(distances):
+            shared = np.cumsum(c[: n - d] * c[d:])[::-1]  # of periods s and s + d, s = 1, 2, ...
+            common[d] = np.max(shared * boosts[: n - d] * boosts[d:])
+        common = np.maximum.accumulate(common[::-1])[::-1]
+        common[1:] *= 2
+        return np.asarray(_UP * common / float(self._lengths[-1]) ** 2)
 
     def spread(self, periods: int, forgetting: float | None = None) -> float:
         """The noise of a total after so many periods, in draws' standard deviations.
@@ -195,16 +228,18 @@ class NoisePlan:
     def _variance(self, periods: int, gamma: float) -> float:
         """Of a total after that many periods since noise started afresh, for draws of variance 1.
 
-        The sum of squares of a row of A C^-1.
+        The sum of squares of the last row of A diag(1/a) C^-1.
         """
+        inverse = np.zeros(periods)
+        buffers = np.zeros(self.buffers)
         weights, decays = np.array(self.weights) / _ONE, np.array(self.decays) / _ONE
-        buffers, noise, total, squares = np.zeros(self.buffers), 1.0, 0.0, 0.0
-        for _ in range(periods):  # of what the first draw adds to each period
-            total = gamma * total + noise
-            squares += total**2
-            buffers = decays * buffers + noise
-            noise = -float(weights @ buffers)
-        return squares
+        for k in range(periods):
+            inverse[k] = 1.0 if k == 0 else -float(weights @ buffers)
+            buffers = decays * buffers + inverse[k]
+        total = np.zeros(periods)  # what each draw has added to the total
+        for t in range(periods):
+            total[: t + 1] = gamma * total[: t + 1] + inverse[t::-1] / self._boosts[t]
+        return float(total @ total)
 
     def recall(self, buffers: _Ints) -> _Ints:
         """What the next period takes back: sum over j of floor(weight_j buffer_j)."""
@@ -262,7 +297,7 @@ def forgetting_of(half_life: float | None) -> float:
 
 def scaled_down(values: _Ints, factor: int) -> _Ints:
     """floor(values factor / 2^16) exactly, for a factor up to 2^16: no product leaves 64 bits."""
-    return (values >> _BITS) * factor + (((values & (_ONE - 1)) * factor) >> _BITS)
+    return (values >> BOOST_BITS) * factor + (((values & (_ONE - 1)) * factor) >> BOOST_BITS)
 
 
 @functools.lru_cache(maxsize=16)
