@@ -14,6 +14,7 @@ import discreet
 SOURCE = Path(discreet.__file__).parent
 # What a notebook begins with: each has an example.
 EXPECTED = {
+    "load", "read_catalog",
     "audit", "choose_epsilon", "evaluate", "fit", "make_ratings", "predict", "read_ratings",
     "recommend", "report", "similar",
 }  # fmt: skip

@@ -123,7 +123,7 @@ def audit(
 
     Example:
         >>> import discreet
-        >>> results = discreet.audit("geometric", runs=2000, seed=1)
+        >>> results = discreet.audit("laplace/step-1", runs=2000, seed=1)
         >>> results.is_as_expected, results.violations
         (True, 0)
     """

@@ -169,7 +169,7 @@ class Release:
             >>> import discreet
             >>> ratings = discreet.make_ratings("ml-100k", ratings=2000, seed=1)
             >>> about = discreet.fit(ratings, epsilon=1.0, ledger="unbooked").describe()
-            >>> about["method"], about["protect"], about["epsilon"], about["scale"]
+            >>> about["method"], about["protect"], round(about["epsilon"], 6), about["scale"]
             ('refined', 'user', 1.0, '1..5')
         """
         guarantee = self.guarantee
