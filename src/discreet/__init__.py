@@ -1,7 +1,7 @@
 """Recommendations that keep every rating private.
 
 `fit` makes a release from ratings, `recommend`, `similar` and `predict` use it, `evaluate`,
-`choose_epsilon`, `audit` and `report` are about it. docs/python.md is the reference.
+`choose_epsilon`, `audit` and `report` are about it. `make docs` builds the reference.
 
 Names load on first use, so that `predict` and `serve` work on machines where the rooms that handle
 private ratings were deleted. `audit`, `evaluate`, `predict` and `report` are rooms, too: calling
