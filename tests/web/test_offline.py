@@ -50,7 +50,7 @@ def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) ->
         page = visit(f"{talk.url}/", worker=True)
         wait_kept(page)
         first = page.locator("#guarantee").inner_text()
-    film_release(seed=2).save(path)
+    film_release(seed=2).save(path, overwrite=True)
     with running(Settings(path, **FREE), talk.url):
         page.reload()
         wait_ready(page)

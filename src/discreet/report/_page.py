@@ -206,8 +206,8 @@ def _weaknesses(guarantee: Guarantee) -> list[str]:
             f"{spell_factor(epsilon)} times as likely, and guesses between two equally likely "
             f"cases may be right {right} of the time."
         )
-    elif guarantee.unit is Unit.RATING:
-        said += _on_people(guarantee.per(Unit.USER))
+    elif guarantee.unit is not Unit.USER:
+        said += _on_people(guarantee)
     if math.isinf(odds_factor(0.0, delta)[0]):
         said.append(
             f"A delta of {number_up(delta)} is not small: with that probability the guarantee may "
@@ -216,17 +216,19 @@ def _weaknesses(guarantee: Guarantee) -> list[str]:
     return said
 
 
-def _on_people(epsilon: float | None) -> list[str]:
-    """What a guarantee per rating leaves open: it is people who are to be protected."""
+def _on_people(guarantee: Guarantee) -> list[str]:
+    """What a guarantee of less than a person leaves open: it is people who are to be protected."""
+    unit, epsilon = guarantee.unit, guarantee.per(Unit.USER)
+    what = f"single {unit.period}s of a person" if unit.is_period else "single ratings"
     if epsilon is None:
         return [
-            "It protects single ratings, not people: nothing bounds what it reveals about a "
-            "person's ratings together."
+            f"It protects {what}, not people: nothing bounds what it reveals about a person's "
+            "ratings together."
         ]
     if epsilon > WEAK_EPSILON:
         return [
-            "It protects single ratings, and people hardly: for all ratings of a person together "
-            f"the factor is {spell_factor(epsilon)}."
+            f"It protects {what}, and people hardly: for all ratings of a person together the "
+            f"factor is {spell_factor(epsilon)}."
         ]
     return []
 
