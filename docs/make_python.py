@@ -38,6 +38,7 @@ those of the others are imported from their room, as in `from discreet.ratings i
 | `discreet plant-canaries` | `discreet.audit.insert_canaries`, `discreet.ratings.write_ratings` |
 | `discreet data` | @make_ratings, `discreet.ratings.figures`, `discreet.ratings.download` |
 | `discreet ledger` | @Ledger |
+| `discreet series` | @Series |
 | `discreet serve` | `discreet.serve.run`, `discreet.serve.make_app` |
 | `discreet client`, `authority` | `discreet.protocols` |
 
@@ -55,6 +56,7 @@ ROOMS = (
     "discreet.privacy",
     "discreet.privacy.ledger",
     "discreet.domain",
+    "discreet.series",
     "discreet.spark",
 )
 """Rooms that people import from, in the order of the page."""

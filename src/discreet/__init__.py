@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
     from discreet.report import report as report
+    from discreet.series import Series as Series
 
 __version__ = "0.2.0"
 
@@ -63,6 +64,7 @@ _HOME = {
     "Scale": "discreet.domain",
     "Scorer": "discreet.evaluate",
     "SeededRandomness": "discreet.privacy",
+    "Series": "discreet.series",
     "Shape": "discreet.ratings",
     "Split": "discreet.ratings",
     "Unit": "discreet.privacy",
@@ -96,6 +98,7 @@ __all__ = [
     "Scale",
     "Scorer",
     "SeededRandomness",
+    "Series",
     "Shape",
     "Split",
     "Unit",

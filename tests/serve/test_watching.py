@@ -88,7 +88,7 @@ def test_everything_that_is_told_of_a_release_follows_its_file(
         old = talk.ask("GET", "/v1/release")
         assert talk.statistics()["served"]["built"] == "before the start"
         new = random_release(70, 5, seed=2)
-        new.save(settings.release)
+        new.save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
         assert talk.ask("GET", "/v1/release").body == settings.release.read_bytes() != old.body
         about = talk.ask("GET", "/v1/release/about").json()
@@ -126,7 +126,7 @@ def test_who_is_downloading_gets_the_version_that_was_begun(tmp_path: Path) -> N
         begun = answer.read(1000)
         replace_in_place(settings.release, b"nothing of a release" * 1000)
         for seed in (2, 3):
-            random_release(60, 3, seed=seed).save(settings.release)
+            random_release(60, 3, seed=seed).save(settings.release, overwrite=True)
             until(lambda: tag(talk) == digest_of(settings.release))
         assert begun + answer.read() == old
         slow.close()
@@ -169,7 +169,7 @@ class Visitor(threading.Thread):
 def test_under_load_every_answer_is_one_whole_version(tmp_path: Path) -> None:
     versions = [tmp_path / f"{n}.discreet" for n in range(4)]
     for seed, version in enumerate(versions):
-        random_release(3000 + seed, 8, seed=seed).save(version)
+        random_release(3000 + seed, 8, seed=seed).save(version, overwrite=True)
     settings = publishing(tmp_path)
     shutil.copyfile(versions[0], settings.release)
     known = {digest_of(version) for version in versions}
@@ -201,8 +201,8 @@ def test_two_in_quick_succession_end_with_the_second(tmp_path: Path) -> None:
     settings = publishing(tmp_path)
     with running(settings) as talk:
         for seed in range(2, 12, 2):
-            random_release(60, 3, seed=seed).save(settings.release)
-            random_release(60, 3, seed=seed + 1).save(settings.release)
+            random_release(60, 3, seed=seed).save(settings.release, overwrite=True)
+            random_release(60, 3, seed=seed + 1).save(settings.release, overwrite=True)
             until(lambda: tag(talk) == digest_of(settings.release))
 
 
@@ -264,7 +264,7 @@ def test_a_file_that_is_gone_is_said_once_and_may_come_back(
         settings.release.mkdir()
         until(lambda: len(caplog.records) > 1)
         settings.release.rmdir()
-        random_release(60, 3, seed=2).save(settings.release)
+        random_release(60, 3, seed=2).save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
     said = [record.getMessage() for record in caplog.records]
     assert said[0] == "films.discreet: is gone; what was served before stays"
@@ -286,7 +286,7 @@ def test_what_the_machine_refuses_is_tried_again_and_said_once(
         copy(*paths)
 
     with running(settings) as talk, mock.patch("shutil.copyfile", full):
-        random_release(60, 3, seed=2).save(settings.release)
+        random_release(60, 3, seed=2).save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == 1
@@ -301,10 +301,10 @@ def test_a_fault_of_our_own_ends_neither_serving_nor_watching(
     good = settings.release.read_bytes()
     with running(settings) as talk:
         with mock.patch.object(_watch, "open_release", side_effect=RuntimeError("unexpected")):
-            random_release(60, 3, seed=2).save(settings.release)
+            random_release(60, 3, seed=2).save(settings.release, overwrite=True)
             until(lambda: caplog.records)
         assert talk.ask("GET", "/v1/release").body == good
-        random_release(60, 3, seed=3).save(settings.release)
+        random_release(60, 3, seed=3).save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
     said = [record.getMessage() for record in caplog.records]
     assert said == ["films.discreet: cannot be opened: RuntimeError; what was served before stays"]
@@ -318,16 +318,16 @@ def test_while_collecting_only_the_same_items_are_taken(
         file = tmp_path / "made.discreet"
         assert talk.ask("GET", "/v1/release").status == 404
         ours = random_release(60, 3, catalog=make_catalog())
-        ours.save(file)
+        ours.save(file, overwrite=True)
         until(lambda: talk.ask("GET", "/v1/release").status == 200)
         assert tag(talk) == (good := digest_of(file))
         assert caplog.records == []
-        random_release(60, 3, seed=2).save(file)
+        random_release(60, 3, seed=2).save(file, overwrite=True)
         until(lambda: len(caplog.records) == 1)
         other_scale = Release(
             ours.method, Scale(1, 10), ours.catalog, ours.guarantee, ours.parameters, ours.arrays
         )
-        other_scale.save(file)
+        other_scale.save(file, overwrite=True)
         until(lambda: len(caplog.records) == 2)
         assert tag(talk) == good
         assert talk.ask("GET", "/v1/catalog").json()["digest"] == make_catalog().digest()
@@ -374,7 +374,7 @@ def test_who_asks_need_not_wait(tmp_path: Path, caplog: pytest.LogCaptureFixture
     settings = publishing(tmp_path)
     with mock.patch.object(_watch, "LOOK_SECONDS", 3600), serving(settings) as (server, talk):
         until(lambda: "films.discreet has not changed" in caplog.text)
-        random_release(60, 3, seed=2).save(settings.release)
+        random_release(60, 3, seed=2).save(settings.release, overwrite=True)
         server.look()
         until(lambda: tag(talk) == digest_of(settings.release))
         # A file that has only just changed is looked at once more; then it is known.
@@ -396,7 +396,9 @@ def test_the_command_looks_by_itself_and_on_a_signal(tmp_path: Path) -> None:
         try:
             talk = Talk(process.stderr.readline().rpartition(" ")[2].strip())
             for number in (None, signal.SIGHUP):
-                random_release(60, 3, seed=2 if number is None else 3).save(settings.release)
+                random_release(60, 3, seed=2 if number is None else 3).save(
+                    settings.release, overwrite=True
+                )
                 if number is not None:
                     process.send_signal(number)
                 assert "films.discreet: the new release is served" in process.stderr.readline()

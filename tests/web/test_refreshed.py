@@ -38,7 +38,7 @@ def test_an_open_page_keeps_its_release_until_it_is_loaded_again(
         shown = page.locator("#guarantee").inner_text()
         # What was the best is the worst.
         effects = {"item_effects": -old.arrays["item_effects"]}
-        replace(old, arrays={**old.arrays, **effects}).save(file)
+        replace(old, arrays={**old.arrays, **effects}).save(file, overwrite=True)
         until(lambda: about(talk.url)["sha256"] == digest_of(file))
         # Everything goes on with the model that the page has.
         rate(page, "Quiet Tea", "5 of 5")

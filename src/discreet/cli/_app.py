@@ -17,9 +17,13 @@ import typer.main
 from discreet import __version__
 from discreet.cli import INTERRUPTED
 from discreet.domain import DiscreetError, Hint, InputError, Scale
+from discreet.domain.errors import BudgetExceeded, PeriodExists
 
 # The exit code of wrong input and wrong usage, as argparse and click have it.
 _WRONG = 2
+# Exit codes of refusals that a script can act on: wait for another budget, go on with the next
+# period. docs/make_commands.py has the whole table.
+_CODES: dict[type[Exception], int] = {BudgetExceeded: 3, PeriodExists: 4}
 
 _OUT_OF_MEMORY = (
     "there is not enough memory for this; use a machine with more, fewer items, or --method "
@@ -118,7 +122,7 @@ def run() -> int:
         if message is None:
             raise
         typer.secho(message, fg="red", err=True)
-        return _WRONG
+        return _CODES.get(type(error), _WRONG)
 
 
 def _message(error: Exception) -> str | None:

@@ -26,6 +26,7 @@ from discreet.measure._source import (
     RatingsSource,
     RemoteRatings,
     Statistic,
+    between,
     measure_all,
     over_blocks,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "Spender",
     "Statistic",
     "Stream",
+    "between",
     "choose_best",
     "head_places",
     "is_named",

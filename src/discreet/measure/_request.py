@@ -36,6 +36,7 @@ from discreet.privacy import (
     Purse,
     Randomness,
     Receipt,
+    SeriesRecord,
     Unit,
     unbooked,
 )
@@ -112,12 +113,21 @@ class Request:
             InputError: No ledger was given, nor the word for none; or the events do not bound what
                 the release would cost.
         """
-        if self.unprotected and is_named(ledger):
+        if is_named(ledger):
+            self.check_bookable()
+        return charge(events, purpose, ledger, randomness, self.configuration)
+
+    def check_bookable(self) -> None:
+        """Refuse to charge a ledger for what no noise protects.
+
+        Raises:
+            InputError: Says why nothing does.
+        """
+        if self.unprotected:
             raise InputError(
                 f"this cannot be booked: {self.unprotected[0]}; measure all of the data, or give "
                 f'ledger="{UNBOOKED}" for a release that says it is not private'
             )
-        return charge(events, purpose, ledger, randomness, self.configuration)
 
     def promise(
         self,
@@ -126,6 +136,7 @@ class Request:
         charged: ChargeRecord | None,
         *reasons: str,
         more: tuple[str, ...] = (),
+        series: SeriesRecord | None = None,
     ) -> Guarantee:
         """The guarantee of what was made.
 
@@ -135,6 +146,7 @@ class Request:
             charged: The charge that paid for it; None if no ledger did.
             reasons: Why there is no promise; what the ratings themselves say is added.
             more: What it assumes besides what any release of these ratings does.
+            series: The series that it is a release of.
         """
         intake, catalog = self.ratings.intake, self.ratings.catalog
         provenance = Provenance(
@@ -148,7 +160,7 @@ class Request:
         )
         not_private = (*reasons, *self.unprotected)
         assumes = (*assumptions(self.ratings), *more)
-        return Guarantee(self.unit, events, delta, assumes, not_private, provenance)
+        return Guarantee(self.unit, events, delta, assumes, not_private, provenance, series)
 
 
 @contextmanager

@@ -147,6 +147,8 @@ class RunningSpender(Spender):
         self._measured: Counter[str] = Counter()
         self._kept = 0.0
         self._mass, self._all = 1.0, 1.0
+        self.size = 0.0
+        """About how many ratings, or users, the period has, as it was released."""
 
     def measure_size(self, source: RatingsSource, unit: Unit) -> None:
         """Release how large the period is, for a small share; all other shares are of the rest.
@@ -154,12 +156,12 @@ class RunningSpender(Spender):
         What streams that began late stand for is told by it.
         """
         label, before = SIZE.label, self.streams.get(SIZE.label)
-        old = 0.0 if before is None else float(before.total[0]) * self.plan.forgetting
+        old, seen = (0.0, 0.0) if before is None else (float(before.total[0]), before.seen)
         size = PeriodSize(unit)
         noisy = self.measure(source, size, {label: _SIZE_SHARE})[label]
-        self._mass = max(float(noisy.value) - old, noisy.spread, 1.0)
-        seen = 0.0 if before is None else before.seen * self.plan.forgetting
-        self._all = seen + self._mass
+        self.size = float(self.streams[label].total[0]) - old * self.plan.forgetting
+        self._mass = max(self.size, noisy.spread, 1.0)
+        self._all = seen * self.plan.forgetting + self._mass
         self.streams[label].seen = self._all
         self._kept = _SIZE_SHARE
 

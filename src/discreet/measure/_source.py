@@ -182,6 +182,77 @@ RatingsSource = Ratings | RemoteRatings
 """All the ratings of a fit: here in memory, or on other machines."""
 
 
+@dataclass(frozen=True)
+class _MeasuredBetween:
+    """A measure of the ratings of a time; other processes run it, so it can be pickled."""
+
+    measure: Measure
+    start: int
+    end: int
+
+    def __call__(self, ratings: Ratings) -> Any:
+        return self.measure(ratings.between(self.start, self.end))
+
+
+@dataclass(frozen=True, eq=False)
+class _PairsBetween(PairStatistic):
+    """A statistic over pairs, of the ratings of a time."""
+
+    statistic: PairStatistic
+    start: int
+    end: int
+
+    @property
+    def head(self) -> npt.NDArray[np.int32]:  # type: ignore[override]
+        return self.statistic.head
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        return self.statistic.parts
+
+    def entries(self, ratings: Ratings) -> HeadEntries:
+        return self.statistic.entries(ratings.between(self.start, self.end))
+
+    def sum_pairs(self, entries: HeadEntries, progress: Progress | None = None) -> tuple[Ints, ...]:
+        return self.statistic.sum_pairs(entries, progress)
+
+    def sum_items(self, entries: HeadEntries) -> tuple[Ints, ...]:
+        return self.statistic.sum_items(entries)
+
+
+class _RemoteBetween(RemoteRatings):
+    """The ratings of a time, held elsewhere."""
+
+    def __init__(self, source: RemoteRatings, start: int, end: int) -> None:
+        self.scale, self.catalog, self.intake = source.scale, source.catalog, source.intake
+        self.has_times = source.has_times
+        self._source, self._span = source, (start, end)
+
+    def total(self, measures: tuple[Measure, ...]) -> tuple[Any, ...]:
+        return self._source.total(tuple(_MeasuredBetween(each, *self._span) for each in measures))
+
+    def triangles(self, statistic: PairStatistic) -> tuple[Ints, ...]:
+        return self._source.triangles(_PairsBetween(statistic, *self._span))
+
+
+def between(source: RatingsSource, start: int, end: int) -> RatingsSource:
+    """The ratings of a time, here or elsewhere: each rating's own time decides.
+
+    Args:
+        source: Private, with times.
+        start: The first second of it, since 1970.
+        end: The first second after it.
+
+    Raises:
+        InputError: The ratings have no times.
+    """
+    if isinstance(source, Ratings):
+        return source.between(start, end)
+    if not source.has_times:
+        raise InputError("these ratings have no times")
+    return _RemoteBetween(source, start, end)
+
+
 def measure_all(
     source: RatingsSource, *statistics: Statistic, progress: Progress | None = None
 ) -> list[tuple[Any, ...]]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from discreet.methods._all import CovarianceMethod as CovarianceMethod
     from discreet.methods._all import ListsMethod as ListsMethod
     from discreet.methods._all import Method as Method
+    from discreet.methods._all import PeriodTask as PeriodTask
     from discreet.methods._all import RefinedMethod as RefinedMethod
     from discreet.methods._all import SlopeOneMethod as SlopeOneMethod
     from discreet.methods._all import Spoken as Spoken
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from discreet.methods._all import fit as fit
     from discreet.methods._all import method_of as method_of
     from discreet.methods._all import record_fit as record_fit
+    from discreet.methods._all import release_of as release_of
 
 __all__ = [
     "DEFAULT_EPSILON",
@@ -37,6 +39,7 @@ __all__ = [
     "ListsMethod",
     "Method",
     "MethodName",
+    "PeriodTask",
     "RefinedMethod",
     "SlopeOneMethod",
     "Spoken",
@@ -45,6 +48,7 @@ __all__ = [
     "fit",
     "method_of",
     "record_fit",
+    "release_of",
 ]
 
 

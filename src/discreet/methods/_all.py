@@ -1,7 +1,14 @@
 """Everything of this room. Importing it registers every method: a new one is one line here."""
 
-from discreet.methods._fit import MOST_FEATURES, Spoken, Transcript, fit, record_fit
-from discreet.methods._method import METHODS, MOST_HEAD, Method, Task, method_of
+from discreet.methods._fit import (
+    MOST_FEATURES,
+    Spoken,
+    Transcript,
+    fit,
+    record_fit,
+    release_of,
+)
+from discreet.methods._method import METHODS, MOST_HEAD, Method, PeriodTask, Task, method_of
 from discreet.methods.covariance import CovarianceMethod
 from discreet.methods.lists import ListsMethod
 from discreet.methods.pairs import CosineMethod, SlopeOneMethod
@@ -15,6 +22,7 @@ __all__ = [
     "CovarianceMethod",
     "ListsMethod",
     "Method",
+    "PeriodTask",
     "RefinedMethod",
     "SlopeOneMethod",
     "Spoken",
@@ -23,4 +31,5 @@ __all__ = [
     "fit",
     "method_of",
     "record_fit",
+    "release_of",
 ]

@@ -34,6 +34,8 @@ _RECORD_VARIANCE = 1.0
 # hand.
 _NO_STRENGTH = 0.1
 
+# The widths of scale for which the constants' stretching was checked.
+_NARROWEST, _WIDEST = 0.1, 1000
 # The least number of periods that a series without forgetting is planned for: shares are chosen as
 # if there were as many already. Chosen by hand.
 _FORESEEN = 12
@@ -274,9 +276,22 @@ class Method(abc.ABC):
         Raises:
             InputError: Says what would be right.
         """
-        if source.scale.presence and not self.takes_presence:
+        self.check_scale(source.scale)
+
+    def check_scale(self, scale: Scale) -> None:
+        """Refuse a scale that this method cannot be fitted on.
+
+        Raises:
+            InputError: Says what would be right.
+        """
+        if scale.presence and not self.takes_presence:
             names = " and ".join(sorted(m.name for m in METHODS.values() if m.takes_presence))
             raise InputError(f"presence alone is for methods {names}, not {self.name}")
+        if not _NARROWEST <= scale.range <= _WIDEST:
+            raise InputError(
+                f"a fit needs a scale between {_NARROWEST:g} and {_WIDEST:,} wide, not "
+                f"{scale.range:g}; express the ratings in another unit"
+            )
 
 
 @dataclass(frozen=True)

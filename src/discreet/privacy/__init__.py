@@ -33,6 +33,7 @@ from discreet.privacy._receipt import (
     Tickets,
     unbooked,
 )
+from discreet.privacy._series import Period, SeriesRecord, SeriesTerms
 from discreet.privacy.running_noise import NoisePlan
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "NoiseKind",
     "NoisePlan",
     "NotCharged",
+    "Period",
     "Permit",
     "Provenance",
     "PureEvent",
@@ -60,6 +62,8 @@ __all__ = [
     "Randomness",
     "Receipt",
     "SeededRandomness",
+    "SeriesRecord",
+    "SeriesTerms",
     "SystemRandomness",
     "Tickets",
     "Unit",

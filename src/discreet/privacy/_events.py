@@ -16,6 +16,9 @@ from typing import Any, ClassVar
 
 from discreet.domain import InputError
 
+MOST_LETTERS = 300
+"""Characters of a population's name or a purpose: one line of a table. Chosen."""
+
 
 class Unit(enum.StrEnum):
     """Two data sets are neighbours if one unit is in one of them and not in the other."""
@@ -239,6 +242,11 @@ def fit_unit(value: Unit | str) -> Unit:
     if value in PERIOD_UNITS:
         said += "; a series protects that, see discreet series"
     raise InputError(said)
+
+
+def is_line(text: str) -> bool:
+    """Whether a text is one line of printable characters, neither empty nor too long."""
+    return bool(text.strip()) and len(text) <= MOST_LETTERS and text.isprintable()
 
 
 def group_of(unit: Unit, other: Unit) -> int:

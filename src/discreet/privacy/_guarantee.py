@@ -12,14 +12,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.domain import CatalogOrigin, InputError
-from discreet.privacy._events import Event, Unit, event_from_dict
-from discreet.privacy.accounting import compose
+from discreet.privacy._events import (
+    FIT_UNITS,
+    MOST_LETTERS,
+    Event,
+    Unit,
+    event_from_dict,
+    is_line,
+)
+from discreet.privacy._series import SeriesRecord
+from discreet.privacy.accounting import Totals, compose
 
 NOT_RECORDED = "Its privacy cost is not recorded in any ledger."
 """What is said of a release that no ledger paid for."""
-
-MOST_LETTERS = 300
-"""Characters of a population's name or a purpose: one line of a table. Chosen."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BAD_ROWS = {
@@ -162,11 +167,6 @@ def _check_line(what: str, text: Any) -> None:
         raise InputError(f"{what} is one line of 1 to {MOST_LETTERS} printable characters")
 
 
-def is_line(text: str) -> bool:
-    """Whether a text is one line of printable characters, neither empty nor too long."""
-    return bool(text.strip()) and len(text) <= MOST_LETTERS and text.isprintable()
-
-
 def _check_digest(what: str, text: Any) -> None:
     if not isinstance(text, str) or not _DIGEST.fullmatch(text):
         raise InputError(f"{what} is a SHA-256: 64 hexadecimal digits in lower case")
@@ -182,6 +182,11 @@ def _check_whole(what: str, number: Any) -> None:
 WEAK_EPSILON = 10.0
 # Relative: how far below a value its printed form may be; ten times 0.1 prints as 1. Chosen.
 _TOLERANCE = 1e-9
+# Relative: how far above the terms of a series the parts of a release may be: above the rounding of
+# their sum, below any meaning. Chosen.
+_SLACK = 1e-6
+# For how many periods what a series adds up to is always said. A year of months. Chosen by hand.
+_A_YEAR = 12
 
 SEEDED = "its noise came from a seed, and whoever knows the seed can take it away"
 NO_NOISE = "no noise was added"
@@ -200,6 +205,8 @@ class Guarantee:
         not_private: Why there is no guarantee, each a clause; empty for a private release.
         provenance: What it was made from and which ledger paid; None where nothing is known of
             that: in files made by discreet 0.1.0, and for what protocols publish.
+        series: The series that it is a release of; None for a release on its own. The promise is
+            then about the series as a whole, and `events` are what one period spent.
     """
 
     unit: Unit
@@ -208,10 +215,13 @@ class Guarantee:
     assumes: tuple[str, ...] = ()
     not_private: tuple[str, ...] = ()
     provenance: Provenance | None = None
+    series: SeriesRecord | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Unit):
-            raise InputError(f"a guarantee's unit is Unit.RATING or Unit.USER, not {self.unit!r}")
+            raise InputError(f"a guarantee's unit is a Unit, like Unit.USER, not {self.unit!r}")
+        if self.series is not None:
+            self._check_series(self.series)
         if not 0 <= self.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, not {self.delta:g}")
         if not self.events and not self.not_private:
@@ -220,6 +230,19 @@ class Guarantee:
             )
         if self.is_private and (self.per(self.unit) is None or math.isinf(self.changed_rating)):
             raise InputError(f"nothing bounds what this costs per {self.unit}")
+
+    def _check_series(self, series: SeriesRecord) -> None:
+        terms, assumption = series.terms, series.assumption
+        if terms.unit is not self.unit:
+            raise InputError("a release of a series protects what the series protects")
+        if any(event.unit is not self.unit for event in self.events):
+            raise InputError("what a period of a series spends has the unit of the series")
+        spent, most = compose(self.events), compose([terms.event])
+        slack = 1 + _SLACK
+        if spent.pure > most.pure * slack or spent.mu_squared > most.mu_squared * slack:
+            raise InputError("a period of a series spends no more than its terms say")
+        if assumption is not None and assumption not in self.assumes:
+            object.__setattr__(self, "assumes", (*self.assumes, assumption))
 
     @property
     def is_private(self) -> bool:
@@ -233,12 +256,27 @@ class Guarantee:
         return math.inf if epsilon is None else epsilon
 
     def per(self, unit: Unit) -> float | None:
-        """The epsilon at the same delta as another unit sees it; None if nothing bounds it."""
+        """The epsilon at the same delta as another unit sees it; None if nothing bounds it.
+
+        Of a series, the epsilon is that of all periods to come as well, for everybody who is there
+        in no more periods than there are so far.
+        """
+        if not self.is_private:
+            return None
+        if self.series is not None:
+            return self._in_series(unit, self.series)
         seen = [event.seen_by(unit) for event in self.events]
         bounded = [event for event in seen if event is not None]
-        if not self.is_private or len(bounded) < len(seen):
-            return None
-        epsilon = compose(bounded).epsilon(self.delta)
+        return self._at_delta(compose(bounded)) if len(bounded) == len(seen) else None
+
+    def _in_series(self, unit: Unit, series: SeriesRecord) -> float | None:
+        terms = series.terms
+        if unit is Unit.USER:
+            return self._at_delta(terms.cost_of_life(terms.most_periods or series.periods))
+        return self._at_delta(terms.cost_after(unit, series.periods))
+
+    def _at_delta(self, cost: Totals) -> float | None:
+        epsilon = cost.epsilon(self.delta)
         return epsilon if math.isfinite(epsilon) else None
 
     @property
@@ -246,6 +284,8 @@ class Guarantee:
         """The epsilon at the same delta for someone who changes the value of one rating."""
         if not self.is_private:
             return math.inf
+        if self.series is not None:
+            return self.series.terms.cost_of_change().epsilon(self.delta)
         return compose(e.seen_by_change() for e in self.events).epsilon(self.delta)
 
     @property
@@ -260,7 +300,11 @@ class Guarantee:
         origin = [] if self.provenance is None else self.provenance.sentences(with_bound=with_bound)
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}.", *origin]
-        said = [self._on_presence(), self._on_changes(), self._on_other_unit()]
+        said = [self._on_presence(), self._on_changes()]
+        if self.series is None:
+            said.append(self._on_other_unit())
+        else:
+            said += self._on_several_periods(self.series)
         if self.assumes:
             said.append(f"It assumes that {'; that '.join(self.assumes)}.")
         if self.epsilon > WEAK_EPSILON:
@@ -277,7 +321,12 @@ class Guarantee:
         change = f"changes by at most {', plus at most '.join(bounds)}"
         if not bounds:
             change = "does not change"
-        return f"With or without {whom}, the probability of any outcome {change}."
+        of_what = ""
+        if self.series is not None:
+            so_far = f"all {self.series.periods:,} periods so far"
+            so_far = "its first period" if self.series.periods == 1 else so_far
+            of_what = f" of the whole series, {so_far} and all to come,"
+        return f"With or without {whom}, the probability of any outcome{of_what} {change}."
 
     def _on_changes(self) -> str:
         if all(event.covers_change for event in self.events):
@@ -285,6 +334,8 @@ class Guarantee:
         what = "A changed rating"
         if all(event.unit is Unit.USER for event in self.events):
             what = "A changed rating, or another history of the same person,"
+        elif self.unit.is_period:
+            what = f"A changed rating, or another {self.unit.period} of the same person,"
         return (
             f"{what} counts as removed and added again: factor {spell_factor(self.changed_rating)} "
             f"(epsilon {_number(self.changed_rating)}).{self._on_bound()}"
@@ -296,10 +347,11 @@ class Guarantee:
         kept = max((most for most in bounds if most is not None), default=None)
         if kept is None:
             return ""
+        where = "" if self.series is None else " and period"
         return (
-            f" At most {kept:,} ratings of each user were kept, and a rating here is one of those: "
-            "for a user with as many or more, adding or removing a rating can displace another, "
-            "which costs as much as a changed rating."
+            f" At most {kept:,} ratings of each user{where} were kept, and a rating here is one of "
+            "those: for a user with as many or more, adding or removing a rating can displace "
+            "another, which costs as much as a changed rating."
         )
 
     def _on_other_unit(self) -> str:
@@ -321,6 +373,48 @@ class Guarantee:
             why = ", because its person counts as removed and added again"
         return f"For one rating added or removed the epsilon is {_number(epsilon)}{why}."
 
+    def _on_several_periods(self, series: SeriesRecord) -> list[str]:
+        """What a promise about one period adds up to for a person."""
+        terms, cap, so_far = series.terms, series.terms.most_periods, series.periods
+        if terms.unit is Unit.RATING:
+            if terms.event.ratings_per_user is None:
+                return [self._on_other_unit()]
+            one = self._spelled(terms.cost_of_life(1))
+            said = [
+                "For all of a person's ratings of one period, added or removed, the epsilon is "
+                f"{one}."
+            ]
+        else:
+            rating, period = self.per(Unit.RATING), self.unit.period
+            assert rating is not None
+            said = [
+                f"For one rating added or removed the epsilon is {_number(rating)}, because its "
+                f"person's {period} counts as removed and added again."
+            ]
+        name = self.unit.period
+        if cap is None:
+            year, all_of_them = (
+                self._spelled(terms.cost_of_life(periods)) for periods in (_A_YEAR, so_far)
+            )
+            ever = f"; in all {so_far:,} so far, {all_of_them}" if so_far != _A_YEAR else ""
+            ever += " (at the same delta)" if self.delta else ""
+            said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}{ever}.")
+            return said
+        if cap > _A_YEAR:
+            year = self._spelled(terms.cost_of_life(_A_YEAR))
+            said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}.")
+        life, two = (self._spelled(terms.cost_of_life(periods)) for periods in (cap, 2))
+        return [
+            *said,
+            f"Nobody is counted in more than {cap:,} {name}{'s' * (cap > 1)}: for a whole life the "
+            f"epsilon is {life}. A {name} here is one that counts: for somebody with more of them, "
+            f"one added or removed can displace another, which costs epsilon {two}.",
+        ]
+
+    def _spelled(self, cost: Totals) -> str:
+        epsilon = self._at_delta(cost)
+        return "without bound" if epsilon is None else _number(epsilon)
+
     def __str__(self) -> str:
         head = "no guarantee"
         if self.is_private:
@@ -336,13 +430,18 @@ class Guarantee:
             "epsilon": self.epsilon if self.is_private else None,
             "delta": self.delta,
             "changed_rating_epsilon": self.changed_rating if self.is_private else None,
-            "per": {str(u): self.per(u) for u in Unit} if self.is_private else None,
+            "per": self._per() if self.is_private else None,
             "events": [event.to_dict() for event in self.events],
             "assumes": list(self.assumes),
             "not_private": list(self.not_private),
             **origin,
+            **({} if self.series is None else {"series": self.series.to_dict()}),
             "words": " ".join(self.sentences()),
         }
+
+    def _per(self) -> dict[str, float | None]:
+        units = FIT_UNITS if self.unit in FIT_UNITS else (*FIT_UNITS, self.unit)
+        return {str(unit): self.per(unit) for unit in units}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
@@ -355,6 +454,7 @@ class Guarantee:
                 assumes=_clauses(data["assumes"]),
                 not_private=_clauses(data["not_private"]),
                 provenance=_provenance(data),
+                series=SeriesRecord.from_dict(data["series"]) if "series" in data else None,
             )
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise InputError(f"a guarantee has wrong fields: {error}") from error

@@ -14,15 +14,16 @@ from typing import Any
 
 from discreet.domain import InputError
 from discreet.privacy._events import (
+    MOST_LETTERS,
     PERIOD_UNITS,
     Event,
     GaussianEvent,
     Unit,
     event_from_dict,
     group_of,
+    is_line,
     round_up,
 )
-from discreet.privacy._guarantee import MOST_LETTERS, is_line
 from discreet.privacy.accounting import Totals, compose
 from discreet.privacy.running_noise import NoisePlan
 
@@ -161,7 +162,11 @@ class SeriesTerms:
 
         An infinite pure epsilon says that nothing bounds it.
         """
-        return self._total(*self._reach(unit, periods)) if periods else Totals()
+        return self._after(unit, len(periods), _met(unit, periods))
+
+    def cost_after(self, unit: Unit, periods: int) -> Totals:
+        """The same for a number of periods of which nothing is known: at least as much."""
+        return self._after(unit, periods, periods)
 
     def cost_of_life(self, periods: int) -> Totals:
         """What a user pays in the whole life of the series who is there in so many periods.
@@ -171,34 +176,30 @@ class SeriesTerms:
         reach = 1 if self.unit is not Unit.RATING else self.event.ratings_per_user
         if reach is None:
             return Totals(pure=float("inf"))
-        return self._total(_FOREVER, reach, periods, None)
+        return self._total(_FOREVER, reach, periods)
 
-    def _reach(
-        self, unit: Unit, periods: Sequence[Period]
-    ) -> tuple[int, int | None, int, int | None]:
-        """How one unit of a kind meets these periods, at most.
+    def cost_of_change(self) -> Totals:
+        """What one unit pays over the life of the series whose ratings are changed to others."""
+        return compose([self.event.seen_by_change()])
 
-        Returns:
-            For how many periods to count; how many units of the series it changes in one
-            (None: any number); in how many periods; and how many it changes in all, if that is
-            known otherwise than as the product.
-        """
-        count = len(periods)
+    def _after(self, unit: Unit, count: int, met: int) -> Totals:
+        """The cost after `count` periods, of which one unit's ratings can lie in `met`."""
+        if not count:
+            return Totals()
         if unit is self.unit:
-            return _FOREVER, 1, 1, None
+            return self._total(_FOREVER, 1, 1)
         if self.unit is Unit.RATING:
-            return count, self.event.ratings_per_user, _met(unit, periods), None
+            return self._total(count, self.event.ratings_per_user, met)
         if unit is Unit.RATING:
-            return _FOREVER, 2, 1, None
+            return self._total(_FOREVER, 2, 1)
         if unit is Unit.USER:
-            return count, 1, self.most_periods or count, None
-        changed = group_of(self.unit, unit)
-        met = _MEETS.get((self.unit, unit))
-        if met is None:  # a shorter period than the series'
-            return _FOREVER, changed, 1, changed
-        return count, 1 if changed == met else 2, met, changed
+            return self._total(count, 1, self.most_periods or count)
+        changed, shorter = group_of(self.unit, unit), _MEETS.get((self.unit, unit))
+        if shorter is None:  # the series' periods are the longer ones
+            return self._total(_FOREVER, changed, 1)
+        return self._total(count, 1 if changed == shorter else 2, shorter, changed)
 
-    def _total(self, count: int, each: int | None, active: int, group: int | None) -> Totals:
+    def _total(self, count: int, each: int | None, active: int, group: int | None = None) -> Totals:
         """The cost of `each` units in `active` of `count` periods, or of `group` in all."""
         if each is None:
             return Totals(pure=float("inf"))
@@ -244,6 +245,54 @@ class SeriesTerms:
         fields["event"] = event_from_dict(fields["event"])
         fields["plan"] = NoisePlan.from_dict(fields["plan"])
         return cls(**fields)
+
+
+@dataclass(frozen=True)
+class SeriesRecord:
+    """What a release says of the series that it belongs to. Public.
+
+    Attributes:
+        terms: What the series may cost.
+        periods: How many there were when the release was made.
+        latest: The name of the last of them.
+        is_timed: Whether the ledger knows from when to when periods last.
+    """
+
+    terms: SeriesTerms
+    periods: int
+    latest: str
+    is_timed: bool
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.terms, SeriesTerms) or not isinstance(self.is_timed, bool):
+            raise InputError("a release of a series says under which terms it was made")
+        Period(self.periods, self.latest)  # the same rules
+
+    @property
+    def assumption(self) -> str | None:
+        """What nobody could check, as a clause after "that"; None if everything was checked."""
+        if self.is_timed:
+            return None
+        said = "no rating was added in two periods"
+        if self.terms.unit.is_period:
+            unit = self.terms.unit.period
+            said += f", each period has the ratings of one {unit}, and no {unit} is in two periods"
+        return f"{said} (there are no times to check it by)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        return vars(self) | {"terms": self.terms.to_dict()}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> SeriesRecord:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            InputError: A field is missing or wrong.
+        """
+        names = ("terms", "periods", "latest", "is_timed")
+        fields = _fields("a release of a series", data, names)
+        return cls(**fields | {"terms": SeriesTerms.from_dict(fields["terms"])})
 
 
 def _met(unit: Unit, periods: Sequence[Period]) -> int:

@@ -1,7 +1,7 @@
 """Private data comes in here: readers, splits, synthetic data."""
 
 from discreet.ratings._figures import Figures, figures
-from discreet.ratings._keyed import bound_contributions
+from discreet.ratings._keyed import bound_contributions, cap_periods
 from discreet.ratings._ratings import Intake, Ratings, Stability
 from discreet.ratings._splits import (
     Split,
@@ -34,6 +34,7 @@ __all__ = [
     "Split",
     "Stability",
     "bound_contributions",
+    "cap_periods",
     "check_target",
     "figures",
     "find_shape",

@@ -1,7 +1,7 @@
 """The public file: types and codec. Nothing here has ever seen a rating."""
 
 from discreet.domain.triangles import pack, packed_bases, packed_side, packed_size, unpack
-from discreet.release._codec import FORMAT, load
+from discreet.release._codec import FORMAT, StoredCatalog, encode_catalog, load
 from discreet.release._layouts import (
     METHODS,
     ArrayLayout,
@@ -27,7 +27,9 @@ __all__ = [
     "Own",
     "Recommender",
     "Release",
+    "StoredCatalog",
     "Where",
+    "encode_catalog",
     "load",
     "pack",
     "packed_bases",

@@ -487,7 +487,7 @@ def _spending(release: Release, ledger: Ledger | None, pairing: Pairing | None) 
     return [
         spent,
         _html.paragraph(about),
-        _html.table(totals, [_totals(ledger, unit) for unit in Unit]),
+        _html.table(totals, [_totals(ledger, unit) for unit in ledger.units]),
         _html.paragraph(_on_payment(release.guarantee, pairing)),
         *([_html.table(("charge", "time (UTC)", "purpose", ""), charges)] if charges else []),
     ]

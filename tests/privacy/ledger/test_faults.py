@@ -30,6 +30,7 @@ import pytest
 from discreet.domain.errors import BudgetExceeded, LedgerError
 from discreet.privacy import PureEvent, Unit
 from discreet.privacy.ledger import Ledger, Limit, _store
+from discreet.privacy.ledger._store import FORMAT
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # where this file is run as a program
 from privacy.ledger._first_format import version_of, write_first_format
@@ -143,8 +144,10 @@ def kill_upgrades(folder: Path) -> Counter[str]:
         hit = killed_once(path, marks, chance.uniform(0, longest))
         charges, version = len(Ledger.open(path).history()), version_of(path)
         is_right = charges == 2 if version == 1 else charges > 2
-        seen.update(kills=1, within=hit, wrong=not is_right, old=version == 1, new=version == 2)
-        longest *= 0.9 if version == 2 else 1.1  # about as often too early as too late
+        seen.update(
+            kills=1, within=hit, wrong=not is_right, old=version == 1, new=version == FORMAT
+        )
+        longest *= 0.9 if version == FORMAT else 1.1  # about as often too early as too late
     return seen
 
 

@@ -3,7 +3,7 @@
 from discreet.privacy._series import Period, SeriesTerms
 from discreet.privacy.ledger._entries import Entry
 from discreet.privacy.ledger._ledger import Ledger
-from discreet.privacy.ledger._limits import Limit, Plan, PlannedCost, Room
+from discreet.privacy.ledger._limits import Limit, Plan, PlannedCost, Room, planned_release
 from discreet.privacy.ledger._pairing import Pairing
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "PlannedCost",
     "Room",
     "SeriesTerms",
+    "planned_release",
 ]

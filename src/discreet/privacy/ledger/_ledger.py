@@ -10,17 +10,31 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.privacy._events import Event, Unit
-from discreet.privacy._guarantee import MOST_LETTERS, ChargeRecord, Guarantee, is_line
+from discreet.privacy._events import FIT_UNITS, MOST_LETTERS, Event, Unit, is_line
+from discreet.privacy._guarantee import ChargeRecord, Guarantee
 from discreet.privacy._receipt import Randomness, Receipt, issue
 from discreet.privacy._series import Period, SeriesTerms
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger import _entries, _store
 from discreet.privacy.ledger._entries import Entry, Row, Spent, Title
-from discreet.privacy.ledger._limits import Cost, Limit, Plan, Room, costs_of, make_plan, spend
+from discreet.privacy.ledger._limits import (
+    Cost,
+    Limit,
+    Plan,
+    Room,
+    costs_of,
+    largest_release,
+    make_plan,
+    planned_release,
+    spend,
+)
 from discreet.privacy.ledger._pairing import Pairing, pair
 from discreet.privacy.ledger._periods import Progress, superseding
 
+_ADVICE = (
+    "'discreet ledger plan' says how large each of several releases may be, and 'discreet series' "
+    "refreshes a release without measuring old ratings again"
+)
 _WAIT = 30.0
 """Seconds to wait for another process's transaction, which takes milliseconds. Chosen."""
 
@@ -260,11 +274,11 @@ class Ledger:
         """
         with _store.writing(self.path, self._wait) as connection:
             self._check_title(connection)
-            found = _store.read_digest(connection, charge.number)
+            found, is_period = _store.read_charge(connection, charge.number)
             if charge.ledger != self.fingerprint or found != charge.digest:
                 raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
             before = _store.content_of(connection, charge.number)
-            if before is None:
+            if before is None and is_period:
                 self._check_current(connection, charge.number)
             if before not in (None, content):
                 raise LedgerError(
@@ -322,6 +336,40 @@ class Ledger:
         """
         return make_plan(self.limits, self._spent(), tuple(events), times)
 
+    def largest(
+        self, times: int, unit: Unit, delta: float, *, ratings_per_user: int | None = None
+    ) -> float:
+        """How large each of `times` more releases may be: the largest epsilon that all fit with.
+
+        Rounded down; 0 if nothing is left. Books nothing.
+
+        Args:
+            times: How many releases.
+            unit: What each protects.
+            delta: Of each; 0 for pure differential privacy.
+            ratings_per_user: For unit `rating`, the most ratings that a user may have.
+
+        Raises:
+            InputError: `times` is below 1 or absurd.
+            BudgetExceeded: No size would do: nothing bounds the cost, or a limit has delta 0.
+        """
+        return largest_release(
+            self.limits,
+            self._spent(),
+            times,
+            lambda epsilon: planned_release(unit, epsilon, delta, ratings_per_user),
+        )
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Ratings, users, and user-periods as far as they have a limit or something was for them.
+
+        What other units have spent follows from what these have, and is seldom asked for.
+        """
+        asked = {event.unit for entry in self.history() for event in entry.events}
+        asked |= {limit.unit for limit in self.limits}
+        return tuple(unit for unit in Unit if unit in FIT_UNITS or unit in asked)
+
     def _spent(self) -> Spent:
         with _store.reading(self.path, self._wait) as connection:
             return self._state(connection)[1]
@@ -363,7 +411,7 @@ class Ledger:
         return (
             f"the ledger of '{self.population}' admits {limit}; spent is {before:.4g}, this charge "
             f"alone is {alone:.4g}, together {total:.4g}; what still fits is {_left(room)}; "
-            "nothing was charged"
+            f"nothing was charged; {_ADVICE}"
         )
 
 

@@ -202,10 +202,14 @@ def append(connection: sqlite3.Connection, row: Row) -> None:
     connection.execute("UPDATE title SET charges = ?, head = ?", [row.number, row.digest])
 
 
-def read_digest(connection: sqlite3.Connection, number: int) -> str | None:
-    """The digest of a charge; None if there is no such charge."""
-    found = connection.execute("SELECT digest FROM charges WHERE number = ?", [number]).fetchone()
-    return None if found is None else found[0]
+def read_charge(connection: sqlite3.Connection, number: int) -> tuple[str | None, bool]:
+    """The digest of a charge, None if there is no such charge; and whether it is of a series.
+
+    Only while writing, which makes a file one of the newest format.
+    """
+    select = "SELECT digest, series IS NOT NULL FROM charges WHERE number = ?"
+    found = connection.execute(select, [number]).fetchone()
+    return (None, False) if found is None else (found[0], bool(found[1]))
 
 
 def read_publications(

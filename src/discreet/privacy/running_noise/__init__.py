@@ -140,7 +140,8 @@ class NoisePlan:
     @functools.cached_property
     def _boosts(self) -> _Floats:
         steps = np.arange(self.horizon)
-        return np.floor(_ONE * self._lengths[-1] / self._lengths[self.horizon - steps]) / _ONE
+        wanted = self._lengths[-1] / self._lengths[self.horizon - steps]
+        return np.asarray(np.floor(_ONE * wanted) / _ONE)
 
     def sensitivity(self, once: float, size: int) -> float:
         """How far a unit of one period moves all draws of the plan together, in L2.

@@ -1,0 +1,6 @@
+"""Releases for years: records come in periods, each measured once, and releases follow."""
+
+from discreet.series._periods import KINDS
+from discreet.series._series import AddedPeriod, Series
+
+__all__ = ["KINDS", "AddedPeriod", "Series"]
