@@ -203,9 +203,11 @@ def release_of(request: Request, promise: Guarantee, method: Method, learnt: Lea
         for name, value in vars(method).items()
     }
     parameters = {**learnt.parameters, "settings": settings}
-    return Release(
+    release = Release(
         str(method.name), source.scale, source.catalog, promise, parameters, learnt.arrays
     )
+    # The page, which computes little, shows these words as they are.
+    return replace(release, parameters={**parameters, "learnt": release.learnt.to_dict()})
 
 
 def _guarantee(request: Request, spender: Spender) -> Guarantee:
