@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from discreet.release import Release as Release
     from discreet.report import report as report
     from discreet.series import Series as Series
+    from discreet.series import plan_series as plan_series
 
 __version__ = "0.2.0"
 
@@ -74,6 +75,7 @@ _HOME = {
     "fit": "discreet.methods",
     "load": "discreet.predict",
     "make_ratings": "discreet.ratings",
+    "plan_series": "discreet.series",
     "predict": "discreet.predict",
     "read_catalog": "discreet.ratings",
     "read_ratings": "discreet.ratings",
@@ -109,6 +111,7 @@ __all__ = [
     "fit",
     "load",
     "make_ratings",
+    "plan_series",
     "predict",
     "read_catalog",
     "read_ratings",

@@ -49,6 +49,7 @@ _COMMANDS = {
     "client": ("client", "Take part in a service's collection."),
     "authority": ("authority", "Manage the members of closed clusters."),
     "data": ("data", "List, make, fetch and describe rating data."),
+    "series": ("series", "Refresh a release period by period."),
     "ledger": ("ledger", "Keep account of what releases have cost."),
 }
 

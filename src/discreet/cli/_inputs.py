@@ -211,6 +211,29 @@ class ReadingOptions:
             )
         return ratings
 
+    def read_with(
+        self, path: str, scale: Scale, catalog: Catalog, most_ratings: int | None
+    ) -> Ratings:
+        """Read ratings whose scale and items are known, as those of a series are.
+
+        Raises:
+            InputError: Something is missing, cannot be read or is wrong.
+        """
+        with _console.bar("reading") as advance:
+            ratings = read_ratings(
+                path,
+                scale=None if scale.presence else scale,
+                catalog=catalog,
+                columns=self.parsed_columns,
+                on_bad_rows=self.on_bad_rows,
+                implicit=scale.presence,
+                most_ratings=most_ratings,
+                **self.dialect,
+                progress=advance,
+            )
+        note_skipped(ratings.skipped)
+        return ratings
+
     @property
     def parsed_columns(self) -> Columns | None:
         """`user=uid,item=mid,time=`: by name, by position counted from 0, or no such column."""

@@ -111,7 +111,7 @@ def fit(
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
     _outputs.check_new(output, overwrite)
-    book = _open(ledger, no_ledger, epsilon)
+    book = open_book(ledger, no_ledger, epsilon)
     keep = _inputs.parse_names(keep_columns) or []
     with _read(ratings, reading, engine, master, keep) as private:
         public = _inputs.read_features(features, private.catalog)
@@ -152,7 +152,7 @@ def _method_options(
     return options if rank is None else options | {"rank": rank}
 
 
-def _open(path: Path | None, unrecorded: bool, epsilon: float | None) -> Ledger | None:
+def open_book(path: Path | None, unrecorded: bool, epsilon: float | None = None) -> Ledger | None:
     """The ledger to charge; None if its user chose none, or without noise, which none can record.
 
     Raises:
@@ -268,7 +268,12 @@ def _warn(
         )
     # Without noise there is no cost that a ledger could record.
     if ledger is None and not (epsilon is not None and math.isinf(epsilon)):
-        _console.err.print(_NOT_RECORDED, style="yellow", markup=False, soft_wrap=True)
+        warn_of_no_ledger()
+
+
+def warn_of_no_ledger() -> None:
+    """Say that nothing records what a release costs."""
+    _console.err.print(_NOT_RECORDED, style="yellow", markup=False, soft_wrap=True)
 
 
 def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
