@@ -8,12 +8,15 @@ from discreet.report._audits import AuditFile, AuditFinding, read_audit, read_au
 from discreet.report._html import is_report
 from discreet.report._odds import best_guess, number_down, number_up, odds_factor
 from discreet.report._page import make_report, noise_ratio
-from discreet.report._write import report
+from discreet.report._registry import as_yaml, registry_entry
+from discreet.report._write import describe_release, report
 
 __all__ = [
     "AuditFile",
     "AuditFinding",
+    "as_yaml",
     "best_guess",
+    "describe_release",
     "is_report",
     "make_report",
     "noise_ratio",
@@ -22,6 +25,7 @@ __all__ = [
     "odds_factor",
     "read_audit",
     "read_audits",
+    "registry_entry",
     "report",
     "sha256_of",
 ]

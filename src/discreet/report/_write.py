@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from discreet.domain import Hint, InputError
 from discreet.domain.files import whole_file
 from discreet.privacy.ledger import Ledger
-from discreet.report._audits import read_audits
+from discreet.release import load
+from discreet.report._audits import read_audits, sha256_of
 from discreet.report._html import is_report
 from discreet.report._page import make_report
+from discreet.report._statement import GDPR, NIST, statements
 
 
 def report(
@@ -58,6 +61,42 @@ def report(
         with whole_file(target) as temporary:
             temporary.write_text(page, encoding="utf-8")
     return page
+
+
+def describe_release(
+    release: str | os.PathLike[str], *, ledger: Ledger | str | os.PathLike[str] | None = None
+) -> dict[str, Any]:
+    """What the page says of a release, for machines: its guarantee, and the officer's topics.
+
+    Args:
+        release: The file of a release.
+        ledger: The ledger that paid for it, or its file.
+
+    Raises:
+        InputError: A file cannot be used.
+
+    Example:
+        >>> import discreet, pathlib, tempfile
+        >>> from discreet.report import describe_release
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "films.discreet"
+        >>> ratings = discreet.make_ratings("ml-100k", ratings=2000, seed=1)
+        >>> discreet.fit(ratings, epsilon=1.0, ledger="unbooked").save(path)
+        >>> topics = describe_release(path)["nist_sp_800_226"]
+        >>> topics[0]["topic"]
+        'unit of privacy'
+    """
+    book = ledger if ledger is None or isinstance(ledger, Ledger) else Ledger.open(Path(ledger))
+    found = load(release, verify=True)
+    stated = statements(found, book)
+    paid = None if book is None else book.pair(found.guarantee, found.digest()).is_paid
+    return {
+        "file": Path(release).name,
+        "sha256": sha256_of(Path(release)),
+        **found.describe(),
+        "paid_by_ledger": paid,
+        "nist_sp_800_226": [item.as_json() for item in stated[NIST]],
+        "gdpr_article_35": [item.as_json() for item in stated[GDPR]],
+    }
 
 
 def check_target(path: Path, overwrite: bool) -> None:
