@@ -90,7 +90,7 @@ bench: $(VENV)/test-ready
 	@$(BIN)/python -m benchmarks
 
 docs: $(VENV)/test-ready
-	@$(BIN)/python docs/make_commands.py && $(BIN)/python docs/make_rooms.py
+	@$(BIN)/python docs/make_commands.py && $(BIN)/python docs/make_rooms.py && $(BIN)/python docs/make_python.py
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/index.html"
 

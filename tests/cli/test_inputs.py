@@ -52,9 +52,8 @@ def test_columns_of_a_list_of_items_can_be_named(tiny: list[str], tmp_path: Path
     Path(ratings).write_text("user,item,rating\na,1,5\nb,2,4\nc,3,1\n")
     games = tmp_path / "games.csv"
     games.write_text(GAMES)
-    told = ["evaluate", ratings, "--scale", "1..5", "--catalog", games, "--models", "popularity"]
-    told += ["--split", "leave-out"]
-    unnamed = call(*told).complaint()
+    told = ("evaluate", ratings, "--scale", "1..5", "--catalog", games, "--models", "popularity")
+    unnamed = call(*told, "--split", "leave-out").complaint()
     assert "needs a column of item ids" in unnamed and "it has Game Number, Spelt, Year" in unnamed
     assert "--catalog-columns id=NAME" in unnamed
     fit = ("fit", "--no-ledger", ratings, "--scale", "1..5", "--catalog", games)

@@ -293,20 +293,19 @@ def test_folds_hold_out_every_rating_once() -> None:
     assert all(550 < len(part.test) < 950 for part in parts)
     assert parts[0].train.intake.stability is Stability.RECORD
     assert "4-fold split" in str(parts[0].train.intake.part)
-    senseless: tuple[Any, ...] = (1, 101, 2.5, True)
-    for wrong in senseless:
+    for wrong in (1, 101, 2.5, True):
         with pytest.raises(InputError, match="folds is a whole number from 2 to 100"):
-            split_folds(ratings, wrong)
+            split_folds(ratings, wrong)  # type: ignore[arg-type]
 
 
 def test_one_rating_more_leaves_every_other_in_its_fold() -> None:
     users, items = [f"u{i % 7}" for i in range(35)], [i % 5 for i in range(35)]
     table = pl.DataFrame({"user": users, "item": items, "rating": [3] * 35})
-    told: dict[str, Any] = {"scale": (1, 5), "catalog": Catalog([str(i) for i in range(6)])}
+    catalog = Catalog([str(i) for i in range(6)])
     more = pl.concat([table, pl.DataFrame({"user": ["a"], "item": [5], "rating": [1]})])
 
     def sides(frame: pl.DataFrame) -> dict[tuple[str, int], int]:
-        parts = split_folds(read_ratings(frame, **told), 3, seed=1)
+        parts = split_folds(read_ratings(frame, scale=(1, 5), catalog=catalog), 3, seed=1)
         return {
             (str(part.test.users[user]), int(item)): fold
             for fold, part in enumerate(parts)
@@ -325,14 +324,13 @@ def test_parts_that_do_not_belong_together_are_refused() -> None:
     stars = split_random(replace(ratings, scale=Scale(1, 9)), 0.2, seed=1)
     fewer = make_ratings("ml-100k", ratings=2500, seed=1)
     renamed = replace(good.test, users=good.test.users[::-1].copy())
-    cases: tuple[tuple[Any, Any, str], ...] = (
+    for train, test, complaint in (
         (good.train, ratings, "share a rating"),
         (good.train, stars.test, "have one scale"),
         (good.train, split_random(other, 0.2).test, "one catalogue"),
         (good.train, replace(fewer, catalog=ratings.catalog), "not have as many"),
         (good.train, renamed, "the same users"),
         (good.train, [1, 2], "two Ratings"),
-    )
-    for train, test, complaint in cases:
+    ):
         with pytest.raises(InputError, match=complaint):
-            Split(train, test)
+            Split(train, test)  # type: ignore[arg-type]

@@ -175,7 +175,7 @@ class Visitor(threading.Thread):
 def test_under_load_every_answer_is_one_whole_version(tmp_path: Path) -> None:
     versions = [tmp_path / f"{n}.discreet" for n in range(4)]
     for seed, version in enumerate(versions):
-        random_release(3000 + seed, 8, seed=seed).save(version)
+        random_release(3000 + seed, 8, seed=seed).save(version, overwrite=True)
     settings = publishing(tmp_path)
     shutil.copyfile(versions[0], settings.release)
     known = {digest_of(version) for version in versions}

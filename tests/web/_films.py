@@ -34,6 +34,10 @@ INSTALLED = """async () => {
 }"""
 
 
+# What the release says that it has learnt; whatever it is, the page shows it as text.
+LEARNT = ["Learnt <b>popularity</b> only.", "What would help: more ratings."]
+
+
 def film_release(*, seed: int = 1, **told: Any) -> Release:
     """Who likes an even film likes the even ones and not the odd ones; film 0 is best known."""
     count = len(TITLES)

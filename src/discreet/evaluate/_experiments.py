@@ -433,7 +433,7 @@ class _Asked:
         """About what a fit takes."""
         # Imported here: the methods are heavy, and baselines do without them.
         from discreet.evaluate._room import bytes_of_fit
-        from discreet.methods._method import method_of
+        from discreet.methods import method_of
 
         if trial.unit is None:
             return 0

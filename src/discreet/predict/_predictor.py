@@ -21,16 +21,18 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Catalog, InputError, OwnRatings
-from discreet.predict._lists import ListScores, cosines, has_and_likes, popularity_scores
-from discreet.predict._people import (
-    People,
+from discreet.domain import (
+    Catalog,
+    InputError,
+    OwnRatings,
     Recommendation,
     Recommendations,
     SimilarItem,
     SimilarItems,
 )
-from discreet.release import Release
+from discreet.predict._lists import ListScores, cosines, has_and_likes, popularity_scores
+from discreet.predict._people import People
+from discreet.release import Names, Own, Release, Where
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,9 +105,6 @@ class Model:
         return 1 / max(self.bias_variance, _LEAST_BIAS_VARIANCE)
 
 
-Own = Mapping[str, float] | Iterable[str] | OwnRatings
-Names = Iterable[str | int]
-Where = Mapping[str, str | Iterable[str]]
 Ints = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 

@@ -243,7 +243,7 @@ def read_catalog(
     keep_columns: Sequence[str] = (),
     origin: CatalogOrigin = CatalogOrigin.GIVEN,
 ) -> Catalog:
-    """Read the public list of items.
+    r"""Read the public list of items.
 
     Args:
         path: CSV, TSV or Parquet with a column of ids and perhaps one of titles; or `u.item`,
@@ -255,6 +255,16 @@ def read_catalog(
 
     Raises:
         InputError: The file cannot be read, lacks a column, or lists an item twice.
+
+    Example:
+        >>> import discreet, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "games.csv"
+        >>> path.write_text("number,Spelt,kind\n1,Go,board\n2,Bridge,cards\n") > 0
+        True
+        >>> columns = {"id": "number", "title": "Spelt"}
+        >>> games = discreet.read_catalog(path, columns=columns, keep_columns=["kind"])
+        >>> games.titles, games.columns["kind"]
+        (('Go', 'Bridge'), ('board', 'cards'))
     """
     file = Path(path)
     table = open_public(file, published=columns is None, only_titles=True)
@@ -268,6 +278,15 @@ def read_catalog(
         raise InputError("as a catalogue, its ids must be integers or text", path=file)
     kept = {name: table.kept(name) for name in keep_columns}
     return _catalog(frame, table, origin, kept)
+
+
+def catalog_columns(path: str | os.PathLike[str]) -> list[str]:
+    """The names of all columns of a list of items.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    return list(open_public(path).frame.columns)
 
 
 def refuse_columns(keep_columns: Sequence[str]) -> None:
