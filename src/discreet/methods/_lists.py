@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.domain import InputError, Noisy
 from discreet.estimate import (
@@ -22,6 +23,7 @@ from discreet.estimate import (
     recent_weights,
 )
 from discreet.measure import RatingsSource
+from discreet.measure.history_pairs import HistoryNumbers, HistoryPairs
 from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.presence_pairs import HeadWeights, PresencePairs
 from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
@@ -50,6 +52,10 @@ _FOUR_WEEKS = 28 * 86_400
 # Periods of the second look: as many as stand out of the noise by about this many standard
 # deviations each, within these bounds. Chosen by hand.
 _CLEAR, _FEWEST, _MOST = 3.0, 8, 256
+
+
+# A sum that was not measured: its noise is beyond any sum. Chosen by hand.
+_UNKNOWN = Noisy(0.0, 1e12)
 
 
 def knows_when(source: RatingsSource, wanted: bool | None) -> bool:
@@ -166,22 +172,43 @@ def measure_lists(
     if not share:
         return popularity_alone(counts, recent), None
     head = task.head("presence pairs", counts.value, method.head or _head_size(strength))
-    mass, weight = task.measure(
-        HeadWeights(method.protect, method.noise, head),
-        {"weighted head records": _NUMBERS * share, "weight of the pairs": _NUMBERS * share},
-    )
-    statistic = PresencePairs(method.protect, method.noise, head)
-    rest = (1 - 2 * _NUMBERS) * share
-    (pairs,) = task.measure(
-        statistic,
-        {"presence pairs": rest},
-        stage="item pairs",
-        carries={"presence pairs": carry_pairs(head, counts.value)},
-    )
-    records = float(np.maximum(counts.value[head], 0.0).sum())
-    sums = PairSums(head, pairs, mass, weight, _chance(method, records, mass, weight))
+    sums = _pair_sums(method, task, head, counts, share)
     spectrum = PairSpectrum.of(counts, sums, rank - 1, task.features)
     return learn_lists(counts, spectrum, recent), spectrum
+
+
+def _pair_sums(
+    method: Method, task: Task, head: npt.NDArray[np.int32], counts: Noisy, share: float
+) -> PairSums:
+    """Measure the pairs of a head's items, and what they are out of."""
+    carries = {"presence pairs": carry_pairs(head, counts.value)}
+    each, rest = _NUMBERS * share, (1 - 2 * _NUMBERS) * share
+    if isinstance(task, PeriodTask) and task.older is not None:
+        older = task.older
+        of = head, older.since, older.until, older.weights
+        mass, squares = task.measure(
+            HistoryNumbers(*of),
+            {"weighted head records": each, "squared weight of the pairs": each},
+            source=older.source,
+        )
+        (pairs,) = task.measure(
+            HistoryPairs(*of),
+            {"presence pairs": rest},
+            stage="item pairs",
+            carries=carries,
+            source=older.source,
+        )
+        return PairSums(head, pairs, mass, _UNKNOWN, max(float(squares.value), 1.0))
+    mass, weight = task.measure(
+        HeadWeights(method.protect, method.noise, head),
+        {"weighted head records": each, "weight of the pairs": each},
+    )
+    statistic = PresencePairs(method.protect, method.noise, head)
+    (pairs,) = task.measure(
+        statistic, {"presence pairs": rest}, stage="item pairs", carries=carries
+    )
+    records = float(np.maximum(counts.value[head], 0.0).sum())
+    return PairSums(head, pairs, mass, weight, _chance(method, records, mass, weight))
 
 
 def _head_size(strength: float) -> int:
