@@ -273,11 +273,8 @@ class Experiment:
         for name in asked.peers:
             setting = choose_setting(name, train, self.part)
             spelt = ", ".join(f"{key} {value:g}" for key, value in setting.items())
-            tell(
-                f"{name}, {spelt}",
-                None,
-                lambda split, _, n=name, s=setting: make_peer(n, split.train, s),
-            )
+            # Called within this turn of the loop, so that it sees this turn's name and setting.
+            tell(f"{name}, {spelt}", None, lambda split, _: make_peer(name, split.train, setting))  # noqa: B023
         return rows
 
 

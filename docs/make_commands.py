@@ -19,8 +19,16 @@ PAGE = Path(__file__).parent / "commands.md"
 HEAD = """# Commands
 
 Every command prints tables for people and, where a script would read it, JSON with `--json`. An
-error is one line on standard error and exit code 2. `make docs` writes this page from the commands
-themselves.
+error is one line on standard error. `make docs` writes this page from the commands themselves.
+
+| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | the answer is no: a claim is refuted, no charge paid for a file, releases do not fit |
+| 2 | wrong input or usage, or something that cannot be read or written |
+| 3 | the ledger has no room; nothing was charged, nothing was drawn |
+| 4 | the period is in the series already; nothing was charged, nothing was drawn |
+| 130, 141 | interrupted; nobody reads the output |
 """
 
 

@@ -27,7 +27,7 @@ def install() -> None:
     plain = Dispatcher.compile
     held: set[Any] = set()
 
-    def compile_once(self: Dispatcher, sig: Any) -> Any:
+    def compile_once(self: Any, sig: Any) -> Any:
         # numba's own lock first: another thread of this process may hold it and want ours.
         with global_compiler_lock:
             if isinstance(self._cache, NullCache) or self.py_func in held:
@@ -39,7 +39,7 @@ def install() -> None:
             finally:
                 held.discard(self.py_func)
 
-    Dispatcher.compile = compile_once
+    Dispatcher.compile = compile_once  # type: ignore[method-assign]
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ def observed() -> Observed:
 
     @cache
     def made(name: str) -> tuple[Auditable, Evidence]:
-        subject = (SUBJECTS | PLANTED)[name].make()
+        subject = {**SUBJECTS, **PLANTED}[name].make()
         return subject, observe(subject, runs=runs_of(name), seed=1)
 
     return made

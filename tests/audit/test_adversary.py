@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,8 +47,8 @@ def changed(ratings: Ratings, victims: Victims, row: int, secret: int) -> Rating
     return dataclasses.replace(ratings, codes=codes)
 
 
-def attacked(ratings: Ratings, victims: Victims, **told: object) -> Guesses:
-    transcript = record_fit(ratings, randomness=SeededRandomness(5), **told)  # type: ignore[arg-type]
+def attacked(ratings: Ratings, victims: Victims, **told: Any) -> Guesses:
+    transcript = record_fit(ratings, randomness=SeededRandomness(5), **told)
     return guess(victims, attack_release(transcript, victims), np.random.default_rng(1))
 
 

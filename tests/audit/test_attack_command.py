@@ -30,7 +30,7 @@ def test_a_bound_is_rounded_up(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = np.zeros(20, np.bool_)
     bounds = {"x": 0.73101, "y": 0.7, "z": 0.9999}
     outcomes = tuple(
-        judge(name, lost, lost, is_protected=True, bound=lambda _, most=most: most)
+        judge(name, lost, lost, is_protected=True, bound=lambda _, most=most: most)  # type: ignore[misc]
         for name, most in bounds.items()
     )
     found = AttackResult("quotient", "much", "learn", "right", outcomes, "no remark")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,7 +85,7 @@ def test_rates_that_a_claim_allows_refute_no_more_than_it(claim: Claim) -> None:
 
 
 def test_what_events_claim() -> None:
-    told = {"unit": Unit.USER, "label": "x", "sensitivity": 1.0}
+    told: dict[str, Any] = {"unit": Unit.USER, "label": "x", "sensitivity": 1.0}
     pure = GeometricEvent(**told, scale=2.0)
     gaussian = GaussianEvent(**told, sigma=1.0)
     report = PureEvent(unit=Unit.USER, label="x", epsilon=0.25, mechanism="x")
@@ -166,7 +167,7 @@ def test_with_a_delta_the_chance_may_fall_before_it_rises() -> None:
 def test_no_coin_is_guessed_both_ways(count: int) -> None:
     """Of an odd number one is left out: so everything that is told is guessed rightly."""
     coins = np.arange(count) % 2 == 0
-    found = guess_coins("x", Claim(1.0), coins * 1.0, coins).finding(0.95)
+    found = guess_coins("x", Claim(1.0), coins.astype(np.float64), coins).finding(0.95)
     assert found.runs <= count and found.refuted == found.most > 1
 
 
@@ -183,7 +184,7 @@ def test_one_run_of_nothing_but_noise_refutes_nothing() -> None:
 
 def test_one_run_that_tells_everything_refutes_much() -> None:
     coins = np.random.default_rng(4).random(400) < 0.5
-    found = guess_coins("x", Claim(1.0), coins * 1.0, coins).finding(0.9999)
+    found = guess_coins("x", Claim(1.0), coins.astype(np.float64), coins).finding(0.9999)
     assert found.is_violated and found.refuted > 2
     assert "canaries were right" in found.seen
 

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_a_key_comes_back_and_is_for_its_owner_alone(
     "change", [{"kind": "x"}, {"version": 2}, {"items": [1, 2]}, {"included": [2]}, {"included": 3}]
 )
 def test_what_is_no_key_is_refused(
-    tmp_path: Path, planted: tuple[Ratings, Canaries], change: dict[str, object]
+    tmp_path: Path, planted: tuple[Ratings, Canaries], change: dict[str, Any]
 ) -> None:
     path = tmp_path / "key.json"
     planted[1].save(path)
@@ -98,9 +99,9 @@ def test_too_few_or_too_many_canaries_are_refused(ratings: Ratings, count: int) 
         insert_canaries(ratings, count, SeededRandomness(1))
 
 
-def released(data: Ratings, epsilon: float, claimed: float, **told: object) -> Release:
+def released(data: Ratings, epsilon: float, claimed: float, **told: Any) -> Release:
     """A fit at one epsilon that says it was another."""
-    made = fit(data, epsilon=epsilon, noise="laplace", randomness=SeededRandomness(2), **told)  # type: ignore[arg-type]
+    made = fit(data, epsilon=epsilon, noise="laplace", randomness=SeededRandomness(2), **told)
     event = PureEvent(unit=Unit.USER, label="x", epsilon=claimed, mechanism="two-sided geometric")
     return dataclasses.replace(made, guarantee=Guarantee(Unit.USER, (event,), 0.0))
 

@@ -217,8 +217,9 @@ def test_a_band_of_the_excess_is_wide_even_where_nothing_differs() -> None:
     ],
 )
 def test_what_cannot_be_is_refused(ratings: Ratings, told: dict[str, Any], complaint: str) -> None:
+    usual: dict[str, Any] = {"epsilons": [1.0], "draws": 2, "attacks": 4}
     with pytest.raises(InputError, match=complaint):
-        consequences(ratings, **{"epsilons": [1.0], "draws": 2, "attacks": 4} | told)
+        consequences(ratings, **usual | told)
 
 
 def test_worths_that_cannot_be_are_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -188,7 +189,7 @@ def test_a_threshold_is_where_most_is_refuted(is_high: bool) -> None:
 
 def test_an_audit_with_a_seed_is_repeatable_and_without_one_is_not() -> None:
     subject = SUBJECTS["laplace/step-1"].make()
-    told = {"runs": 2000, "confidence": 0.99}
+    told: dict[str, Any] = {"runs": 2000, "confidence": 0.99}
     assert audit(subject, **told, seed=3) == audit(subject, **told, seed=3)
     counts = {audit(subject, **told).seen for _ in range(3)}
     assert len(counts) > 1

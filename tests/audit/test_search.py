@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,7 +53,7 @@ def covariance(part: str, noise: Noise) -> Told:
 
 def agreement(_: Noise) -> Told:
     along = 100 * directions()
-    told = {"centring": HuberCentring(0.5, 2), "levels": levels()}
+    told: dict[str, Any] = {"centring": HuberCentring(0.5, 2), "levels": levels()}
     statistic = RatingAgreement(Unit.RATING, along, **told)
     return statistic.measure, statistic.sensitivity
 

@@ -17,6 +17,7 @@ from discreet.audit.stability._planted import PlantedReader, by_commas, stripped
 from discreet.audit.stability._readers import CATALOG, TextReader, records_of
 from discreet.audit.stability._search import POPULATIONS, BadRows, identifier, victims
 from discreet.domain import Scale
+from discreet.ratings.readers import Quoting
 from discreet.ratings.readers._batch import Lines
 from discreet.ratings.readers._cells import batch_of_cells
 from discreet.ratings.readers._collect import Collector
@@ -71,7 +72,7 @@ class InPieces(TextReader):
     size: int = 64
 
     def read(self, source: Any, on_bad_rows: BadRows) -> Reading:
-        dialect = Dialect(self.separator, 4, self.quoting)  # type: ignore[arg-type]
+        dialect = Dialect(self.separator, 4, self.quoting)
         collector = Collector(Scale(1, 5), CATALOG, on_bad_rows, keep_user_ids=True)
         slots = {"user": 0, "item": 1, "rating": 2, "time": 3}
         for cells in cells_of(self._pieces(source), dialect, range(4), Path("r.csv")):
@@ -84,7 +85,7 @@ class InPieces(TextReader):
 
 
 @pytest.mark.parametrize(("size", "quoting"), [(100, "lines"), (1000, "lines"), (500, "multiline")])
-def test_where_a_batch_ends_changes_nothing(size: int, quoting: str) -> None:
+def test_where_a_batch_ends_changes_nothing(size: int, quoting: Quoting) -> None:
     make = partial(InPieces, "r.csv", header=False, quoting=quoting, size=size)
     found = search("pieces", make(), files=6 if size < 500 else 20, seed=1)
     assert not found.is_violated, found.examples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 from cli._calling import call, write_sample
-from discreet.evaluate import MODELS
-from discreet.ratings import read_ratings, split_by_time, split_random
+from discreet.cli.evaluate import compare_errors
+from discreet.evaluate import MODELS, evaluate
+from discreet.ratings import make_ratings, read_ratings, split_by_time, split_random
 
 QUICK = ("--models", "private,global-mean,item-mean,user-mean,popularity", "--epsilon", "1,8")
 FIRST = (
@@ -39,7 +41,8 @@ def test_a_process_compares_every_model(sample: list[str], tmp_path: Path) -> No
     picture = tmp_path / "p.png"
     options = ("--protect", "rating", "--epsilon", "1,8", "--draws", 2, "-o", picture, "--json")
     told = call("evaluate", *sample, *options).json()
-    assert told["note"] == FIRST
+    assert told["note"].startswith(f"{FIRST} Evaluating charged no ledger.")
+    assert told["left_out"] == []
     rows = told["rows"]
     assert [row["model"] for row in rows] == ["private", *MODELS]
     budgets = {(row["protect"], row["epsilon"], row["delta"]) for row in rows[:2]}
@@ -77,11 +80,11 @@ def test_people_get_a_table_that_begins_with_a_warning(sample: list[str]) -> Non
     heading = "model epsilon RMSE NDCG@10 recall@20 coverage NDCG@10, few"
     table = [" ".join(line.split()) for line in lines]
     assert heading in table
-    names = [line.split(" ")[0] for line in table[table.index(heading) + 1 : -2]]
+    names = [line.split(" ")[0] for line in table[table.index(heading) + 1 : -4]]
     assert names == ["private", "private", "global-mean", "item-mean", "user-mean", "popularity"]
-    assert lines[-2].startswith("few: users with at most 20 training ratings, ")
-    assert lines[-1].startswith("standard deviation over draws, at most: RMSE 0.")
-    assert all(len(line.rstrip()) <= 80 and "…" not in line for line in lines[1:])
+    assert lines[-4].startswith("few: users with at most 20 training ratings, ")
+    assert lines[-3].startswith("standard deviation over draws, at most: RMSE 0.")
+    assert all(len(line.rstrip()) <= 80 and "…" not in line for line in lines[1:-1])
 
 
 def test_lists_worse_than_popularity_are_told_of(sample: list[str]) -> None:
@@ -204,9 +207,51 @@ def test_ratings_without_times_cannot_be_split_by_time(tmp_path: Path) -> None:
     assert "these ratings have none: split at random" in said
 
 
+def test_a_baseline_that_predicts_better_is_pointed_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    ratings = make_ratings("ml-100k", ratings=3000, seed=1)
+    rows = evaluate(ratings, models=["private", "non-private", "item-mean"], draws=1, seed=1)
+
+    def said(*errors: float) -> str:
+        told = [replace(row, rmse=error) for row, error in zip(rows, errors, strict=True)]
+        compare_errors(told)
+        return capsys.readouterr().err
+
+    assert "are worse than item-mean, which is not private (RMSE 1.0000, not 0.9000)" in (
+        noisy := said(1.0, 0.8, 0.9)
+    )
+    assert "the noise costs more than knowing tastes gains" in noisy
+    assert "so is our model without noise" in said(1.0, 0.95, 0.9)
+    assert said(0.8, 0.7, 0.9) == ""
+
+
+def test_evaluating_says_that_it_is_not_paid_for(sample: list[str]) -> None:
+    said = call("evaluate", *sample, "--models", "item-mean")
+    assert "Evaluating charged no ledger." in said.out.splitlines()[-1]
+
+
+def test_what_has_no_room_is_a_line(sample: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.evaluate._room.free_memory", lambda: 1000)
+    told = ("--method", "cosine", "--draws", 1, "--epsilon", 9)
+    said = call("evaluate", *sample, *told)
+    assert said.code == 0 and "item-mean" in said.out
+    assert "non-private: left out, as it needs about" in said.err
+    assert "left out" in call("evaluate", *sample, *told, "--models", "non-private").complaint()
+
+
+def test_too_little_memory_is_a_line(sample: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 9 GiB for an array with private numbers")
+
+    monkeypatch.setattr("discreet.cli.evaluate.measure_quality", full)
+    said = call("evaluate", *sample).complaint()
+    assert "not enough memory" in said and "private numbers" not in said
+
+
 def test_an_absurd_epsilon_is_warned_of(sample: list[str]) -> None:
     said = call("evaluate", *sample, "--epsilon", "60", "--models", "private", "--draws", 1)
-    assert said.code == 0 and "epsilon 60 is above 50" in said.err
+    assert said.code == 0 and "10^27 times as likely by one user" in said.err
 
 
 def test_users_may_be_bounded(sample: list[str]) -> None:

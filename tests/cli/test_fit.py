@@ -16,7 +16,7 @@ from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.release import load
 
-UNBOOKED = "Warning: no ledger given, so this release's privacy cost is not recorded anywhere.\n"
+UNBOOKED = "Warning: without a ledger, this release's privacy cost is not recorded anywhere.\n"
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +49,18 @@ def test_columns_of_the_list_of_items_go_into_the_release(
 ) -> None:
     asked, path = tiny(), tmp_path / "m.discreet"
     Path(asked[-1]).write_text("id,title,genres\nx,X,Comedy\ny,Y,Comedy|Crime\nz,Z,Crime\n")
-    call("fit", *asked, "-o", path, "--epsilon", 1)
+    call("fit", "--no-ledger", *asked, "-o", path, "--epsilon", 1)
     assert load(path).catalog.columns == {}
-    call("fit", *asked, "-o", path, "--epsilon", 1, "--keep-columns", "genres")
+    kept = ("--overwrite", "--keep-columns", "genres")
+    call("fit", "--no-ledger", *asked, "-o", path, "--epsilon", 1, *kept)
     assert load(path).catalog.columns == {"genres": ("Comedy", "Comedy|Crime", "Crime")}
     assert call("inspect", path, "--json").json()["columns"] == ["genres"]
     assert "columns" in call("inspect", path).out
     listed = call("recommend", path, "--where", "genres=crime", "--json").json()["recommendations"]
     assert {entry["title"] for entry in listed} == {"Y", "Z"}
-    said = call("fit", *asked, "-o", path, "--epsilon", 1, "--keep-columns", "genre").complaint()
+    said = call(
+        "fit", "--no-ledger", *asked, "-o", tmp_path / "m", "--keep-columns", "genre"
+    ).complaint()
     assert "has no column 'genre' to keep (it has id, title, genres)" in said
 
 
@@ -81,7 +84,9 @@ def test_the_road_from_ratings_to_recommendations(
 
 def test_json_says_what_was_made(sample: list[str], tmp_path: Path) -> None:
     path = tmp_path / "m.discreet"
-    told = call("fit", *sample, "-o", path, "--protect", "rating", "--epsilon", 2, "--json").json()
+    told = call(
+        "fit", "--no-ledger", *sample, "-o", path, "--protect", "rating", "--epsilon", 2, "--json"
+    ).json()
     assert (told["path"], told["protect"], told["delta"]) == (str(path), "rating", 1e-6)
     assert told["epsilon"] == pytest.approx(2.0)
     assert told["guarantee"]["epsilon"] == told["epsilon"]
@@ -89,19 +94,21 @@ def test_json_says_what_was_made(sample: list[str], tmp_path: Path) -> None:
 
 
 def test_theta_is_shown_as_the_exact_epsilon(sample: list[str], tmp_path: Path) -> None:
-    told = call("fit", *sample, "-o", tmp_path / "m", "--theta", 0.15, "--json").json()
+    told = call(
+        "fit", "--no-ledger", *sample, "-o", tmp_path / "m", "--theta", 0.15, "--json"
+    ).json()
     epsilon, mu = told["epsilon"], 0.15 * math.sqrt(0.02**2 + 0.19**2 + 0.79**2)
     cdf = NormalDist().cdf
     delta = cdf(-epsilon / mu + mu / 2) - math.exp(epsilon) * cdf(-epsilon / mu - mu / 2)
     assert delta == pytest.approx(1e-6, rel=1e-4)
-    shown = call("fit", *sample, "-o", tmp_path / "m", "--theta", 0.15)
+    shown = call("fit", "--no-ledger", *sample, "-o", tmp_path / "again", "--theta", 0.15)
     assert shown.out.splitlines()[1].startswith("epsilon 0.49")
 
 
 def test_settings_reach_the_release(sample: list[str], tmp_path: Path) -> None:
-    options = ("--method", "covariance", "--rank", 3, "--clean", "none", "--dense")
-    options += ("--noise", "laplace")
-    told = call("fit", *sample, "-o", tmp_path / "m", *options, "--json").json()
+    options = ["--method", "covariance", "--rank", 3, "--clean", "none", "--dense"]
+    options += ["--noise", "laplace"]
+    told = call("fit", "--no-ledger", *sample, "-o", tmp_path / "m", *options, "--json").json()
     settings = told["parameters"]["settings"]
     assert (settings["rank"], settings["clean"], settings["dense"]) == (3, "none", True)
     assert (settings["noise"], told["delta"]) == ("laplace", 0.0)
@@ -143,7 +150,9 @@ def test_what_cannot_be_is_a_line_and_costs_nothing(
     output = () if "-o" in options else ("-o", "m.discreet")
     said = call("fit", *sample, *output, "--ledger", ledger.path, *options)
     lines = [line for line in said.err.splitlines() if "warning" not in line]
-    assert (said.code, said.out, len(lines)) == (2, "", 1)
+    # What has no room in the ledger has a code of its own.
+    code = 3 if complaint in ("nothing was charged", "nothing bounds") else 2
+    assert (said.code, said.out, len(lines)) == (code, "", 1)
     assert complaint in lines[0]
     assert ledger.history() == []
     assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "shop.ledger"]
@@ -175,7 +184,8 @@ def test_ratings_that_cannot_be_used_cost_nothing(
 def test_files_that_are_missing_are_named(
     sample: list[str], tmp_path: Path, options: tuple[str, str]
 ) -> None:
-    said = call("fit", *sample, "-o", tmp_path / "m", *options)
+    without = () if "--ledger" in options else ("--no-ledger",)
+    said = call("fit", *without, *sample, "-o", tmp_path / "m", *options)
     assert options[1] in said.complaint()
 
 
@@ -183,8 +193,11 @@ def test_files_that_are_missing_are_named(
 def test_a_user_with_every_item_is_no_trouble(
     tiny: Callable[..., list[str]], tmp_path: Path, protect: str
 ) -> None:
-    said = call("fit", *tiny(), "-o", tmp_path / "m", "--protect", protect)
-    assert (said.code, said.err) == (0, UNBOOKED)
+    said = call("fit", "--no-ledger", *tiny(), "-o", tmp_path / "m", "--protect", protect)
+    *warnings, last = said.err.splitlines(keepends=True)
+    assert (said.code, last) == (0, UNBOOKED)
+    about_people = ["single ratings are protected, not people" in line for line in warnings]
+    assert about_people == ([True] if protect == "rating" else [])
     assert len(load(tmp_path / "m").catalog) == 3
 
 
@@ -192,8 +205,12 @@ def test_a_user_with_every_item_is_no_trouble(
 def test_a_weak_budget_is_warned_of(
     tiny: Callable[..., list[str]], tmp_path: Path, option: str
 ) -> None:
-    said = call("fit", *tiny(), "-o", tmp_path / "m", option, "--json")
-    words = {"--epsilon=60": "above 50", "--epsilon=inf": "not private", "--delta=0.4": "users"}
+    said = call("fit", "--no-ledger", *tiny(), "-o", tmp_path / "m", option, "--json")
+    words = {
+        "--epsilon=60": "10^27 times as likely",
+        "--epsilon=inf": "not private",
+        "--delta=0.4": "users",
+    }
     first, *others = said.err.splitlines(keepends=True)
     assert first.startswith("discreet: warning: ") and words[option] in first
     # Without noise there is no cost to record.
@@ -202,13 +219,15 @@ def test_a_weak_budget_is_warned_of(
 
 
 def test_a_usual_budget_is_not_warned_of(tiny: Callable[..., list[str]], tmp_path: Path) -> None:
-    assert call("fit", *tiny(), "-o", tmp_path / "m", "--delta", "0.3").err == UNBOOKED
+    assert (
+        call("fit", "--no-ledger", *tiny(), "-o", tmp_path / "m", "--delta", "0.3").err == UNBOOKED
+    )
 
 
 def test_without_a_ledger_the_release_says_so_for_ever(
     tiny: Callable[..., list[str]], tmp_path: Path
 ) -> None:
-    said = call("fit", *tiny(), "-o", tmp_path / "m")
+    said = call("fit", "--no-ledger", *tiny(), "-o", tmp_path / "m")
     assert said.err == UNBOOKED
     assert "Its privacy cost is not recorded in any ledger." in said.out.splitlines()
     assert load(tmp_path / "m").guarantee.sentences()[-1] in said.out.splitlines()
@@ -232,10 +251,10 @@ def test_the_room_that_is_needed_counts_features_and_free_directions(
     for options, needed in (((), 4 * 3 * 9), (("--features", tmp_path / "f.csv"), 4 * 3 * 11)):
         room = SimpleNamespace(free=needed - 1)
         monkeypatch.setattr("shutil.disk_usage", lambda _, room=room: room)
-        said = call("fit", *arguments, *output, *options).complaint()
+        said = call("fit", "--no-ledger", *arguments, *output, *options).complaint()
         assert f"needs {needed} bytes, but its disk has only {needed - 1} bytes left" in said
         room.free += 1
-        assert call("fit", *arguments, *output, *options).code == 0
+        assert call("fit", "--no-ledger", *arguments, *output, *options).code == 0
         (tmp_path / "m").unlink()
 
 
@@ -273,7 +292,7 @@ main()
 """
     said = run_python("-c", code)
     assert (said.code, said.out) == (130, "")
-    assert said.err.splitlines() == [
+    assert [line for line in said.err.splitlines() if "warning" not in line] == [
         "the ledger was charged anyway",
         "discreet: interrupted; nothing was left half-written",
     ]
@@ -286,12 +305,41 @@ def test_nothing_but_a_release_is_written_over(
 ) -> None:
     kept, release, arguments = tmp_path / "customers.ledger", tmp_path / "m.discreet", tiny()
     kept.write_bytes(b"anything but a release")
-    said = call("fit", *arguments, "-o", kept)
+    said = call("fit", "--no-ledger", *arguments, "-o", kept)
     assert said.code == 2
     assert "exists and is not a release" in said.complaint()
     assert kept.read_bytes() == b"anything but a release"
-    assert call("fit", *arguments, "-o", release).code == 0
-    assert call("fit", *arguments, "-o", release).code == 0
+    assert call("fit", "--no-ledger", *arguments, "-o", release).code == 0
+
+
+def test_a_release_is_replaced_only_on_request_and_refused_before_the_charge(
+    sample: list[str], ledger: Ledger, tmp_path: Path
+) -> None:
+    told = ("fit", *sample, "-o", tmp_path / "m", "--ledger", ledger.path, "--epsilon", 0.1)
+    assert call(*told).code == 0
+    paid = (tmp_path / "m").read_bytes()
+    said = call(*told).complaint()
+    assert "exists; choose another name, or give --overwrite" in said
+    assert (tmp_path / "m").read_bytes() == paid and len(ledger.history()) == 1
+    assert call(*told, "--overwrite").code == 0
+    assert (tmp_path / "m").read_bytes() != paid and len(ledger.history()) == 2
+    kept = tmp_path / "kept.csv"
+    kept.write_text("not a release")
+    assert "is not a release" in call(*told, "-o", kept, "--overwrite").complaint()
+
+
+def test_a_ledger_or_none_is_chosen_on_purpose(
+    tiny: Callable[..., list[str]], ledger: Ledger, tmp_path: Path
+) -> None:
+    told = ("fit", *tiny(), "-o", tmp_path / "m")
+    said = call(*told).complaint()
+    assert "--ledger" in said and "--no-ledger" in said
+    both = call(*told, "--ledger", ledger.path, "--no-ledger").complaint()
+    assert "not both" in both
+    assert ledger.history() == [] and not (tmp_path / "m").exists()
+    assert call(*told, "--no-ledger").code == 0
+    assert "not recorded in any ledger" in str(load(tmp_path / "m").guarantee)
+    assert call(*told, "--epsilon", "inf", "-o", tmp_path / "bare").code == 0  # costs nothing
 
 
 def test_a_bound_on_ratings_makes_a_promise_per_rating_one_per_user(
@@ -312,5 +360,5 @@ def test_a_bound_on_ratings_makes_a_promise_per_rating_one_per_user(
 
 
 def test_a_bound_below_one_is_refused(sample: list[str], tmp_path: Path) -> None:
-    said = call("fit", *sample, "-o", tmp_path / "m.discreet", "--most-ratings", 0)
+    said = call("fit", "--no-ledger", *sample, "-o", tmp_path / "m.discreet", "--most-ratings", 0)
     assert said.code != 0 and "--most-ratings" in said.err

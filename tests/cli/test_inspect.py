@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,7 +35,7 @@ def test_people_see_the_promise_and_what_was_spent(path: Path) -> None:
 
 
 def test_small_files_and_what_was_not_told(tmp_path: Path) -> None:
-    told = {"settings": {"rank": 20, "head": None, "reach": None}, "nothing": None}
+    told: dict[str, Any] = {"settings": {"rank": 20, "head": None, "reach": None}, "nothing": None}
     make_release(np.zeros((300, 1)), guarantee=spent(), **told).save(tmp_path / "m")
     lines = [line.split() for line in call("inspect", tmp_path / "m").out.splitlines()]
     assert ["settings", "rank", "20"] in lines

@@ -20,6 +20,7 @@ from discreet.cli._app import app, as_option
 from discreet.cli._inputs import ReadingOptions
 from discreet.domain import Hint, Scale
 from discreet.ratings import read_ratings
+from discreet.release import Release
 
 SOURCE = Path(discreet.__file__).parent
 
@@ -117,7 +118,11 @@ TOLD = ("--scale", "1..5", "--catalog", "from-data")
         (RATINGS, (), "like --scale 1..5 for whole stars or --scale 0.5..5/0.5 for half stars"),
         (RATINGS, ("--scale", "1..5"), "like --catalog items.csv. --catalog from-data reads it"),
         (RATINGS, ("--scale", "1..5/0.3"), "for a continuous scale give --scale 1..5/continuous"),
-        (RATINGS, ("--scale", "1..5", "--catalog", "both.csv"), "rename or remove one of them"),
+        (
+            RATINGS,
+            ("--scale", "1..5", "--catalog", "both.csv"),
+            "say which, like --catalog-columns id=movieId",
+        ),
         (RATINGS, (*TOLD, "--columns", "user=0"), "give it too, like --columns user=0,item=1"),
         ("user,item,kind\na,x,b\n", TOLD, "--columns rating=NAME (--implicit reads presence"),
         ("user,person,item,rating\na,b,x,3\n", TOLD, "say which, like --columns user=user"),
@@ -148,13 +153,13 @@ def test_advice_on_features_is_what_can_be_done(
     Path("both.csv").write_text(BOTH)
     Path("none.csv").write_text("foo,bar\n1,2\n")
     for name, advice in {"both.csv": "rename or remove one of them", "none.csv": "has foo"}.items():
-        said = call("fit", "r.csv", "-o", "m", *TOLD, "--features", name).complaint()
+        said = call("fit", "--no-ledger", "r.csv", "-o", "m", *TOLD, "--features", name).complaint()
         assert advice in said and "item=" not in said
 
 
 def hints() -> Iterator[Hint]:
     """Every hint in the source, with some word or number for what is filled in."""
-    names = {"role": "user", "FROM_DATA": "from-data", "_FROM_DATA": "from-data"}
+    names: dict[str, Any] = {"role": "user", "FROM_DATA": "from-data", "_FROM_DATA": "from-data"}
     names |= {"places": {"user": 0}, "max": lambda _: 0, "names": ["uid"], "self": Scale(1, 5)}
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -170,7 +175,8 @@ def test_every_hint_is_an_argument_and_an_option() -> None:
     """What it spells is what it means, in Python and as an option of `discreet fit`."""
     found = list(hints())
     assert len(found) > 10
-    fit = typer.main.get_command(app).get_command(None, "fit")
+    commands: Any = typer.main.get_command(app)
+    fit = commands.get_command(None, "fit")
     for hint in found:
         assert eval(f"dict({hint})") == {hint.argument: hint.value}
         with fit.make_context("fit", ["r", "-o", "m", *shlex.split(as_option(hint))]) as context:
@@ -178,12 +184,16 @@ def test_every_hint_is_an_argument_and_an_option() -> None:
         match hint.argument:
             case "columns":
                 assert ReadingOptions(columns=given).parsed_columns == hint.value
+            case "catalog_columns":
+                assert ReadingOptions(catalog_columns=given).parsed_catalog_columns == hint.value
             case "scale":
-                assert Scale.parse(given) == Scale(*hint.value)
+                limits: Any = hint.value
+                assert Scale.parse(given) == Scale(*limits)
             case _:
                 assert given == hint.value
     for argument in {hint.argument for hint in found}:
-        assert argument in inspect.signature(read_ratings).parameters
+        takers = (read_ratings, Release.save)
+        assert any(argument in inspect.signature(taker).parameters for taker in takers)
 
 
 def test_who_stops_reading_ends_it_with_a_code_of_its_own() -> None:

@@ -53,7 +53,7 @@ def test_people_get_a_table(film: Path) -> None:
     lines = [line.split() for line in said.out.splitlines()]
     assert lines[0] == ["title", "because", "of", "expected"]
     assert lines[1] == ["Big,", "the", "film", f"{4 + BIAS:.2f}"]
-    assert said.out.endswith("\nOrdered by popularity and how likely you are to like it.\n")
+    assert "\nOrdered by popularity and how likely you are to like it.\n" in said.out
 
 
 def test_only_what_speaks_for_an_item_is_a_reason(tmp_path: Path) -> None:
@@ -178,7 +178,9 @@ def test_lists_that_learnt_nothing_are_ordered_by_popularity(tmp_path: Path) -> 
     made = random_lists()
     replace(made, parameters={**made.parameters, "list_directions": 0}).save(tmp_path / "lists")
     said = call("recommend", tmp_path / "lists", "--like", "1=5")
-    assert said.out.endswith("\nOrdered by popularity.\n")
+    ordered, learnt = said.out.splitlines()[-2:]
+    assert ordered == "Ordered by popularity."
+    assert learnt.startswith("Learnt popularity only, of ") and "the same list" in learnt
 
 
 def test_both_predictors_agree_where_there_is_no_taste(film: Path) -> None:
@@ -215,6 +217,7 @@ def test_own_ratings_that_cannot_be_used_are_not_repeated(
 def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"Am\xe9lie,5\n")
     (tmp_path / "text").write_text("no release")
+    (tmp_path / "others").write_text("Faust\n")
     wrong = {
         (film, "-n", 0): "at least 1, not 0",
         (film, "--like", "Alien"): "--like names an item and a rating",
@@ -223,7 +226,17 @@ def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
         (film, "--ratings", tmp_path / "none.csv"): "none.csv: cannot be read",
         (film, "--ratings", tmp_path / "latin"): "is not UTF-8",
         (film, "--only", tmp_path / "latin"): "is not UTF-8",
-        (film, "--only", "none.txt"): "--only names no item of the catalogue",
+        (
+            film,
+            "--only",
+            "none.txt",
+        ): "--only 'none.txt' is neither an item of the catalogue nor a file",
+        (film, "--only", tmp_path / "others"): "--only names no item of the catalogue",
+        (
+            film,
+            "--exclude",
+            "Alen",
+        ): "--exclude 'Alen' is neither an item of the catalogue (did you mean 'Alien'",
         (tmp_path / "none.discreet",): "none.discreet: cannot be read",
         (tmp_path / "text",): "not a release",
     }

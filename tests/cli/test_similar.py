@@ -33,8 +33,10 @@ def test_people_get_a_table(film: Path) -> None:
     assert call("similar", film, "1", "-n", 1).out.splitlines()[1:] == said.out.splitlines()[1:2]
 
 
-def test_programs_get_every_field(film: Path) -> None:
-    told = call("similar", film, "Heat", "--exclude", "Alien", "--exclude", "Faust", "--json")
+def test_programs_get_every_field(film: Path, tmp_path: Path) -> None:
+    (tmp_path / "seen.txt").write_text("Faust\n")
+    shelf = ("--exclude", "Alien", "--exclude", tmp_path / "seen.txt")
+    told = call("similar", film, "Heat", *shelf, "--json")
     assert told.json() == {
         "similar": [{"item": 1, "id": "2", "title": "Aliens", "similarity": pytest.approx(0.5)}],
         "unknown": ["Faust"],

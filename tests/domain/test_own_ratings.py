@@ -81,7 +81,8 @@ def test_presence_is_said_by_naming_items(own: Any) -> None:
 
 
 def test_nothing_named_is_nothing_there() -> None:
-    for own in ([], {}, set()):
+    nothing: tuple[Any, ...] = ([], {}, set())
+    for own in nothing:
         assert len(OwnRatings.of(own, CATALOG, PRESENCE)) == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -208,7 +209,7 @@ def test_presence_has_no_other_span(lo: float, hi: float, step: float | None) ->
 
 
 @pytest.mark.parametrize("presence", [1, "yes", None, []])
-def test_presence_is_declared_or_not(presence: object) -> None:
+def test_presence_is_declared_or_not(presence: Any) -> None:
     with pytest.raises(InputError) as caught:
         Scale(0, 1, 1, presence=presence)
     assert str(caught.value) == "a scale's presence is True or False"

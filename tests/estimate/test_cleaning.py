@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
-from discreet.estimate import _eigenpairs, clean_auto, clean_none, clean_paper
-from discreet.estimate._eigenpairs import largest_eigenpairs
+from discreet.estimate import _directions, clean_auto, clean_none, clean_paper
+from discreet.estimate._directions import largest_eigenpairs
 from discreet.release import pack, packed_size, unpack
 
 
@@ -154,7 +154,7 @@ class TestNone:
 @pytest.fixture
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Matrices of test size take the way of large ones."""
-    monkeypatch.setattr(_eigenpairs, "_SMALL", 50)
+    monkeypatch.setattr(_directions, "_SMALL", 50)
 
 
 @pytest.mark.usefixtures("small_limit")
@@ -189,7 +189,7 @@ class TestLargeMatrices:
         cov, _ = spiked(400, [5.0, 2.5], sigma=1.0, seed=8)
         counts = np.random.default_rng(9).uniform(5, 500, 400)
         large = clean_auto(cov.astype(np.float32), counts, 1.0)
-        monkeypatch.setattr(_eigenpairs, "_SMALL", 1000)
+        monkeypatch.setattr(_directions, "_SMALL", 1000)
         small = clean_auto(cov, counts, 1.0)
         np.testing.assert_allclose(large @ large.T, small @ small.T, atol=2e-3)
 

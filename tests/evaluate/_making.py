@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from discreet.domain import Catalog, Scale
@@ -12,7 +14,7 @@ FIVE_STARS = Scale(1, 5)
 
 
 def make_ratings(
-    rows: list[dict[int, float]],
+    rows: Sequence[Mapping[int, float]],
     items: int,
     scale: Scale = FIVE_STARS,
     times: np.ndarray | None = None,
@@ -32,14 +34,16 @@ def make_ratings(
     )
 
 
-def make_split(train: list[dict[int, float]], test: list[dict[int, float]], items: int) -> Split:
+def make_split(
+    train: Sequence[Mapping[int, float]], test: Sequence[Mapping[int, float]], items: int
+) -> Split:
     return Split(make_ratings(train, items), make_ratings(test, items))
 
 
 class Table:
     """A scorer that knows every score beforehand; people are told apart by their first rating."""
 
-    def __init__(self, scores: list[list[float]]) -> None:
+    def __init__(self, scores: Sequence[Sequence[float]]) -> None:
         self.table = np.array(scores, dtype=np.float64)
 
     def _rows(self, people: People) -> np.ndarray:

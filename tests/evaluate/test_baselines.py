@@ -65,7 +65,7 @@ def test_popularity_ranks_by_count() -> None:
 
 def test_recent_popularity_counts_the_latest_twentieth_alone() -> None:
     # 40 records at the times 0 to 39; the last two are of item 2.
-    rows: list[dict[int, float]] = [{0: 5, 1: 3}] * 19 + [{1: 3, 2: 5}] * 1
+    rows = [{0: 5, 1: 3}] * 19 + [{1: 3, 2: 5}] * 1
     times = np.array([*range(38), 37, 39], dtype=np.uint32)
     ratings = make_ratings(rows, 3, times=times)
     scores = recent_popularity(ratings).scores(people_of(ratings), 0, 1)
@@ -82,6 +82,6 @@ def test_recent_popularity_needs_times() -> None:
 
 
 @pytest.mark.parametrize("make", [global_mean, item_mean, user_mean, popularity])
-def test_without_ratings_the_middle_of_the_scale_is_expected(make) -> None:  # type: ignore[no-untyped-def]
+def test_without_ratings_the_middle_of_the_scale_is_expected(make) -> None:
     ratings = make_ratings([{}], 2, Scale(0, 10))
     np.testing.assert_allclose(predicted(make(ratings), ratings), 5.0)

@@ -138,8 +138,11 @@ def test_the_order_of_lists_reaches_the_predictor(
 
 
 def test_the_latest_is_popular_only_where_there_are_times(fits: Fits, split: Split) -> None:
-    timed = Split(*(replace(part, times=part.starts[part.items * 0].astype(np.uint32))
-                    for part in (split.train, split.test)))  # fmt: skip
+    train, test = (
+        replace(part, times=part.starts[part.items * 0].astype(np.uint32))
+        for part in (split.train, split.test)
+    )
+    timed = Split(train, test)
     names = {row.model for row in evaluate(split, draws=1)}
     assert {row.model for row in evaluate(timed, draws=1)} == names | {"recent-popularity"}
     assert "recent-popularity" not in names

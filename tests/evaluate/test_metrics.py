@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def people(*own: list[int]) -> People:
     return People(starts, items, np.full(len(items), 3.0))
 
 
-def find(scores: list[list[float]], own: People, *relevant: list[int]) -> Places:
+def find(scores: Sequence[Sequence[float]], own: People, *relevant: list[int]) -> Places:
     starts = np.cumsum([0, *map(len, relevant)]).astype(np.int64)
     items = np.array([i for row in relevant for i in row], dtype=np.int32)
     return places(np.array(scores, dtype=np.float32), own, starts, items)
@@ -112,7 +112,9 @@ def test_figures_of_some_people_alone() -> None:
     assert recall_at(found, 1, np.array([False, False, True])) == 0.0
 
 
-def show(scores: list[list[float]], n: int, surprise: list[float], group: list[int]) -> Shown:
+def show(
+    scores: Sequence[Sequence[float]], n: int, surprise: list[float], group: list[int]
+) -> Shown:
     shown = Shown(n, np.array(surprise, dtype=np.float64), groups=2)
     shown.add(np.array(scores, dtype=np.float32), np.array(group))
     return shown
@@ -121,7 +123,7 @@ def show(scores: list[list[float]], n: int, surprise: list[float], group: list[i
 def test_coverage_and_novelty_by_hand() -> None:
     # Lists of two: items 0 and 1; items 1 and 3, as 0 and 2 were rated; item 2 alone.
     none = -math.inf
-    scores = [[4, 3, 2, 1], [none, 2, none, 1], [none, none, 2, math.nan]]
+    scores: list[list[float]] = [[4, 3, 2, 1], [none, 2, none, 1], [none, none, 2, math.nan]]
     shown = show(scores, 2, [1, 2, 4, 8], [0, 0, 1])
     assert shown.coverage([0]) == 3 / 4
     assert shown.coverage([1]) == 1 / 4

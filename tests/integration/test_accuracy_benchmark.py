@@ -189,7 +189,7 @@ def test_a_rating_moves_everything_by_at_most_its_bound(
     for rating in range(0, len(train), 97):
         moments, gradient = measured(train.where(np.arange(len(train)) != rating))
         moved.append(
-            (_norm(whole[0], moments, ours.gram_scale), np.linalg.norm(whole[1] - gradient))
+            (_norm(whole[0], moments, ours.gram_scale), float(np.linalg.norm(whole[1] - gradient)))
         )
     size = len(train.catalog)
     bounds = als.rating_sensitivity(ours, size), sgd.rating_sensitivity(theirs, size)

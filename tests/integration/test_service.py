@@ -63,8 +63,8 @@ def serving(folder: Path, db: str) -> Iterator[tuple[subprocess.Popen[str], str]
         "--enrolments", "0",
     ]  # fmt: skip
     told = os.environ | {"DISCREET_DATABASE": db, "DISCREET_ADMIN_TOKEN": TOKEN}
-    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
-    with subprocess.Popen(command, env=told, **pipes) as process:
+    stderr, stdout = subprocess.PIPE, subprocess.DEVNULL
+    with subprocess.Popen(command, env=told, stderr=stderr, stdout=stdout, text=True) as process:
         try:
             assert process.stderr is not None
             said = process.stderr.readline()

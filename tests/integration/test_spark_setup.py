@@ -22,7 +22,7 @@ needs_pyspark = pytest.mark.skipif(
 
 def test_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
-    with pytest.raises(InputError, match=r"pip install 'discreet\[spark\]'"):
+    with pytest.raises(InputError, match=r"pip install '.\[spark\]'"):
         start_session()
 
 
@@ -80,7 +80,7 @@ def test_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(InputError, match="there is no java on the PATH"):
         start_session()
-    told = ("fit", *sample, "--engine", "spark", "-o", tmp_path / "x.discreet")
+    told = ("fit", "--no-ledger", *sample, "--engine", "spark", "-o", tmp_path / "x.discreet")
     assert "Spark needs Java 17 or newer" in call(*told).complaint()
 
 
@@ -93,7 +93,7 @@ def test_what_can_be_seen_to_be_wrong_is_said_before_spark_starts(
 
     monkeypatch.setattr(_session, "_started", start)
     ratings, *public = write_sample(tmp_path, 100)
-    told = ("--engine", "spark", "-o", tmp_path / "x.discreet")
+    told = ("--no-ledger", "--engine", "spark", "-o", tmp_path / "x.discreet")
     absent = tmp_path / "absent.csv"
     assert f"{absent}: no such file" in call("fit", absent, *public, *told).complaint()
     unlisted = call("fit", ratings, "--scale", "1..5", "--catalog", absent, *told)
@@ -103,7 +103,7 @@ def test_what_can_be_seen_to_be_wrong_is_said_before_spark_starts(
 
 
 def test_options_that_belong_to_the_other_engine() -> None:
-    told = ("fit", "ratings.csv", "-o", "x.discreet")
+    told = ("fit", "--no-ledger", "ratings.csv", "-o", "x.discreet")
     assert "--engine spark" in call(*told, "--master", "local").complaint()
     spark = call(*told, "--engine", "spark", "--layout", "netflix").complaint()
     assert "--engine local" in spark

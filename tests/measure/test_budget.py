@@ -171,7 +171,8 @@ def test_rounds_of_effects_spend_their_shares(
 ) -> None:
     budget = budget_of(unit, noise)
     alone = CovarianceMethod(protect=unit, noise=noise, rank=0, level_share=0.0)
-    for people in ([], [{}, {}], people_of(8, scale)):
+    some: tuple[list[Person], ...] = ([], [{}, {}], people_of(8, scale))
+    for people in some:
         spender = open_spender(budget)
         alone.learn(Task(ratings_of(people, ITEMS, SCALES[scale]), spender))
         assert len(spender.events) == events

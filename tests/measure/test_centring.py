@@ -128,7 +128,8 @@ def test_the_huber_level_is_found_among_many_breakpoints(shape: str, fictitious:
 def test_somebody_without_ratings_has_no_centred_ones() -> None:
     scale = SCALES["five stars"]
     levels = ItemLevels(3.0, np.zeros(2))
-    for people in ([], [{}], [{}, {0: 5.0}, {}]):
+    some: tuple[list[Person], ...] = ([], [{}], [{}, {0: 5.0}, {}])
+    for people in some:
         y = HuberCentring(0.5, 1).centred(ratings_of(people, 2, scale), levels)
         # One rating, 2 above its item's level: clip(2 - b) = b has b = 1/2, and y = 1/2.
         assert y.tolist() == [GRID // 2] * sum(map(len, people))

@@ -206,7 +206,8 @@ def test_nobody_or_two_items_only() -> None:
     scale = SCALES["five stars"]
     levels = ItemLevels(3.0, np.zeros(2))
     residual = ResidualSums(HuberCentring(0.5, 1), levels, Noise.GAUSSIAN, 2)
-    for people in ([], [{}], [{}, {}]):
+    some: tuple[list[Person], ...] = ([], [{}], [{}, {}])
+    for people in some:
         nothing = ratings_of(people, 2, scale)
         assert RatingSums(scale).measure(nothing).tolist() == [0, 0]
         assert residual.measure(nothing).tolist() == [0, 0]

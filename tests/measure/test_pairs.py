@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, InputError, Scale
-from discreet.measure._budget import Budget, Spender
+from discreet.measure._request import Budget, Spender
 from discreet.measure.pairs import CosinePairs, DifferencePairs
 from discreet.privacy import Noise, Unit
 from discreet.ratings.synthetic import find_shape, make_ratings
@@ -167,7 +167,7 @@ def test_equal_weights_give_the_textbooks_differences(unit: Unit, noise: Noise) 
     statistic = DifferencePairs(unit, noise, everything(ITEMS), scale, spread=0.5)
     differences, weights = statistic.measure(ratings_of(people, ITEMS, scale))
     for at, (j, k) in enumerate(zip(*np.triu_indices(ITEMS), strict=True)):
-        both = [p[j] - p[k] for p in people if j in p and k in p]
+        both = [p[int(j)] - p[int(k)] for p in people if j in p and k in p]
         if j == k:
             assert differences[at] == weights[at] == 0
             continue

@@ -279,7 +279,7 @@ def test_weights_are_the_stated_powers_rounded_down(unit: Unit, noise: Noise) ->
         if unit is Unit.USER:
             shared = Decimal(c * c // 4)
         else:
-            shared = c - (Decimal("0.75") if noise is Noise.GAUSSIAN else 1)
+            shared = c - Decimal("0.75" if noise is Noise.GAUSSIAN else 1)
         exact = weights.whole / (shared.sqrt() if noise is Noise.GAUSSIAN else shared)
         assert 0 <= exact - int(table[c]) < 1
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from discreet.measure import Part
-from discreet.measure._budget import Budget, Spender
+from discreet.measure._request import Budget, Spender
 from discreet.privacy import (
     Event,
     GaussianEvent,
@@ -50,7 +50,7 @@ def test_a_purse_pays_until_it_is_empty_and_for_its_own_unit_only() -> None:
     purse.redeem(pure(0.49))
     with pytest.raises(NotCharged):
         purse.redeem(pure(0.02))
-    assert [event.epsilon for event in purse.events] == [0.5, 0.49]
+    assert list(purse.events) == [pure(0.5), pure(0.49)]
     assert not purse.is_spent
 
 

@@ -168,7 +168,8 @@ def usual() -> RatingRefinement:
 
 
 def test_nobody_adds_nothing() -> None:
-    for people in ([], [{}], [{}, {}]):
+    some: tuple[list[Person], ...] = ([], [{}], [{}, {}])
+    for people in some:
         measured = usual().measure(ratings_of(people, ITEMS, STARS))
         assert not measured.rows.any() and not measured.moments.any()
         assert (measured.weight, measured.rows.shape) == (0, (ITEMS, K))

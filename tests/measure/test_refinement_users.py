@@ -53,7 +53,7 @@ def users_on(draw: st.DrawFn, scale: Scale, *, strange: bool) -> UserRefinement:
     sizes = [0.0, 1e-200, 1e-9, 0.2, -1.0, 1e6, -9e14] if strange else [-0.5, 0.0, 0.1, 0.3]
     weights = [2e-30, 1e-9, 1.0, 1e9, 9e29] if strange else [0.1, 0.7, 3.0]
     worths = [2e-9, 1.0, 9e8] if strange else [0.2, 1.0, 3.0]
-    many = {"min_size": ITEMS, "max_size": ITEMS}
+    many: dict[str, Any] = {"min_size": ITEMS, "max_size": ITEMS}
     attention = draw(st.none() | st.lists(st.sampled_from(worths), **many).map(np.array))
     prior = draw(st.none() | st.sampled_from([1e-12, 5.0, 1e12]))
     levels, noise = draw(levels_on(scale, ITEMS)), draw(st.sampled_from(Noise))
@@ -86,10 +86,10 @@ def slow_users(statistic: UserRefinement, people: Sequence[Person]) -> UserMomen
         scales += int(ROW_GRID * min(len(own) ** (1 / order) * w, 1 / votes.floor))
         for place, item in enumerate(own):
             z = slow_tastes(statistic, np.delete(own, place), np.delete(x, place))
-            z = z / max(np.linalg.norm(z, order), statistic.reach)
+            z = z / max(float(np.linalg.norm(z, order)), statistic.reach)
             rows[item] += np.trunc(ROW_GRID * a[place] * y[place] * w * z)
         z = slow_tastes(statistic, own, x)
-        z = z / max(np.linalg.norm(z, order), statistic.reach)
+        z = z / max(float(np.linalg.norm(z, order)), statistic.reach)
         share = min(math.sqrt(len(own)) / 22, 1)
         weight += int(MOMENT_GRID * share)
         moments += np.trunc(MOMENT_GRID * share * np.outer(z, z))
@@ -222,7 +222,8 @@ def usual(noise: Noise = Noise.GAUSSIAN) -> UserRefinement:
 
 
 def test_nobody_adds_nothing() -> None:
-    for people in ([], [{}], [{}, {}]):
+    some: tuple[list[Person], ...] = ([], [{}], [{}, {}])
+    for people in some:
         measured = usual().measure(ratings_of(people, ITEMS, STARS))
         assert not measured.rows.any() and not measured.moments.any()
         assert (measured.weight, measured.scales) == (0, 0)

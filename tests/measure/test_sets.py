@@ -114,7 +114,7 @@ def test_the_whole_matrix_law_of_neighbours_stays_within_the_charge() -> None:
     # Two people, four items, sets of two, all outcomes: rows are independent given the scores.
     scores = np.array([[0, 3, 1, 2], [2, 2, 0, 1]])
 
-    def log_law(table: Any, moves: str) -> Any:
+    def log_law(table: Any, moves: Any) -> Any:
         mechanism = KSubset(2, 1.0, 1, moves)
         pairs = np.array(list(itertools.combinations(range(4), 2)))
         raw = (table[:, pairs].sum(axis=2)) * mechanism.epsilon / mechanism.divisor
@@ -183,7 +183,7 @@ def test_the_table_says_the_same_as_the_totals() -> None:
     ("told", "words"),
     [
         ({"moves": "some"}, "moves is one or all, not 'some'"),
-        ({"protect": "people"}, "protect is rating or user"),
+        ({"protect": "people"}, "protect is one of rating, user"),
         ({"protect": "user", "moves": "one"}, "a whole user moves more than one score"),
         ({"mechanism": "mcmc"}, "'mcmc' is no mechanism; there are k-subset, gumbel"),
         ({"sensitivity": 0.0}, "sensitivity must be a positive number"),
@@ -203,8 +203,9 @@ def test_the_table_says_the_same_as_the_totals() -> None:
 def test_what_cannot_be_used_is_refused_before_the_charge(
     ledger: Ledger, told: dict[str, Any], words: str
 ) -> None:
+    usual: dict[str, Any] = {"scores": SCORES, "ledger": ledger}
     with pytest.raises(InputError) as refused:
-        draw(**{"scores": SCORES, "ledger": ledger} | told)
+        draw(**usual | told)
     assert words in str(refused.value)
     assert ledger.history() == []
 

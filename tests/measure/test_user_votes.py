@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -209,7 +210,7 @@ def test_residuals_too_long_for_a_number_add_nothing(noise: Noise) -> None:
         {"prior": math.nan},
     ],
 )
-def test_numbers_that_prove_nothing_are_refused(told: dict[str, object]) -> None:
+def test_numbers_that_prove_nothing_are_refused(told: dict[str, Any]) -> None:
     levels = ItemLevels(3.0, np.zeros(2))
     usual = UserVotes(levels, np.ones(2), 5.0, Noise.GAUSSIAN)
     with pytest.raises(InputError):
@@ -221,7 +222,8 @@ def test_every_item_has_its_numbers(told: str) -> None:
     """A kernel that reads past the end of an array would use whatever lies there."""
     long, short = np.ones(3), np.ones(2)
     usual = UserVotes(ItemLevels(3.0, long), long, None, Noise.GAUSSIAN, 0.3, long)
-    other = replace(usual, **{told: ItemLevels(3.0, short) if told == "levels" else short})
+    change: dict[str, Any] = {told: ItemLevels(3.0, short) if told == "levels" else short}
+    other = replace(usual, **change)
     ratings = ratings_of([{0: 1.0}], 3, SCALES["five stars"])
     usual.measure(ratings)
     with pytest.raises(InputError, match="3 items"):
@@ -295,6 +297,7 @@ def test_nobody_adds_nothing() -> None:
     levels = ItemLevels(3.0, np.zeros(2))
     for prior in (None, 5.0):
         votes = UserVotes(levels, np.ones(2), prior, Noise.GAUSSIAN, 0.3)
-        for people in ([], [{}], [{}, {}]):
+        some: tuple[list[Person], ...] = ([], [{}], [{}, {}])
+        for people in some:
             measured, scales = votes.measure(ratings_of(people, 2, scale))
             assert (measured.tolist(), scales) == ([0, 0], 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -261,7 +262,7 @@ def test_words_and_members_mean_the_same(split: Split, clean: Cleaning) -> None:
     ids=str,
 )  # fmt: skip
 def test_settings_that_cannot_be_are_refused_before_the_charge(
-    split: Split, settings: dict[str, float], tmp_path: Path
+    split: Split, settings: dict[str, Any], tmp_path: Path
 ) -> None:
     ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 2.0, 1e-6)])
     with pytest.raises(InputError):
@@ -278,7 +279,12 @@ def test_a_failure_after_the_charge_says_that_it_was_charged(split: Split, tmp_p
         raise InputError("the rating is not on the scale", path="ratings.csv", line=7)
 
     ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 50.0, 1e-6)])
-    told = {"protect": "user", "method": "covariance", "epsilon": 40.0, "progress": fails}
+    told: dict[str, Any] = {
+        "protect": "user",
+        "method": "covariance",
+        "epsilon": 40.0,
+        "progress": fails,
+    }
     with pytest.raises(InputError) as caught:
         fit(split.train, ledger=ledger, **told)
     assert str(caught.value) == (
@@ -324,3 +330,10 @@ def test_scales_too_fine_or_too_wide_are_refused_before_the_charge(
     with pytest.raises(InputError, match="another unit"):
         fit(ratings_of([{0: 0.0}], 3, scale), ledger=ledger)
     assert ledger.history() == []
+
+
+def test_a_seed_is_answered_with_what_would_be_right(split: Split) -> None:
+    with pytest.raises(InputError, match=r"randomness=discreet.SeededRandomness\(seed\)"):
+        fit(split.train, epsilon=1.0, seed=3, ledger="unbooked")
+    seeded = fit(split.train, epsilon=1.0, randomness=SeededRandomness(3))
+    assert not seeded.guarantee.is_private

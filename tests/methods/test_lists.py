@@ -6,6 +6,7 @@ import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,8 +31,8 @@ def clicks() -> Split:
     return two_kinds()
 
 
-def fitted(ratings: Ratings, **options: object) -> Release:
-    return fit(ratings, randomness=SeededRandomness(1), **options)  # type: ignore[arg-type]
+def fitted(ratings: Ratings, **options: Any) -> Release:
+    return fit(ratings, randomness=SeededRandomness(1), **options)
 
 
 def changing(scale: Scale, users: int = 4000) -> Ratings:
@@ -67,7 +68,7 @@ def test_stars_are_not_looked_at(unit: Unit, noise: Noise, scale: Scale) -> None
 @every_noise
 @pytest.mark.parametrize("options", [{}, {"list_rank": 0}, {"count_share": 0.8}, {"head": 5}])
 def test_a_whole_budget_is_promised_and_never_more_is_spent(
-    clicks: Split, unit: Unit, noise: Noise, options: dict[str, float]
+    clicks: Split, unit: Unit, noise: Noise, options: dict[str, Any]
 ) -> None:
     for epsilon in (0.05, 4.0):
         release = fit(
@@ -200,4 +201,4 @@ def test_everybodys_parts_in_a_transcript_add_up(unit: Unit, noise: Noise, metho
 def test_settings_are_checked() -> None:
     for wrong in ({"list_rank": 501}, {"list_rank": 2.5}, {"count_share": 0.9}, {"head": 1}):
         with pytest.raises(InputError, match=next(iter(wrong))):
-            ListsMethod(**wrong)  # type: ignore[arg-type]
+            ListsMethod(**wrong)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,8 +35,8 @@ def rmse(release: Release, split: Split) -> float:
     return float(np.sqrt(np.mean((guess - split.test.values()) ** 2)))
 
 
-def fitted(split: Split, **options: object) -> Release:
-    return fit(split.train, randomness=SeededRandomness(1), **options)  # type: ignore[arg-type]
+def fitted(split: Split, **options: Any) -> Release:
+    return fit(split.train, randomness=SeededRandomness(1), **options)
 
 
 def test_refined_is_the_default(split: Split) -> None:

@@ -7,6 +7,7 @@ a release of 100 people's ratings cannot know: hence `CLOSE`.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +55,7 @@ def errors(
     people = people_of(split.train)
     users, items = split.test.user_of_rating().astype(np.int64), split.test.items
     draws = [None] if math.isinf(epsilon) else [SeededRandomness(seed) for seed in range(3)]
-    told = {"protect": unit, "epsilon": epsilon, "features": features}
+    told: dict[str, Any] = {"protect": unit, "epsilon": epsilon, "features": features}
     models = [fit(split.train, randomness=draw, **told).predictor() for draw in draws]
     found = np.array([model.predict_pairs(people, users, items) for model in models])
     means = user_mean(split.train).predict_pairs(people, users, items)

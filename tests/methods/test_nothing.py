@@ -86,7 +86,7 @@ def test_no_budget_and_no_catalogue_is_too_small_for_nothing(
 ) -> None:
     for unit in Unit:
         nothing = silent(Scale(1, 5), 0, items)
-        options = {"method": method, "protect": unit, "ledger": "unbooked"}
+        options: dict[str, Any] = {"method": method, "protect": unit, "ledger": "unbooked"}
         release = fit(nothing, epsilon=epsilon, **options)
         assert all(np.isfinite(array).all() for array in release.arrays.values())
 

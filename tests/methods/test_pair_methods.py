@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,9 +27,9 @@ def split() -> Split:
     return two_kinds(SCALES["five stars"])
 
 
-def fitted(split: Split, **options: object) -> Release:
+def fitted(split: Split, **options: Any) -> Release:
     randomness = None if options["epsilon"] == math.inf else SeededRandomness(1)
-    return fit(split.train, randomness=randomness, **options)  # type: ignore[arg-type]
+    return fit(split.train, randomness=randomness, **options)
 
 
 def rmse(split: Split, release: Release) -> float:
@@ -140,4 +141,4 @@ def test_what_cannot_be_is_refused_before_the_charge(split: Split) -> None:
         fit(presence, method="cosine", features=np.ones((3, 1)), ledger="unbooked")
     for option in ({"weight_share": 0.0}, {"spread": 0.7}, {"clean": "auto"}):
         with pytest.raises(InputError, match=next(iter(option))):
-            fit(split.train, method="slope-one", **option, ledger="unbooked")  # type: ignore[arg-type]
+            fit(split.train, method="slope-one", **option, ledger="unbooked")

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ Table = Callable[[str], list[dict[str, str]]]
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "errata.md"
 
 
-def low_rank(users: int, items: int, rank: int, seed: int) -> np.ndarray:
+def low_rank(users: int, items: int, rank: int, seed: int) -> Any:
     rng = np.random.default_rng(seed)
     table = rng.standard_normal((users, rank)) @ rng.standard_normal((rank, items))
     return np.clip(table / table.std(), -2, 2)
@@ -155,7 +156,7 @@ def test_the_bound_of_theorem_3_holds_and_falls(mechanism: Mechanism) -> None:
 
 
 def test_the_bounds_are_the_paper_s_formulas() -> None:
-    told = {"users": 7, "items": 5, "ratings": 11, "rho_0": 0.25, "tolerance": 0.2}
+    told: dict[str, Any] = {"users": 7, "items": 5, "ratings": 11, "rho_0": 0.25, "tolerance": 0.2}
     one = Theorem3(Mechanism.MODIFIED_LAPLACE, **told)
     by_hand = (
         0.25 * math.sqrt(11)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,9 +44,9 @@ def split(data_folder: Path) -> Split:
     return split_random(read_ratings(data_folder / "ml-100k"), 0.1, seed=1)
 
 
-def error(split: Split, collection: Collection, **told: object) -> float:
+def error(split: Split, collection: Collection, **told: Any) -> float:
     uploads = simulated_uploads(split.train, collection)
-    model = OpenClusters(collection).build(uploads, **told).predictor()  # type: ignore[arg-type]
+    model = OpenClusters(collection).build(uploads, **told).predictor()
     rows = split.test.user_of_rating()
     found = model.predict_pairs(people_of(split.train), rows, split.test.items)
     return rmse(found, split.test.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import math
 from fractions import Fraction
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import InputError
 from discreet.privacy import (
+    PERIOD_UNITS,
     Event,
     GaussianEvent,
     GeometricEvent,
@@ -28,7 +30,7 @@ SIZES = st.floats(1e-300, 1e300, allow_nan=False)
 GROUPS = st.integers(1, 10**6)
 # What JSON has to escape, and characters of one to four bytes.
 TEXTS = st.text('ab "\\\n\x00\x7fé€\u2028\ud800😀')
-COMMON = {
+COMMON: dict[str, Any] = {
     "unit": st.sampled_from(Unit),
     "label": TEXTS,
     "count": st.integers(1, 10**12),
@@ -140,8 +142,9 @@ def test_wrong_fields_are_refused(event: Event, name: str, values: list[Any]) ->
     ],
 )
 def test_sizes_are_positive_and_finite(event: Event, name: str, value: float) -> None:
+    wrong: dict[str, Any] = {name: value}
     with pytest.raises(InputError) as caught:
-        dataclasses.replace(event, **{name: value})
+        dataclasses.replace(event, **wrong)
     assert str(caught.value) == f"{name} must be a positive finite number, not {value:g}"
 
 
@@ -159,7 +162,7 @@ def test_a_group_costs_so_many_times_as_much_and_never_less(event: Event, size: 
     assert dataclasses.replace(event.scaled(size), **fields_of_cost(event)) == event
 
 
-def fields_of_cost(event: Event) -> dict[str, float]:
+def fields_of_cost(event: Event) -> dict[str, Any]:
     """The fields by which an event and its scaled twin may differ."""
     names = {"sensitivity", "epsilon"} & {field.name for field in dataclasses.fields(event)}
     return {name: getattr(event, name) for name in names}
@@ -181,7 +184,7 @@ def test_a_group_has_members(event: Event, size: int) -> None:
 @given(EVENTS)
 def test_mu_and_epsilon_are_rounded_up(event: Event) -> None:
     exact = exact_cost(event)
-    stated = event.mu if isinstance(event, GaussianEvent) else event.epsilon
+    stated = getattr(event, "mu" if isinstance(event, GaussianEvent) else "epsilon")
     if math.isfinite(stated) and exact > Fraction(1, 10**300):
         assert exact <= Fraction(stated) <= exact * (1 + Fraction(2) ** -51)
 
@@ -213,6 +216,44 @@ def test_a_rating_sees_a_user_leave_and_another_come(event: Event) -> None:
     assert (seen.unit, seen.count) == (Unit.RATING, 3)
     # The way back is not known any more: nothing says how many ratings the user had.
     assert seen.seen_by(Unit.USER) is None
+
+
+DAY, WEEK, MONTH = PERIOD_UNITS
+# How many units of an event's kind change with one of another kind; None for any number.
+SEEN = {
+    (Unit.RATING, DAY): 7, (Unit.RATING, WEEK): 7, (Unit.RATING, MONTH): 7,
+    (Unit.USER, DAY): 2, (Unit.USER, WEEK): 2, (Unit.USER, MONTH): 2,
+    (DAY, Unit.RATING): 2, (WEEK, Unit.RATING): 2, (MONTH, Unit.RATING): 2,
+    (DAY, Unit.USER): None, (WEEK, Unit.USER): None, (MONTH, Unit.USER): None,
+    (WEEK, DAY): 2, (MONTH, DAY): 2, (MONTH, WEEK): 4,
+    (DAY, WEEK): 7, (DAY, MONTH): 31, (WEEK, MONTH): 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("own", "other"), SEEN)
+@pytest.mark.parametrize("event", EXAMPLES)
+def test_user_periods_are_groups_of_each_other(event: Event, own: Unit, other: Unit) -> None:
+    asked = dataclasses.replace(event, unit=own, ratings_per_user=7, count=3)
+    seen, factor = asked.seen_by(other), SEEN[own, other]
+    if factor is None:
+        assert seen is None
+        return
+    assert seen is not None
+    assert exact_cost(seen) == pytest.approx(factor * exact_cost(event), rel=1e-15)
+    assert (seen.unit, seen.count, seen.ratings_per_user) == (other, 3, None)
+
+
+def test_months_meet_weeks_as_the_calendar_says() -> None:
+    """By every month of 400 years, after which the calendar repeats itself."""
+    most = []
+    for month in range(1600 * 12, 2000 * 12):
+        first, then = (datetime.date(n // 12, n % 12 + 1, 1) for n in (month, month + 1))
+        weeks: dict[int, int] = {}
+        for day in range(first.toordinal(), then.toordinal()):
+            week = (day - 1) // 7  # 1 January of the year 1 was a Monday
+            weeks[week] = weeks.get(week, 0) + 1
+        most.append((sum(1 if days == 7 else 2 for days in weeks.values()), len(weeks)))
+    assert max(most) == (SEEN[WEEK, MONTH], 6)
 
 
 @given(EVENTS)

@@ -131,4 +131,5 @@ def test_seeded_draws_are_what_they_were(name: Noise) -> None:
         one.release(np.arange(50), event, unbooked([event], SeededRandomness(1)))
         for one in (mechanism, by_hand)
     ]
-    assert np.array_equal(*draws)
+    one, other = draws
+    assert np.array_equal(one, other)

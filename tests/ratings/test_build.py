@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 import pytest
@@ -73,7 +75,7 @@ def test_the_last_of_three_wins_and_two_are_counted():
 @given(rows_of.filter(bool), st.booleans(), st.randoms())
 def test_presence_keeps_the_earliest_whatever_the_order(rows, timed, random):
     rows = [(user, item, 1, time) for user, item, _, time in rows]
-    earliest = {}
+    earliest: dict[Any, Any] = {}
     for user, item, _, time in rows:
         earliest[user, item] = min(time if timed else 0, earliest.get((user, item), 2**32))
     shuffled = random.sample(rows, len(rows))

@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.ratings import Ratings, _splits
+from discreet.ratings import Ratings, Stability, _splits, make_ratings
 from discreet.ratings._splits import (
     Split,
     rank_within,
     split_by_time,
+    split_folds,
     split_leave_latest,
     split_leave_out,
     split_netflix,
@@ -276,3 +278,59 @@ def test_pairs_that_are_not_indices_are_refused(items: Any) -> None:
 
 def test_a_split_shows_no_rating() -> None:
     assert repr(split_random(grid(3, 3))).count("private") == 2
+
+
+def test_folds_hold_out_every_rating_once() -> None:
+    ratings = make_ratings("ml-100k", ratings=3000, seed=1)
+    parts = split_folds(ratings, 4, seed=3)
+    assert len(parts) == 4
+    held_out = np.concatenate(
+        [part.test.user_of_rating() * 10_000 + part.test.items for part in parts]
+    )
+    everything = ratings.user_of_rating() * 10_000 + ratings.items
+    assert np.array_equal(np.sort(held_out), np.sort(everything))
+    assert all(len(part.train) + len(part.test) == len(ratings) for part in parts)
+    assert all(550 < len(part.test) < 950 for part in parts)
+    assert parts[0].train.intake.stability is Stability.RECORD
+    assert "4-fold split" in str(parts[0].train.intake.part)
+    for wrong in (1, 101, 2.5, True):
+        with pytest.raises(InputError, match="folds is a whole number from 2 to 100"):
+            split_folds(ratings, wrong)  # type: ignore[arg-type]
+
+
+def test_one_rating_more_leaves_every_other_in_its_fold() -> None:
+    users, items = [f"u{i % 7}" for i in range(35)], [i % 5 for i in range(35)]
+    table = pl.DataFrame({"user": users, "item": items, "rating": [3] * 35})
+    catalog = Catalog([str(i) for i in range(6)])
+    more = pl.concat([table, pl.DataFrame({"user": ["a"], "item": [5], "rating": [1]})])
+
+    def sides(frame: pl.DataFrame) -> dict[tuple[str, int], int]:
+        parts = split_folds(read_ratings(frame, scale=(1, 5), catalog=catalog), 3, seed=1)
+        return {
+            (str(part.test.users[user]), int(item)): fold
+            for fold, part in enumerate(parts)
+            for user, item in zip(part.test.user_of_rating(), part.test.items, strict=True)
+        }
+
+    assert sides(table).items() <= sides(more).items()
+    assert len(sides(more)) == len(sides(table)) + 1
+
+
+def test_parts_that_do_not_belong_together_are_refused() -> None:
+    ratings = make_ratings("ml-100k", ratings=3000, seed=1)
+    good = split_random(ratings, 0.2, seed=1)
+    assert Split(good.train, good.test).unknown == 0
+    other = make_ratings("ml-100k", ratings=3000, seed=2)
+    stars = split_random(replace(ratings, scale=Scale(1, 9)), 0.2, seed=1)
+    fewer = make_ratings("ml-100k", ratings=2500, seed=1)
+    renamed = replace(good.test, users=good.test.users[::-1].copy())
+    for train, test, complaint in (
+        (good.train, ratings, "share a rating"),
+        (good.train, stars.test, "have one scale"),
+        (good.train, split_random(other, 0.2).test, "one catalogue"),
+        (good.train, replace(fewer, catalog=ratings.catalog), "not have as many"),
+        (good.train, renamed, "the same users"),
+        (good.train, [1, 2], "two Ratings"),
+    ):
+        with pytest.raises(InputError, match=complaint):
+            Split(train, test)  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ def test_round_trip_with_a_head(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("h", "k"), [(0, 0), (0, 2), (3, 0), (4, 3)])
 def test_round_trip_with_lists(tmp_path: Path, h: int, k: int) -> None:
     for release in (random_lists(h=h, k=k, guarantee=spent()), random_refined(h=h)):
-        release.save(tmp_path / "r")
+        release.save(tmp_path / "r", overwrite=True)
         assert_same(release, load(tmp_path / "r", verify=True))
 
 
@@ -133,7 +133,9 @@ def test_a_loaded_release_can_be_saved_over_itself(tmp_path: Path) -> None:
     release = random_release()
     release.save(tmp_path / "r")
     loaded = load(tmp_path / "r")
-    loaded.save(tmp_path / "r")
+    with pytest.raises(InputError, match="exists; choose another name, or give overwrite=True"):
+        loaded.save(tmp_path / "r")
+    loaded.save(tmp_path / "r", overwrite=True)
     assert_same(release, loaded)
     assert_same(release, load(tmp_path / "r"))
 
@@ -212,7 +214,7 @@ from release._making import random_release
 release = random_release(d=400, seed=2)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({len(before)}, {resource.RLIM_INFINITY}))
 try:
-    release.save({os.fspath(tmp_path / "r")!r})
+    release.save({os.fspath(tmp_path / "r")!r}, overwrite=True)
 except InputError as error:
     print(error)
 """

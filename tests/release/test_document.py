@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def test_the_printed_reader_and_formula_predict_as_discreet_does(text: str, tmp_
     release = random_release(d=12, k=3, m=4)
     release.save(tmp_path / "r")
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(program, names)
     metadata, arrays = names["read"](tmp_path / "r")
     told = json.loads(metadata["parameters"])
@@ -50,7 +51,7 @@ def test_the_printed_order_is_that_of_discreet(text: str, tmp_path: Path) -> Non
     release = random_refined(d=12, k=3, h=5)
     release.save(tmp_path / "r")
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    names: dict[str, object] = {}
+    names: dict[str, Any] = {}
     exec(program, names)
     _, arrays = names["read"](tmp_path / "r")
 

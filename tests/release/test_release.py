@@ -30,14 +30,14 @@ def with_array(release: Release, name: str, array: np.ndarray | None) -> Release
 
 
 def test_arrays_and_parameters_are_read_only() -> None:
-    told = {"beta": [1, 2]}
+    told: dict[str, Any] = {"beta": [1, 2]}
     release = make_release(np.ones((2, 1)), **told)
     told["beta"].append(3)
     assert release.parameters["beta"] == [1, 2]
     with pytest.raises(ValueError, match="read-only"):
         release.arrays["factors"][0, 0] = 2
     with pytest.raises(TypeError):
-        release.parameters["beta"] = 0
+        release.parameters["beta"] = 0  # type: ignore[index]
 
 
 def test_repr_is_short_and_tells_the_promise() -> None:

@@ -19,7 +19,7 @@ from report._reading import Seen, see
 
 
 def report(release: Release, folder: Path, **told: Any) -> Seen:
-    release.save(folder / "films.discreet")
+    release.save(folder / "films.discreet", overwrite=True)
     return see(make_report(folder / "films.discreet", **told))
 
 
@@ -28,7 +28,7 @@ def report_of_canaries(
 ) -> Seen:
     """With an audit of the very file."""
     path = folder / "films.discreet"
-    release.save(path)
+    release.save(path, overwrite=True)
     return see(make_report(path, audits=[replace(own, release_sha256=sha256_of(path)), *others]))
 
 

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,7 +182,7 @@ def test_a_history_of_somebody_known_to_be_there_is_a_person_less_and_one_more(
 def test_a_history_of_protected_ratings_costs_as_many_as_it_may_have(
     made: Callable[[str], Release], tmp_path: Path
 ) -> None:
-    told = {"label": "x", "epsilon": 0.1, "mechanism": "coin"}
+    told: dict[str, Any] = {"label": "x", "epsilon": 0.1, "mechanism": "coin"}
     event = PureEvent(unit=Unit.RATING, ratings_per_user=7, **told)
     promise = Guarantee(Unit.RATING, (event,), 0.0)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)

@@ -75,13 +75,15 @@ def test_without_a_promise_it_is_red_with_canaries_too(tmp_path: Path) -> None:
 
 
 def test_a_promise_about_ratings_says_what_it_is_for_a_person(tmp_path: Path) -> None:
-    for most, bound in ((None, "no bound"), (7, "epsilon 0.7")):
+    kinds = ((None, "no bound", "weak"), (7, "epsilon 0.7", ""), (700, "epsilon 70", "weak"))
+    for most, bound, kind in kinds:
         event = PureEvent(
             unit=Unit.RATING, label="x", epsilon=0.1, mechanism="coin", ratings_per_user=most
         )
         promise = Guarantee(Unit.RATING, (event,), 0.0, provenance=RECORDED)
         seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
-        assert f"A person's whole history: {bound}." in inside(seen) and colour(seen) == ""
+        assert f"A person's whole history: {bound}." in inside(seen) and colour(seen) == kind
+        assert ("protects single ratings, " in inside(seen)) == bool(kind)
     person = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
     assert "whole history" not in inside(person)
 

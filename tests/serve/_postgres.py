@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -21,11 +22,11 @@ class Postgres:
 
     def call(self, program: str, *arguments: str) -> None:
         owner = pwd.getpwnam("postgres") if os.getuid() == 0 else None
-        told = {"user": owner.pw_uid, "group": owner.pw_gid} if owner else {}
+        told: dict[str, Any] = {"user": owner.pw_uid, "group": owner.pw_gid} if owner else {}
         data = ("-D", f"{self._folder}/data")
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         command = [str(self._programs / program), *data, *arguments]
-        subprocess.run(command, check=True, timeout=60, **quiet, **told)
+        null = subprocess.DEVNULL
+        subprocess.run(command, check=True, timeout=60, stdout=null, stderr=null, **told)
 
     def start(self) -> None:
         self.call("pg_ctl", "-w", "-o", f"-k {self._folder} -c listen_addresses=''", "start")

@@ -20,7 +20,7 @@ from starlette.concurrency import run_in_threadpool
 from discreet.domain import Catalog, OwnRatings, Scale
 from discreet.privacy import SystemRandomness
 from discreet.protocols.local_reports.client import draw_report
-from discreet.protocols.local_reports.messages import Collection
+from discreet.protocols.local_reports.messages import Collection, Mechanism
 from discreet.protocols.local_reports.server import LocalReports
 from discreet.serve import Rate, Server, Settings
 from discreet.serve._build_worker import build
@@ -45,7 +45,7 @@ _IDLE_SECONDS = 1.0
 
 
 def make_collection(epoch: int = 1) -> Collection:
-    return Collection(make_catalog(), Scale(1, 5), "modified-laplace", 2.0, epoch)
+    return Collection(make_catalog(), Scale(1, 5), Mechanism.MODIFIED_LAPLACE, 2.0, epoch)
 
 
 def make_settings(folder: Path, db: str | None = None, **told: Any) -> Settings:

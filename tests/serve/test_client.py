@@ -6,10 +6,10 @@ import hashlib
 import json
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -61,9 +61,10 @@ def test_a_person_takes_part_and_leaves(service: ServiceClient, tmp_path: Path) 
     again.delete()
     again.close()
     assert not service.enrolled
-    for again in (lambda: service.report(message), service.sent):
+    calls: tuple[Callable[[], Any], ...] = (lambda: service.report(message), service.sent)
+    for call in calls:
         with pytest.raises(InputError, match="not enrolled any more: what was sent") as caught:
-            again()
+            call()
         assert "yet" not in str(caught.value)
     assert LocalClient(collection, state).spent.reports == 1
     assert service.enroll()

@@ -108,7 +108,7 @@ def test_members_send_tags_and_ratings_and_a_release_comes_of_them(town: Town) -
 def test_nobody_is_told_who_is_together(town: Town) -> None:
     with running(town.settings()) as talk:
         own = town.own(0)
-        town.own = lambda _: own  # type: ignore[method-assign]  (everybody is alike)
+        town.own = lambda number: own  # type: ignore[method-assign]
         for number in range(MEMBERS):
             upload(talk, town, number)
         assert talk.rebuild()["state"] == "built"
@@ -195,7 +195,7 @@ def test_a_newer_directory_is_taken_while_the_service_runs(town: Town) -> None:
         assert "should start with" in reload(talk)["reason"]
         town.authority.begin_epoch(TERMS.hash_digest, TERMS.bits)
         town.publish(join=b"")
-        assert "another epoch" in reload(talk)["reason"]
+        assert "another period" in reload(talk)["reason"]
         upload(talk, town, 1)
 
 

@@ -13,8 +13,10 @@ from sqlalchemy.exc import OperationalError
 
 from discreet.domain import InputError
 from discreet.protocols.closed_clusters.client import ClosedClient
-from discreet.protocols.closed_clusters.server import ClosedClusters, Directory, Matching, Report
+from discreet.protocols.closed_clusters.messages import Directory, Report
+from discreet.protocols.closed_clusters.server import ClosedClusters, Matching
 from discreet.protocols.closed_clusters.server import _matching as matching
+from discreet.protocols.closed_clusters.server._clusters import group
 from discreet.protocols.clusters_common.messages import SentRatings
 from discreet.protocols.common import capability_digest
 from discreet.serve import Server, Settings
@@ -93,7 +95,7 @@ def test_tags_wait_beside_what_is_built_and_nowhere_else(
         seen.append((found, [path.name for path in elsewhere.iterdir()]))
         return grouping(*told)
 
-    grouping = matching.group
+    grouping = group
     with running(town.settings()) as talk:
         for number in range(MEMBERS - 1):
             upload(talk, town, number)
@@ -144,6 +146,6 @@ def test_an_older_epoch_asks_for_another_directory(town: Town) -> None:
     with running(town.settings()) as talk:
         upload(talk, town, 0)
     (town.folder / "directory").write_bytes(first)
-    advice = "go on with a directory of epoch 2, which the authority signs, or go back with"
+    advice = "go on with a directory of period 2, which the authority signs, or go back with"
     with pytest.raises(InputError, match=advice):
         Server(town.settings(), "127.0.0.1", 0)

@@ -62,7 +62,7 @@ def altered(**changes: Any) -> dict[str, Any]:
         (None, "object"), (7, "object"), ([], "object"), ("x", "object"),
         (altered(values=...), "values"), (altered(values=7), "values"),
         (altered(values="????"), "values"), (altered(reported="AAAA"), "reported"),
-        (altered(more=1), "field"), (altered(epoch=2), "epoch"), (altered(epoch=True), "epoch"),
+        (altered(more=1), "field"), (altered(epoch=2), "period"), (altered(epoch=True), "epoch"),
         (altered(version=9), "version"), (altered(protocol="open-clusters"), "protocol"),
         (altered(collection="0" * 64), "collection"), (altered(values=""), "marked"),
     ],
@@ -204,7 +204,7 @@ def test_one_capability_cannot_ask_too_often(tmp_path: Path) -> None:
 
 
 def test_one_address_cannot_ask_or_enrol_too_often(tmp_path: Path) -> None:
-    told = {"per_address": Rate(1, 6), "enrolments": Rate(1, 2)}
+    told: dict[str, Any] = {"per_address": Rate(1, 6), "enrolments": Rate(1, 2)}
     with running(make_settings(tmp_path, **told)) as talk:
         enrolled = [talk.ask("POST", "/v1/enrolments") for _ in range(3)]
         assert [answer.status for answer in enrolled] == [201, 201, 429]

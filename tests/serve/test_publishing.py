@@ -125,15 +125,6 @@ def test_the_catalogue_and_the_promise(talk: Talk, file: Path) -> None:
     assert about["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_the_old_bytes_are_served_though_the_file_is_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "r"
-    random_release(50, 2, seed=1).save(path)
-    old = path.read_bytes()
-    with running(Settings(path, **FREE)) as talk:
-        random_release(50, 2, seed=2).save(path)
-        assert talk.ask("GET", "/v1/release").body == old != path.read_bytes()
-
-
 @pytest.mark.parametrize("path", ["/v1/collection", "/v1/report"])
 def test_a_service_that_only_publishes_collects_nothing(talk: Talk, path: str) -> None:
     answer = talk.ask("GET", path, secret="x" * 43)

@@ -21,7 +21,7 @@ import pytest
 from discreet import spark as cluster
 from discreet.domain import Catalog, InputError
 from discreet.measure import ItemCounts
-from discreet.measure._statistic import HeadEntries
+from discreet.measure._source import HeadEntries
 from discreet.measure.engines.spark import _session
 from discreet.measure.engines.spark._sums import add_tiles
 from discreet.measure.pairs import CosinePairs
@@ -51,7 +51,7 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
 }
-FILMS = {"scale": (1, 5), "catalog": Catalog(["7", "8", "9"])}
+FILMS: dict[str, Any] = {"scale": (1, 5), "catalog": Catalog(["7", "8", "9"])}
 COUNTS = ItemCounts(Unit.USER, Noise.GAUSSIAN)
 SOCKETS = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -109,7 +109,10 @@ def frame_of(session: Any, ratings: Ratings) -> Any:
     """One row a rating, users mixed."""
     rows = np.random.default_rng(8).permutation(len(ratings))
     items = np.array(ratings.catalog.ids).astype(np.int64)[ratings.items]
-    columns = {"user": ratings.user_of_rating().astype(np.int64)[rows], "item": items[rows]}
+    columns: dict[str, Any] = {
+        "user": ratings.user_of_rating().astype(np.int64)[rows],
+        "item": items[rows],
+    }
     if not ratings.scale.presence:
         columns["rating"] = ratings.values()[rows]
     if ratings.times is not None:

@@ -23,7 +23,7 @@ from spark import _cluster
 @pytest.fixture(scope="package", autouse=True)
 def installed() -> None:
     if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("pyspark is absent: pip install 'discreet[spark]'")
+        pytest.skip("pyspark is absent: pip install '.[spark]'")
     if shutil.which("java") is None:
         pytest.skip("java is absent: 'make system-deps' installs it")
 
@@ -55,13 +55,13 @@ def clicks(stars: Ratings) -> Ratings:
 
 @pytest.fixture(scope="package")
 def on_stars(session: Any, stars: Ratings) -> Iterator[cluster.SparkRatings]:
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
+    told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
     with cluster.read(_cluster.frame_of(session, stars), **told) as found:
         yield found
 
 
 @pytest.fixture(scope="package")
 def on_clicks(session: Any, clicks: Ratings) -> Iterator[cluster.SparkRatings]:
-    told = {"implicit": True, "catalog": clicks.catalog, "partitions": 2}
+    told: dict[str, Any] = {"implicit": True, "catalog": clicks.catalog, "partitions": 2}
     with cluster.read(_cluster.frame_of(session, clicks), **told) as found:
         yield found

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from cli._calling import write_sample
 from spark._cluster import LIGHT
@@ -22,6 +23,7 @@ from discreet.privacy import SeededRandomness
 # The command line starts a session, fits and stops the session.
 arguments = sys.argv[1:]
 arguments += ["--engine", "spark", "--master", "local[1]", "--rank", "0", "--epsilon", "1"]
+arguments += ["--no-ledger"]
 with contextlib.suppress(SystemExit):
     sys.argv = ["discreet", "fit", *arguments]
     main()
@@ -61,7 +63,7 @@ def test_the_terminal_shows_only_what_discreet_says_and_a_database_is_read(tmp_p
     script = tmp_path / "fit.py"
     script.write_text(SCRIPT)
     sample = write_sample(tmp_path, 500)
-    command = [sys.executable, script, *sample, "-o", tmp_path / "x.discreet"]
+    command: list[Any] = [sys.executable, script, *sample, "-o", tmp_path / "x.discreet"]
     done = subprocess.run(
         command,
         capture_output=True,
@@ -76,5 +78,5 @@ def test_the_terminal_shows_only_what_discreet_says_and_a_database_is_read(tmp_p
         "the error that was raised",
         "the same release",
     ]
-    assert done.stderr.startswith("Warning: no ledger given") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("Warning: without a ledger") and done.stderr.count("\n") == 1
     assert (tmp_path / "x.discreet").exists()

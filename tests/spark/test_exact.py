@@ -75,7 +75,7 @@ def test_so_is_every_one_of_presence(
 
 
 def test_without_times_nothing_is_recent(session: Any, stars: Ratings) -> None:
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
     with cluster.read(frame_of(session, stars), columns={"time": None}, **told) as found:
         assert not found.has_times
         timeless = replace(stars, times=None)
@@ -87,7 +87,13 @@ def test_without_times_nothing_is_recent(session: Any, stars: Ratings) -> None:
 
 def test_features_are_believed_as_much(stars: Ratings, on_stars: cluster.SparkRatings) -> None:
     features = np.random.default_rng(5).normal(size=(len(stars.catalog), 3))
-    told = {"features": features, "epsilon": 8.0, "rank": 0, "list_rank": 0, "recency": False}
+    told: dict[str, Any] = {
+        "features": features,
+        "epsilon": 8.0,
+        "rank": 0,
+        "list_rank": 0,
+        "recency": False,
+    }
     one, other = (fit(e, randomness=SeededRandomness(2), **told) for e in (stars, on_stars))
     assert "features_believed" in one.parameters
     assert_same_release(one, other)
@@ -138,7 +144,7 @@ def test_one_person_is_in_one_partition_however_the_id_is_written(
     items = [str(number) for number in range(40)]
     rows = [(user, item, 4.0) for user in ids for item in items]
     table = session.createDataFrame(rows, f"user {kind}, item string, rating double")
-    told = {"scale": (1, 5), "catalog": Catalog(items), "on_bad_rows": "skip"}
+    told: dict[str, Any] = {"scale": (1, 5), "catalog": Catalog(items), "on_bad_rows": "skip"}
     with cluster.read(table.repartition(5), partitions=7, **told) as found:
         survey = found.survey()
         assert (survey.users, survey.skipped) == (users, 40 * skipped)
@@ -173,7 +179,7 @@ def test_of_several_ratings_the_latest_counts_which_is_the_last_where_rows_are_i
     columns = {"user": rng.integers(0, 20, 600), "item": rng.integers(0, 15, 600)}
     ordered = pa.table(columns | {"rating": rng.integers(1, 6, 600), "time": np.arange(600)})
     mixed = ordered.take(rng.permutation(600))
-    told = {"scale": (1, 5), "catalog": "from-data"}
+    told: dict[str, Any] = {"scale": (1, 5), "catalog": "from-data"}
     right = read_ratings(ordered, **told)
     assert right.duplicates > 300
     assert sum_of_ratings(read_ratings(mixed, **told)).tolist() != sum_of_ratings(right).tolist()
@@ -207,7 +213,12 @@ def test_the_same_ratings_are_kept_where_users_are_bounded(
 ) -> None:
     named = replace(stars, users=np.arange(stars.user_count))
     local = bound_contributions(named, 7)
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3, "most_ratings": 7}
+    told: dict[str, Any] = {
+        "scale": stars.scale,
+        "catalog": stars.catalog,
+        "partitions": 3,
+        "most_ratings": 7,
+    }
     with cluster.read(frame_of(session, stars), **told) as bounded:
         assert bounded.survey().ratings == len(local) < len(stars)
         assert bounded.intake.most_ratings == 7
@@ -219,7 +230,7 @@ def test_the_same_ratings_are_kept_where_users_are_bounded(
 
 def test_a_table_of_nothing_is_fitted_like_any_other(session: Any, stars: Ratings) -> None:
     nothing = frame_of(session, stars).limit(0)
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
     nobody = replace(stars.select_users(0, 0), intake=Intake())
     for method in ("refined", "lists", "covariance", "slope-one", "cosine"):
         with cluster.read(nothing, **told) as empty:

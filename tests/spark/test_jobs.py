@@ -41,7 +41,12 @@ def test_the_ledger_is_charged_before_a_task_reads_the_table(
     ledger = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 1.0, 1e-6)])
     charged: list[int] = []
     stages: set[str] = set()
-    told = {"scale": stars.scale, "catalog": stars.catalog, "ledger": ledger, "partitions": 2}
+    told: dict[str, Any] = {
+        "scale": stars.scale,
+        "catalog": stars.catalog,
+        "ledger": ledger,
+        "partitions": 2,
+    }
     table = frame_of(session, stars)
 
     def progress(name: str, done: int, of: int) -> None:
@@ -70,7 +75,7 @@ def test_only_sums_over_everybody_reach_the_driver(
         return arrived[name]
 
     monkeypatch.setattr(_ratings, "run_job", run)
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
+    told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
     with cluster.read(frame_of(session, stars), **told) as found:
         np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
     (facts,) = arrived["reading"]
@@ -80,7 +85,7 @@ def test_only_sums_over_everybody_reach_the_driver(
 
 
 def test_what_the_executors_keep_is_let_go_of(session: Any, stars: Ratings) -> None:
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
     with cluster.read(frame_of(session, stars), **told) as found:
         assert found._parts.storageLevel.useMemory
     assert not found._parts.storageLevel.useMemory
@@ -137,6 +142,9 @@ def test_failures_among_them_show_no_cells(session: Any) -> None:
 def test_settings_of_a_session_that_would_not_do_are_ours_for_the_time(
     session: Any, stars: Ratings
 ) -> None:
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
     theirs = dict(zip(NEEDED, ("0", str(2**31 - 2), "true", "true"), strict=True))
     before = {name: session.conf.get(name, None) for name in NEEDED}
     table = frame_of(session, stars)
@@ -145,11 +153,11 @@ def test_settings_of_a_session_that_would_not_do_are_ours_for_the_time(
             session.conf.set(name, value)
         during = run_job(session, "a test", lambda: [session.conf.get(n) for n in NEEDED])
         assert during == list(NEEDED.values())
-        told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+        told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
         with cluster.read(table, **told) as found:
             np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
         with pytest.raises(ZeroDivisionError):
-            run_job(session, "a test", lambda: None, lambda *_: 1 // 0)
+            run_job(session, "a test", lambda: None, fails)
         assert {name: session.conf.get(name) for name in NEEDED} == theirs
     finally:
         for name, was in before.items():

@@ -68,7 +68,7 @@ def test_files_that_are_damaged_or_absent(session: Any, tmp_path: Path) -> None:
 def test_bad_rows_are_refused_in_one_line_or_skipped(session: Any, stars: Ratings) -> None:
     table = frame_of(session, stars)
     bad = session.createDataFrame([(1, 424_242, 1.0, 0), (2, 1, 77.0, 0)], table.schema)
-    told = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
+    told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
     with (
         cluster.read(table.union(bad), **told) as found,
         pytest.raises(InputError, match=r"in one partition of the table, .* not (on|in) the") as at,

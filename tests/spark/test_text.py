@@ -191,7 +191,7 @@ def test_what_cannot_be_opened(session: Any, tmp_path: Path) -> None:
         ({"columns": {"user": 0, "item": 1}}, "columns lacks the position of the rating"),
     ):
         with pytest.raises(InputError, match=reason):
-            cluster.open_table(session, path, **told)  # type: ignore[arg-type]
+            cluster.open_table(session, path, **told)
     with pytest.raises(InputError, match="separator and quoting are for text"):
         cluster.open_table(session, "table:r", separator=",")
 
@@ -227,7 +227,7 @@ def test_lines_with_too_few_or_too_many_fields(session: Any, tmp_path: Path) -> 
         cluster.read(chosen, **FILMS).survey()
     added = whole.selectExpr("*", "junk as device", "user as account", "item as film").drop("user")
     for table, columns in ((chosen, None), (added, {"user": "account", "item": "film"})):
-        told = {"columns": columns, "on_bad_rows": "skip", "partitions": 2} | FILMS
+        told: dict[str, Any] = {"columns": columns, "on_bad_rows": "skip", "partitions": 2} | FILMS
         with cluster.read(table, **told) as found:
             survey = found.survey()
             assert (survey.skipped, survey.users) == (right.skipped, right.user_count) == (4, 2)

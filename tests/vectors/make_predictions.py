@@ -32,9 +32,9 @@ import numpy.typing as npt
 
 from discreet.domain import PRESENCE, Catalog, OwnRatings, Scale
 from discreet.domain.cluster_hash import from_grid, to_grid
-from discreet.predict import People, Predictor, load
+from discreet.predict import People, load
 from discreet.privacy import NO_NOISE, GaussianEvent, Guarantee, PureEvent, Unit
-from discreet.release import Release, pack
+from discreet.release import Recommender, Release, pack
 from discreet.release._release import _PREDICTORS
 
 FILE = Path(__file__).with_name("predictions.json")
@@ -172,7 +172,7 @@ def clustered(method: str, scale: Scale, d: int, bits: int, thin: float, **told:
     bucket, items = np.nonzero(entries)
     counts = rng.integers(1, 30, len(items)).astype(np.int32)
     means = rng.normal(0, 0.2 * scale.range, len(items))
-    arrays = {
+    arrays: dict[str, Any] = {
         "item_effects": rng.normal(0, 0.1 * scale.range, d).astype(np.float32),
         "item_counts": rng.uniform(1, 99, d).astype(np.float32),
         "bucket_sizes": np.full(buckets, 9, np.int32),
@@ -184,7 +184,7 @@ def clustered(method: str, scale: Scale, d: int, bits: int, thin: float, **told:
         "bucket_sums": (means * counts).astype(np.float32),
         "bucket_counts": counts,
     }
-    parameters = {
+    parameters: dict[str, Any] = {
         "global_mean": scale.mid, "bits": bits, "thin": thin, "fake_percent": 60,
         "popular_share": 0.1,
     }  # fmt: skip
@@ -249,7 +249,7 @@ def wanted_items(own: OwnRatings, d: int) -> list[int]:
     return sorted({*own.items[:1].tolist(), 0, d // 2, d - 1})
 
 
-def answer(model: Predictor, own: OwnRatings) -> dict[str, Any]:
+def answer(model: Recommender, own: OwnRatings) -> dict[str, Any]:
     """What a predictor says to a person."""
     titles = model.catalog.titles
     items = wanted_items(own, len(titles))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,10 @@ INSTALLED = """async () => {
   const { installing, waiting } = await navigator.serviceWorker.getRegistration();
   return !installing && !waiting;
 }"""
+
+
+# What the release says that it has learnt; whatever it is, the page shows it as text.
+LEARNT = ["Learnt <b>popularity</b> only.", "What would help: more ratings."]
 
 
 def film_release(*, seed: int = 1, **told: Any) -> Release:
@@ -68,34 +73,51 @@ def list_section(count: int) -> dict[str, np.ndarray]:
 def collecting(folder: Path, name: str = "local-reports", **terms: Any) -> Settings:
     """A service that has the films' release and collects about them."""
     release = film_release()
-    release.save(folder / "films.discreet")
-    usual = {"local-reports": {"epsilon": 2.0}, "open-clusters": {"bits": 2}}
+    release.save(folder / "films.discreet", overwrite=True)
+    usual: dict[str, dict[str, Any]] = {
+        "local-reports": {"epsilon": 2.0},
+        "open-clusters": {"bits": 2},
+    }
     terms = usual[name] | terms
     protocol = servers.find(name).from_terms(release.catalog, release.scale, terms)
     told = FREE | {"admin_token": TOKEN}
     return Settings(folder / "films.discreet", protocol, str(folder / "sent.db"), **told)
 
 
+@dataclass
+class Complaints:
+    """What pages complain of in a test: errors and warnings, content security policy above all."""
+
+    texts: list[str] = field(default_factory=list)
+    is_over: bool = False
+    """The test is done with its pages. A request may still be on its way to a service that the test
+    has ended; a refusal that arrives before is the page's fault, unless the test allows it."""
+
+    def add(self, text: str, allow: str | None) -> None:
+        """Note a complaint, unless it contains what is allowed."""
+        expected = ["blocked by Playwright"]  # a request that the test itself blocks
+        expected += [] if allow is None else [allow]
+        expected += ["net::ERR_CONNECTION_REFUSED"] if self.is_over else []
+        if not any(known in text for known in expected):
+            self.texts.append(text)
+
+
 def open_page(
-    context: Any, url: str, complaints: list[str], *, allow: str | None = None, ready: bool = True
+    context: Any, url: str, complaints: Complaints, *, allow: str | None = None, ready: bool = True
 ) -> Any:
-    """The page; what its console and its scripts complain of goes to the list.
+    """The page; what its console and its scripts complain of is noted.
 
     Args:
         context: The browser's profile.
         url: Where.
-        complaints: Takes errors and warnings, content security policy above all.
+        complaints: Takes errors and warnings.
         allow: Complaints that contain this text are expected.
         ready: Wait until everything is shown.
     """
     page = _new_window(context)
-    # Requests that a test blocks, and those on their way when a test ends its service.
-    expected = ["blocked by Playwright", "net::ERR_CONNECTION_REFUSED"]
-    expected += [] if allow is None else [allow]
 
     def complain(text: str) -> None:
-        if not any(known in text for known in expected):
-            complaints.append(text)
+        complaints.add(text, allow)
 
     page.on("console", lambda m: complain(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: complain(str(error)))

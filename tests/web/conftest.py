@@ -46,10 +46,10 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a small release."""
-    from web._films import film_release
+    from web._films import LEARNT, film_release
 
     path = tmp_path_factory.mktemp("films") / "films.discreet"
-    film_release().save(path)
+    film_release(learnt={"words": LEARNT}).save(path)
     return path
 
 
@@ -69,10 +69,10 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
     Without `worker` the page does without its service worker, which saves the test half a second.
     """
-    from web._films import open_page
+    from web._films import Complaints, open_page
 
     contexts: list[Any] = []
-    complaints: list[str] = []
+    complaints = Complaints()
 
     def visit(url: str, *, worker: bool = False, context: Any = None, **told: Any) -> Any:
         looks = {name: told.pop(name) for name in LOOKS & told.keys()}
@@ -84,6 +84,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         return open_page(context, url, complaints, **told)
 
     yield visit
+    complaints.is_over = True
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert complaints.texts == []

@@ -178,6 +178,8 @@ test("fields", async () => {
   for (const [name, value] of [["unit", "year"], ["delta", null], ["delta", 1], ["events", {}],
     ["assumes", [1]], ["not_private", "no"], ["words", undefined]])
     await refused(changed(told("guarantee", (g) => void (g[name] = value))), /guarantee has wrong fields/);
+  for (const unit of ["user", "user-day", "user-week", "user-month"])
+    assert.equal((await readRelease(changed(told("guarantee", (g) => void (g.unit = unit))))).guarantee.unit, unit);
   await refused(changed(told("guarantee", (g) => void (g.events = []))), /what was spent/);
   for (const epsilon of [null, "1", -1])
     await refused(changed(told("guarantee", (g) => void (g.epsilon = epsilon))), /what was spent/);

@@ -19,7 +19,6 @@ from web._films import (
     TITLES,
     film_release,
     list_section,
-    open_page,
     own,
     rate,
     recommended,
@@ -190,19 +189,15 @@ def test_lists_are_filtered_by_public_columns(served: tuple[Talk, Release], visi
     assert recommended(page) == before
 
 
-def test_a_release_without_columns_or_rows_offers_neither(browser: Any, tmp_path: Path) -> None:
+def test_a_release_without_columns_or_rows_offers_neither(visit: Visit, tmp_path: Path) -> None:
     from vectors.make_predictions import releases
 
     releases()["slope-one"].save(tmp_path / "pairs.discreet")
-    complaints: list[str] = []
-    context = browser.new_context(service_workers="block")
     with running(Settings(tmp_path / "pairs.discreet", **FREE)) as talk:
-        page = open_page(context, f"{talk.url}/", complaints)
+        page = visit(f"{talk.url}/")
         assert page.locator("#recommended > li").count() == 10
         assert page.get_by_role("button", name="Similar:").count() == 0
         assert not page.locator("#where").is_visible()
-    context.close()
-    assert complaints == []
 
 
 def test_what_was_hidden_is_forgotten_too(served: tuple[Talk, Release], visit: Visit) -> None:

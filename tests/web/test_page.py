@@ -8,6 +8,7 @@ from typing import Any
 
 from serve._running import Talk
 from web._films import (
+    LEARNT,
     NASTY,
     TITLES,
     about,
@@ -195,7 +196,7 @@ def test_ratings_go_out_as_csv_and_come_back(plain: Talk, visit: Visit, tmp_path
     assert (own(other), recommended(other)) == (kept, shown)
 
 
-WRONG_FILES = [
+WRONG_FILES: list[tuple[str | bytes, str]] = [
     ("Quiet Tea,4\nAlien Ants,9\n", "Line 2: the rating is not on the scale from 1 to 5"),
     ("id,rating\nf1,four\n", "Line 2 needs a title and a number"),
     ('id,rating\n"f1,4\n', "Line 2 has a quotation mark in a wrong place"),
@@ -233,6 +234,7 @@ def test_the_panel_says_what_the_release_promises(plain: Talk, visit: Visit) -> 
     assert known["guarantee"]["words"] in " ".join(told.split())
     assert known["sha256"][:16] in told
     assert "not the arithmetic" in told
+    assert LEARNT[0] in told and LEARNT[1] in told
 
 
 def test_forgetting_leaves_nothing_behind(plain: Talk, visit: Visit) -> None:

@@ -1,6 +1,6 @@
 /** The operator's page: the token is in this module's memory and in no other place. */
 import { atMost, brief, by, el, fill, say, sized } from "./page/dom.js";
-import { atDelta, promiseOf } from "./page/privacy.js";
+import { atDelta, promiseOf, whomOf } from "./page/privacy.js";
 import { ask, askJson } from "./service.js";
 
 const POLL = 700;
@@ -28,6 +28,8 @@ async function look() {
     healthy("readyz"),
   ]);
   if (!token) return numbers;
+  // Replaced in between: its cost may not be in these numbers yet.
+  if (about && about.sha256 !== numbers.served?.sha256) return look();
   pairs(by("health"), { "It runs": runs, "It can answer and store": ready, Version: index.version });
   showRelease(about);
   showLedger(numbers, about?.guarantee);
@@ -52,7 +54,7 @@ function showRelease(about) {
 
 /** One limit of the ledger, as a bar that fills. Epsilons of several releases do not simply add up. */
 function limitOf({ unit, spent_epsilon: told, limit_epsilon: limit, delta, population }) {
-  const [whom, spent] = [unit === "user" ? "person" : "rating", told ?? Infinity];
+  const [whom, spent] = [whomOf(unit), told ?? Infinity];
   const left = Math.max(limit - spent, 0);
   const name = `Epsilon spent of the limit per ${whom}`;
   const said = left > limit * 1e-6 ? `${Math.floor(left * 1000) / 1000} is left of the limit; 'discreet ledger plan' tells how many releases that is.` : "Nothing is left: the ledger lets no more through.";
@@ -97,8 +99,8 @@ async function showCollection(kind, numbers) {
   const { protocol, epoch, scale, bits } = terms ?? {};
   const epsilon = terms?.epsilon_thousandths ? { "Epsilon a rating": terms.epsilon_thousandths / 1000 } : {};
   pairs(by("collection"), {
-    Collects: protocol ?? kind, Epoch: epoch, ...(scale ? { Scale: scale } : {}), ...epsilon, ...(bits ? { "Hash bits": bits } : {}),
-    Enrolled: rough(numbers.enrolled), Reports: rough(numbers.reports), "Of this epoch's terms": rough(numbers.reports_of_collection),
+    Collects: protocol ?? kind, Period: epoch, ...(scale ? { Scale: scale } : {}), ...epsilon, ...(bits ? { "Hash bits": bits } : {}),
+    Enrolled: rough(numbers.enrolled), Reports: rough(numbers.reports), "Of this period's terms": rough(numbers.reports_of_collection),
   });
   say("collection-about", `Counts are rounded down to tens, so that one person who comes or goes is seldom seen in them; the exact ones tell who took part to whoever sees them before and after.`);
 }

@@ -60,6 +60,7 @@ const METHODS = {
   "closed-clusters": CLUSTERS,
 };
 
+const UNITS = ["rating", "user", "user-day", "user-week", "user-month"];
 const utf8 = new TextEncoder();
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -206,7 +207,7 @@ async function checkTensors(stated, tensors) {
 }
 
 function checkGuarantee({ unit, epsilon, delta, events, assumes, not_private: none, words }) {
-  const fine = ["rating", "user"].includes(unit) && [[words], assumes, none].every(areTexts);
+  const fine = UNITS.includes(unit) && [[words], assumes, none].every(areTexts);
   need(fine && Array.isArray(events) && Number.isFinite(delta) && delta >= 0 && delta < 1,
     "its guarantee has wrong fields");
   need(none.length ? epsilon === null : Number.isFinite(epsilon) && epsilon >= 0 && events.length,

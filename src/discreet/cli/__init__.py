@@ -12,7 +12,7 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run the command line; a known error is one line on standard error and exit code 2."""
+    """Run the command line; a known error is one line on standard error, exit code 2 to 4."""
     try:
         from discreet.cli._app import run
 

@@ -17,9 +17,18 @@ import typer.main
 from discreet import __version__
 from discreet.cli import INTERRUPTED
 from discreet.domain import DiscreetError, Hint, InputError, Scale
+from discreet.domain.errors import BudgetExceeded, PeriodExists
 
 # The exit code of wrong input and wrong usage, as argparse and click have it.
 _WRONG = 2
+# Exit codes of refusals that a script can act on: wait for another budget, go on with the next
+# period. docs/make_commands.py has the whole table.
+_CODES: dict[type[Exception], int] = {BudgetExceeded: 3, PeriodExists: 4}
+
+_OUT_OF_MEMORY = (
+    "there is not enough memory for this; use a machine with more, fewer items, or --method "
+    "refined or lists, whose matrices stay small"
+)
 
 # In the order of `discreet --help`: the module, which defines either a function of its own name or
 # a group of commands called `app`, and a line for the list. The command's own help is longer.
@@ -40,6 +49,7 @@ _COMMANDS = {
     "client": ("client", "Take part in a service's collection."),
     "authority": ("authority", "Manage the members of closed clusters."),
     "data": ("data", "List, make, fetch and describe rating data."),
+    "series": ("series", "Refresh a release period by period."),
     "ledger": ("ledger", "Keep account of what releases have cost."),
 }
 
@@ -113,7 +123,7 @@ def run() -> int:
         if message is None:
             raise
         typer.secho(message, fg="red", err=True)
-        return _WRONG
+        return _CODES.get(type(error), _WRONG)
 
 
 def _message(error: Exception) -> str | None:
@@ -123,6 +133,8 @@ def _message(error: Exception) -> str | None:
         return _usage(error)
     if isinstance(error, InputError):
         return f"discreet: {error.spelled(as_option)}"
+    if isinstance(error, MemoryError):
+        return f"discreet: {_OUT_OF_MEMORY}"
     return f"discreet: {error}" if isinstance(error, DiscreetError) else None
 
 
@@ -136,7 +148,7 @@ def as_option(hint: Hint) -> str:
             return f"{option} {Scale(*numbers).spelling}"
         case Mapping() as columns:
             places = (f"{role}={'' if at is None else at}" for role, at in columns.items())
-            return f"{option} {','.join(places)}"
+            return f"{option} {shlex.quote(','.join(places))}"
     return f"{option} {shlex.quote(str(hint.value))}"
 
 

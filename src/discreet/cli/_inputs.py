@@ -14,16 +14,28 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from discreet.cli import _console
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.methods import MethodName
-from discreet.privacy import GaussianNoise, Noise, Unit
+from discreet.privacy import (
+    WEAK_EPSILON,
+    GaussianNoise,
+    Noise,
+    Unit,
+    fit_unit,
+    spell_factor,
+)
 from discreet.ratings import Ratings
 from discreet.ratings import read_features as read_feature_table
-from discreet.ratings.readers import BadRows, Columns, Layout, Quoting, read_ratings
+from discreet.ratings.readers import (
+    BadRows,
+    Columns,
+    Layout,
+    Quoting,
+    catalog_columns,
+    read_ratings,
+)
 
 _DELTA = GaussianNoise.default_delta
-# From here on an epsilon is warned of: e^50 bounds nothing that anybody could measure.
-_LARGE_EPSILON = 50.0
 # Wide enough for any rating: only whether a file has ratings at all is tried on it.
 _ANY_SCALE = Scale(-1e9, 1e9, None)
 
@@ -118,6 +130,13 @@ class ReadingOptions:
             "take it from the private ratings."
         ),
     ] = None
+    catalog_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="The names of the list's columns, where they are not usual ones: id=Game "
+            "Number,title=Game Name."
+        ),
+    ] = None
     columns: Annotated[
         str | None,
         typer.Option(
@@ -169,6 +188,7 @@ class ReadingOptions:
                 path,
                 scale=None if self.scale is None else Scale.parse(self.scale),
                 catalog=self.catalog,
+                catalog_columns=self.parsed_catalog_columns,
                 keep_columns=keep_columns,
                 layout=self.layout,
                 columns=self.parsed_columns,
@@ -179,6 +199,7 @@ class ReadingOptions:
                 progress=advance,
             )
         note_skipped(ratings.skipped)
+        self.note_titles(ratings.catalog)
         if not len(ratings):
             _console.note(
                 f"Warning: {path} has no usable ratings. That is private too, so it is treated "
@@ -190,20 +211,52 @@ class ReadingOptions:
             )
         return ratings
 
+    def read_with(
+        self, path: str, scale: Scale, catalog: Catalog, most_ratings: int | None
+    ) -> Ratings:
+        """Read ratings whose scale and items are known, as those of a series are.
+
+        Raises:
+            InputError: Something is missing, cannot be read or is wrong.
+        """
+        with _console.bar("reading") as advance:
+            ratings = read_ratings(
+                path,
+                scale=None if scale.presence else scale,
+                catalog=catalog,
+                columns=self.parsed_columns,
+                on_bad_rows=self.on_bad_rows,
+                implicit=scale.presence,
+                most_ratings=most_ratings,
+                **self.dialect,
+                progress=advance,
+            )
+        note_skipped(ratings.skipped)
+        return ratings
+
     @property
     def parsed_columns(self) -> Columns | None:
         """`user=uid,item=mid,time=`: by name, by position counted from 0, or no such column."""
-        if self.columns is None:
-            return None
-        columns: dict[str, str | int | None] = {}
-        for part in self.columns.split(","):
-            role, equals, name = part.partition("=")
-            if not equals:
-                raise InputError(
-                    f"'{part}' names no column; write --columns user=uid,item=mid,rating=r"
-                )
-            columns[role.strip()] = int(name) if name.isdecimal() else name.strip() or None
-        return columns
+        return _named_columns(self.columns, "--columns user=uid,item=mid,rating=r")
+
+    @property
+    def parsed_catalog_columns(self) -> Columns | None:
+        """`id=number,title=Game Name`."""
+        return _named_columns(self.catalog_columns, "--catalog-columns id=number,title=name")
+
+    def note_titles(self, catalog: Catalog) -> None:
+        """Say so if a list of items has columns, and none of them was recognised as titles."""
+        if self.catalog is None or catalog.origin is not CatalogOrigin.GIVEN:
+            return
+        if tuple(catalog.titles) != tuple(catalog.ids) or self.catalog_columns is not None:
+            return
+        columns = catalog_columns(self.catalog)
+        if len(columns) > 1:
+            _console.note(
+                f"{self.catalog} has no column of titles that is recognised (it has "
+                f"{', '.join(columns)}), so items are shown by their ids; name one with "
+                "--catalog-columns title=NAME"
+            )
 
     @property
     def dialect(self) -> dict[str, Any]:
@@ -240,6 +293,19 @@ class _EnoughRead(Exception):
     """Ratings could be read; no more of them are wanted."""
 
 
+def _named_columns(text: str | None, example: str) -> Columns | None:
+    """Roles and columns as an option has them: by name, by position from 0, or none."""
+    if text is None:
+        return None
+    columns: dict[str, str | int | None] = {}
+    for part in text.split(","):
+        role, equals, name = part.partition("=")
+        if not equals:
+            raise InputError(f"'{part}' names no column; write {example}")
+        columns[role.strip()] = int(name) if name.isdecimal() else name.strip() or None
+    return columns
+
+
 def note_skipped(rows: int) -> None:
     """Say how many rows were left out, if any."""
     if rows:
@@ -265,7 +331,12 @@ class BudgetOptions:
     """Whom to protect and by which noise; each command has its own `--epsilon`."""
 
     protect: Annotated[
-        Unit, typer.Option(help="Protect single ratings, or each user with all their ratings.")
+        Unit,
+        typer.Option(
+            parser=fit_unit,
+            metavar="[rating|user]",
+            help="Protect single ratings, or each user with all their ratings.",
+        ),
     ] = Unit.USER
     delta: Annotated[
         float | None,
@@ -309,13 +380,14 @@ class BudgetOptions:
             )
 
 
-def warn_of_epsilon(epsilon: float) -> None:
-    """Warn of an epsilon that protects nobody."""
+def warn_of_epsilon(epsilon: float, unit: Unit) -> None:
+    """Warn of an epsilon that hardly protects, with the factor that it stands for."""
     if math.isinf(epsilon):
         _console.warn("an infinite epsilon adds no noise: the release is not private")
-    elif epsilon > _LARGE_EPSILON:
+    elif epsilon > WEAK_EPSILON:
         _console.warn(
-            f"epsilon {epsilon:g} is above {_LARGE_EPSILON:g}, which protects hardly anybody"
+            f"epsilon {epsilon:g} hardly protects anybody: it allows an outcome to become "
+            f"{spell_factor(epsilon)} times as likely by one {unit}; 1 is a usual choice"
         )
 
 

@@ -83,7 +83,7 @@ def check_drawing() -> None:
         MissingPart: Matplotlib is not installed.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise MissingPart("pictures need matplotlib: pip install 'discreet[plots]'")
+        raise MissingPart.of("pictures need matplotlib", "plots")
 
 
 def check_picture(path: Path | None) -> None:

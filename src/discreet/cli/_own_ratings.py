@@ -110,8 +110,8 @@ def filters(
     """The values of `--only`, `--exclude` and `--where` as `recommend` takes them.
 
     Raises:
-        InputError: A file cannot be read, a condition is not written column=value, or nothing
-            that `--only` names is in the catalogue.
+        InputError: A file cannot be read, a condition is not written column=value, an item that
+            is named is not in the catalogue, or none of those in the files of `--only` is.
     """
     conditions: dict[str, list[str]] = {}
     for condition in where or ():
@@ -119,24 +119,36 @@ def filters(
         if not equals:
             raise InputError("--where names a column and a value, like --where genres=Comedy")
         conditions.setdefault(column.strip(), []).append(value)
-    named = None if only is None else _names(only, catalog)
+    named = None if only is None else _names("--only", only, catalog)
     if named is not None and all(catalog.find(name) is None for name in named):
         raise InputError("--only names no item of the catalogue, and no file with items of it")
     return {
         "only": named,
-        "exclude": _names(exclude or (), catalog),
+        "exclude": _names("--exclude", exclude or (), catalog),
         "where": conditions,
     }
 
 
-def _names(given: Sequence[str], catalog: Catalog) -> list[str]:
-    """Titles and ids as they are; of a file, its lines."""
+def _names(option: str, given: Sequence[str], catalog: Catalog) -> list[str]:
+    """Titles and ids as they are; of a file, its lines.
+
+    A line of a file may name an item that the catalogue does not have, as a list that serves
+    several catalogues does. A name on the command line that is neither is a slip.
+
+    Raises:
+        InputError: A name is neither an item nor a file.
+    """
     found: list[str] = []
     for name in given:
-        if catalog.find(name) is None and Path(name).is_file():
+        if catalog.find(name) is not None:
+            found.append(name)
+        elif Path(name).is_file():
             found += [line.strip() for line in _text(Path(name)).splitlines() if line.strip()]
         else:
-            found.append(name)
+            raise InputError(
+                f"{option} '{name}' is neither an item of the catalogue{meant(name, catalog)} nor "
+                "a file"
+            )
     return found
 
 

@@ -21,12 +21,12 @@ from discreet.privacy import GaussianNoise, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, figures, find_shape, make_ratings, split_random
 
-# The epsilons that are compared, per rating. Chosen by hand: weak, usual and strong noise.
+# The epsilons that are compared, per person. Chosen by hand: weak, usual and strong noise.
 _BUDGETS = (0.5, 1.0, 4.0)
 # What is published, the ledger's limit (room for a few releases) and the delta of both.
 _EPSILON, _LIMIT, _DELTA = 1.0, 3.0, GaussianNoise.default_delta
 # Ratings of the documentation's picture and of the command's default: seconds on a laptop.
-_RATINGS = 400_000
+_RATINGS = 1_000_000
 _POPULATION = "members of the demo site"
 _RELEASE, _PICTURE, _LEDGER = "films.discreet", "budgets.png", "members.ledger"
 _MODELS = ("private", "non-private", "popularity", "item-mean", "user-mean")
@@ -59,10 +59,11 @@ def _show_all(folder: Path, ratings: int) -> None:
     _show_rows(rows)
     _pictures.draw_evaluation(folder / _PICTURE, rows)
 
-    _step(3, "The site publishes a release under one of them. First its ledger is charged.")
+    _step(3, "The site publishes a release under epsilon 1. First its ledger is charged.")
     ledger = _fresh_ledger(folder / _LEDGER)
     release = _publish(private, ledger, folder / _RELEASE)
     _console.say(f"\n{release.guarantee}")
+    _console.say("\n".join(release.learnt.sentences()))
 
     _step(4, "At home, somebody opens the file and rates a few films.")
     _recommend(folder / _RELEASE)
@@ -127,7 +128,7 @@ def _try_budgets(private: Ratings) -> list[Row]:
     with _console.stages() as progress:
         return evaluate(
             split_random(private, 0.1, seed=1),
-            protect="rating",
+            protect=Unit.USER,
             epsilons=_BUDGETS,
             delta=_DELTA,
             draws=1,
@@ -148,12 +149,13 @@ def _show_rows(rows: list[Row]) -> None:
     heads = ("epsilon", "RMSE", "NDCG@10")
     _console.out.print(_console.table(("for the curator's eyes only",), heads, cells))
     _console.say(
-        "\nRMSE of predicted ratings: lower is better. NDCG@10 of lists: higher is better."
+        "\nEpsilon protects each person with all their ratings.\n"
+        "RMSE of predicted ratings: lower is better. NDCG@10 of lists: higher is better."
     )
 
 
 def _fresh_ledger(path: Path) -> Ledger:
-    limit = Limit(Unit.RATING, epsilon=_LIMIT, delta=_DELTA)
+    limit = Limit(Unit.USER, epsilon=_LIMIT, delta=_DELTA)
     return Ledger.create(path, _POPULATION, [limit])
 
 
@@ -161,7 +163,7 @@ def _publish(private: Ratings, ledger: Ledger, path: Path) -> Release:
     with _console.stages() as progress:
         release = fit(
             private,
-            protect="rating",
+            protect=Unit.USER,
             epsilon=_EPSILON,
             delta=_DELTA,
             ledger=ledger,
@@ -197,7 +199,7 @@ def _show_ledger(ledger: Ledger, release: Release) -> None:
     cells = (f"epsilon {spent:.4g}", f"{limit.epsilon:g}", f"{limit.delta:g}")
     heads = ("limit", "delta", "room for another of")
     rows = [(*cells, f"{room.epsilon:.4g}")]
-    _console.out.print(_console.table(("spent per rating",), heads, rows))
+    _console.out.print(_console.table(("spent per person",), heads, rows))
     plan = ledger.plan(release.guarantee.events, times=12)
     _console.say(f"\n{plan.words('month')}")
 

@@ -28,6 +28,11 @@ _WARNING = (
     "For the curator's eyes only: these figures were computed from private ratings and are not "
     "private."
 )
+_UNPAID = (
+    "Evaluating charged no ledger. A release's guarantee does not cover what these figures reveal: "
+    "keep them to yourself, and know that an epsilon or setting chosen by them says something "
+    "about the ratings. discreet choose-epsilon chooses on synthetic ratings instead."
+)
 
 _Splitting = Literal["random", "time", "leave-out", "netflix"]
 _HELD_OUT: dict[_Splitting, str] = {
@@ -114,7 +119,7 @@ def evaluate(
         budget = replace(budget, delta=None)
     budget.check(epsilons)
     for each in epsilons:
-        _inputs.warn_of_epsilon(each)
+        _inputs.warn_of_epsilon(each, budget.protect)
     _outputs.check_picture(output)
     private = reading.read(ratings)
     how = split or ("random" if private.times is None else "time")
@@ -149,11 +154,18 @@ def evaluate(
         )
     held_out = _HELD_OUT[how].format(share=100 * share)
     if json:
-        about = {"note": _WARNING, "split": {"kind": how, "held_out": held_out}, "few": few}
+        about = {
+            "note": f"{_WARNING} {_UNPAID}",
+            "split": {"kind": how, "held_out": held_out},
+            "few": few,
+            "left_out": list(rows.left_out),
+        }
         _console.write_json({**about, "rows": [row.as_json() for row in rows]})
     else:
         _show(rows, held_out, few)
-    _compare_with_popularity(rows)
+    for line in rows.left_out:
+        _console.note(line)
+    _compare_with_baselines(rows)
     if output is not None:
         _pictures.draw_evaluation(output, rows)
         _console.note(f"the picture is in {output}")
@@ -184,16 +196,40 @@ def _show(rows: list[Row], held_out: str, few: int) -> None:
     _console.say(_few_line(rows[0], few))
     if drawn := [row for row in rows if row.draws > 1]:
         _console.say(_spread_line(drawn))
+    _console.say(f"\n{_UNPAID}")
 
 
-def _compare_with_popularity(rows: list[Row]) -> None:
-    """Say if private lists are worse than those by popularity alone."""
+def _compare_with_baselines(rows: list[Row]) -> None:
+    """Say if private lists are worse than those by popularity alone, or ratings than a mean."""
     floor = max((row.ndcg_at_10 for row in rows if row.model == "popularity"), default=0.0)
     worst = min((row.ndcg_at_10 for row in rows if row.model == "private"), default=floor)
     if worst < floor:
         _console.note(
             f"private lists are worse than lists by popularity alone (NDCG@10 {worst:.4f}, not "
             f"{floor:.4f}): try a larger epsilon, or more ratings"
+        )
+    compare_errors(rows)
+
+
+def compare_errors(rows: list[Row]) -> None:
+    """Say if a mean predicts ratings better than a private release does."""
+    means = [(row.rmse, row) for row in rows if row.rmse is not None and row.method is None]
+    private = [(row.rmse, row) for row in rows if row.rmse is not None and row.model == "private"]
+    if not means or not private:
+        return
+    least, best = min(means, key=lambda pair: pair[0])
+    most, worst = max(private, key=lambda pair: pair[0])
+    if most > least:
+        bare = [row.rmse for row in rows if row.model == "non-private" and row.rmse is not None]
+        reason = (
+            "so is our model without noise: earlier ratings say little about these later ones"
+            if bare and min(bare) > least
+            else "the noise costs more than knowing tastes gains; try a larger epsilon, or more "
+            "ratings"
+        )
+        _console.note(
+            f"private ratings at epsilon {worst.epsilon:g} are worse than {best.model}, which is "
+            f"not private (RMSE {most:.4f}, not {least:.4f}): {reason}"
         )
 
 

@@ -13,14 +13,13 @@ import typer
 from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._console import Json, stages
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
-from discreet.cli.inspect import release_data
 from discreet.domain import InputError
 from discreet.measure import CHARGED
 from discreet.measure.engines import spark
 from discreet.measure.engines.spark import SparkRatings
-from discreet.methods import MOST_HEAD, Cleaning, MethodName
+from discreet.methods import DEFAULT_EPSILON, MOST_HEAD, Cleaning, MethodName
 from discreet.methods import fit as measure
-from discreet.privacy import Noise
+from discreet.privacy import Noise, Unit
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -29,7 +28,7 @@ _Private = Ratings | SparkRatings
 
 # Factors that a release of method refined has besides those of --rank: popularity, item effects.
 _FREE_FACTORS = 2
-_NOT_RECORDED = "Warning: no ledger given, so this release's privacy cost is not recorded anywhere."
+_NOT_RECORDED = "Warning: without a ledger, this release's privacy cost is not recorded anywhere."
 
 _Output = Annotated[Path, typer.Option("--output", "-o", help="The file to write the release to.")]
 _Epsilon = Annotated[
@@ -54,7 +53,19 @@ _KeepColumns = Annotated[
     ),
 ]
 _LedgerFile = Annotated[
-    Path | None, typer.Option(help="The ledger to charge: see discreet ledger init.")
+    Path | None,
+    typer.Option(
+        help="The ledger to charge: see discreet ledger init. Needed unless --no-ledger is given."
+    ),
+]
+_NoLedger = Annotated[
+    bool,
+    typer.Option(
+        "--no-ledger", help="Charge no ledger; the release says that its cost is not recorded."
+    ),
+]
+_Overwrite = Annotated[
+    bool, typer.Option("--overwrite", help="Replace the release that an earlier run wrote.")
 ]
 _Engine = Annotated[
     Literal["local", "spark"], typer.Option(help="Measure on this machine, or on Spark.")
@@ -82,6 +93,8 @@ def fit(
     features: _inputs.FeaturesFile = None,
     keep_columns: _KeepColumns = None,
     ledger: _LedgerFile = None,
+    no_ledger: _NoLedger = False,
+    overwrite: _Overwrite = False,
     reading: ReadingOptions,
     engine: _Engine = "local",
     master: _Master = None,
@@ -97,19 +110,20 @@ def fit(
     options = _method_options(method, rank, clean, dense, features)
     _outputs.check_replaceable(output)
     _outputs.check_writable(output)
-    book = _open(ledger, epsilon)
+    _outputs.check_new(output, overwrite)
+    book = open_book(ledger, no_ledger, epsilon)
     keep = _inputs.parse_names(keep_columns) or []
     with _read(ratings, reading, engine, master, keep) as private:
         public = _inputs.read_features(features, private.catalog)
         width = public["features"].shape[1] if public else 0
         pairs = dense or method in (MethodName.SLOPE_ONE, MethodName.COSINE)
         _check_room(output, len(private.catalog), rank, pairs, width)
-        _warn(private, budget, epsilon, book)
+        _warn(private, budget, epsilon, theta, book)
         options |= public | {"epsilon": epsilon, "theta": theta, "ledger": book or "unbooked"}
         options |= {"protect": budget.protect, "delta": budget.delta, "noise": budget.noise}
         with _telling_of_charges(book):
             release = _measure(private, options)
-            release.save(output)
+            release.save(output, overwrite=overwrite)
     _show(release, output, theta, json)
     _note_unused(release, dense, width)
 
@@ -138,10 +152,23 @@ def _method_options(
     return options if rank is None else options | {"rank": rank}
 
 
-def _open(path: Path | None, epsilon: float | None) -> Ledger | None:
+def open_book(path: Path | None, unrecorded: bool, epsilon: float | None = None) -> Ledger | None:
+    """The ledger to charge; None if its user chose none, or without noise, which none can record.
+
+    Raises:
+        InputError: Neither choice was made, or both.
+    """
+    is_infinite = epsilon is not None and math.isinf(epsilon)
     if path is None:
+        if not unrecorded and not is_infinite:
+            raise InputError(
+                "a release costs privacy: name the ledger to charge with --ledger (discreet ledger "
+                "init makes one), or give --no-ledger if its cost is not to be recorded anywhere"
+            )
         return None
-    if epsilon is not None and math.isinf(epsilon):
+    if unrecorded:
+        raise InputError("give --ledger or --no-ledger, not both")
+    if is_infinite:
         raise InputError("no ledger has room for an infinite epsilon; leave --ledger out")
     return Ledger.open(path)
 
@@ -172,7 +199,9 @@ def _read_on_spark(
     if options.layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
     columns, dialect = options.parsed_columns, options.dialect
-    scale, items = spark.read_public(options.scale, options.implicit, options.catalog, keep)
+    scale, items = spark.read_public(
+        options.scale, options.implicit, options.catalog, keep, options.parsed_catalog_columns
+    )
     spark.check_source(path, master)
     with ExitStack() as held:
         with stages() as progress:
@@ -217,10 +246,20 @@ def _check_room(output: Path, items: int, rank: int | None, pairs: bool, feature
 
 
 def _warn(
-    private: _Private, budget: BudgetOptions, epsilon: float | None, ledger: Ledger | None
+    private: _Private,
+    budget: BudgetOptions,
+    epsilon: float | None,
+    theta: float | None,
+    ledger: Ledger | None,
 ) -> None:
     """Warn of a budget that protects little, and of a cost that is recorded nowhere."""
-    _inputs.warn_of_epsilon(1.0 if epsilon is None else epsilon)
+    if theta is None:
+        _inputs.warn_of_epsilon(DEFAULT_EPSILON if epsilon is None else epsilon, budget.protect)
+    if budget.protect is Unit.RATING and private.intake.most_ratings is None:
+        _console.warn(
+            "single ratings are protected, not people: nothing bounds what the release reveals "
+            "about all ratings of a person; --protect user or --most-ratings does"
+        )
     users = private.user_count if isinstance(private, Ratings) else private.survey().users
     if budget.noise is Noise.GAUSSIAN and budget.gaussian_delta * users >= 1:
         _console.warn(
@@ -229,7 +268,12 @@ def _warn(
         )
     # Without noise there is no cost that a ledger could record.
     if ledger is None and not (epsilon is not None and math.isinf(epsilon)):
-        _console.err.print(_NOT_RECORDED, style="yellow", markup=False, soft_wrap=True)
+        warn_of_no_ledger()
+
+
+def warn_of_no_ledger() -> None:
+    """Say that nothing records what a release costs."""
+    _console.err.print(_NOT_RECORDED, style="yellow", markup=False, soft_wrap=True)
 
 
 def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
@@ -255,6 +299,10 @@ def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
             raise
         reason = f"{error.reason}; {CHARGED}"
         raise InputError(reason, path=error.path, line=error.line, hints=error.hints) from error
+    except MemoryError as error:
+        if not was_charged():
+            raise
+        raise InputError(f"there is not enough memory for this; {CHARGED}") from error
     except KeyboardInterrupt:
         if was_charged():
             _console.note(CHARGED)
@@ -271,22 +319,11 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
         _console.note(f"{features:,} columns of features were read and {outcome}")
 
 
-def _ranks_alike(release: Release) -> bool:
-    """Whether the release learned nothing about how people differ."""
-    if release.parameters.get("list_directions", 0):
-        return False
-    if "factors" in release.arrays:
-        return bool(release.arrays["factors"].shape[1] == 0)
-    return "head" not in release.arrays
-
-
 def _show(release: Release, path: Path, theta: float | None, as_json: bool) -> None:
     if as_json:
-        _console.write_json({"path": str(path), "theta": theta} | release_data(release))
+        _console.write_json({"path": str(path), "theta": theta} | release.describe())
         return
     _console.say(str(path))
     _console.say(str(release.guarantee))
-    if _ranks_alike(release):
-        _console.say(
-            "The budget was too small to learn tastes: everybody gets the same recommendations."
-        )
+    for sentence in release.learnt.sentences():
+        _console.say(sentence)

@@ -38,9 +38,10 @@ def inspect(
     pairing = None if book is None else book.pair(release.guarantee, release.digest())
     if json:
         paid = {} if book is None or pairing is None else {"ledger": pairing_data(book, pairing)}
-        _console.write_json({"path": str(file)} | release_data(release) | paid)
+        _console.write_json({"path": str(file)} | release.describe() | paid)
     else:
         _console.say(f"{release.guarantee}\n")
+        _console.say("\n".join(release.learnt.sentences()) + "\n")
         if pairing is not None:
             say_pairing(pairing)
         _console.out.print(_facts(release), "", _spends(release), "", _arrays(release), sep="\n")
@@ -67,29 +68,6 @@ def pairing_data(ledger: Ledger, pairing: Pairing) -> dict[str, Any]:
     }
 
 
-def release_data(release: Release) -> dict[str, Any]:
-    """Everything about a release but its numbers, for scripts."""
-    guarantee = release.guarantee
-    return {
-        "method": release.method,
-        "private": guarantee.is_private,
-        "protect": str(guarantee.unit),
-        "epsilon": guarantee.epsilon if guarantee.is_private else None,
-        "delta": guarantee.delta,
-        "items": len(release.catalog),
-        "catalog": str(release.catalog.origin),
-        "columns": list(release.catalog.columns),
-        "scale": release.scale.spelling,
-        "digest": release.digest(),
-        "guarantee": guarantee.to_dict(),
-        "parameters": dict(release.parameters),
-        "arrays": {
-            name: {"type": array.dtype.name, "shape": list(array.shape)}
-            for name, array in release.arrays.items()
-        },
-    }
-
-
 def _facts(release: Release) -> Any:
     rows: dict[str, Any] = {
         "method": release.method,
@@ -99,7 +77,9 @@ def _facts(release: Release) -> Any:
         "arrays": _console.spell_size(release.nbytes),
         "digest": _short(release.digest()),
     } | _origin(release)
-    rows = _known(rows) | {n: _spell(value) for n, value in _known(release.parameters).items()}
+    # What was learnt is said in words above.
+    parameters = {n: v for n, v in _known(release.parameters).items() if n != "learnt"}
+    rows = _known(rows) | {name: _spell(value) for name, value in parameters.items()}
     cells = [(name.replace("_", " "), value) for name, value in rows.items()]
     return _console.table(("", ""), rows=cells, wraps=True)
 

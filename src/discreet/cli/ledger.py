@@ -13,9 +13,17 @@ from discreet.cli import _console
 from discreet.cli._console import Json
 from discreet.cli.inspect import pairing_data, say_pairing
 from discreet.domain import InputError
-from discreet.privacy import Event, GaussianEvent, GaussianNoise, PureEvent, Unit
-from discreet.privacy.accounting import Totals, calibrate_gaussian
-from discreet.privacy.ledger import Entry, Ledger, Limit, Pairing, Plan, PlannedCost
+from discreet.privacy import GaussianNoise, Unit, fit_unit
+from discreet.privacy.accounting import Totals
+from discreet.privacy.ledger import (
+    Entry,
+    Ledger,
+    Limit,
+    Pairing,
+    Plan,
+    PlannedCost,
+    planned_release,
+)
 from discreet.release import load
 
 app = typer.Typer(
@@ -23,6 +31,9 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+# Thousandths: how finely the largest epsilon is printed.
+_DIGITS = 1000
 
 _Path = Annotated[Path, typer.Argument(help="The file of the ledger.")]
 
@@ -34,7 +45,7 @@ def init(
         str, typer.Option(help="Whose data the releases are about: 'customers of the shop'.")
     ],
     protect: Annotated[
-        list[Unit], typer.Option(help="The unit of a limit; repeatable, for both units.")
+        list[Unit], typer.Option(help="The unit of a limit; repeatable, for several units.")
     ],
     epsilon: Annotated[list[float], typer.Option(help="The limit; one for each --protect.")],
     delta: Annotated[
@@ -53,7 +64,7 @@ def init(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Create a ledger with a limit per user, per rating, or both; limits cannot be changed."""
+    """Create a ledger with a limit per user, rating, or user and period; limits never change."""
     count = len(protect)
     columns = (
         protect,
@@ -104,12 +115,12 @@ def _pair(ledger: Ledger, path: Path) -> Pairing:
 
 
 def _print_history(ledger: Ledger, entries: Sequence[Entry]) -> None:
-    rows = []
+    rows, units = [], ledger.units
     for entry in entries:
-        spent = [_epsilon_text(_reading(ledger, unit, entry.spent[unit])) for unit in Unit]
+        spent = [_epsilon_text(_reading(ledger, unit, entry.spent[unit])) for unit in units]
         file = "none recorded" if entry.published is None else f"{entry.published[:12]}..."
         rows.append([*_entry_cells(entry), *spent, file])
-    spends = (f"spent per {unit}" for unit in Unit)
+    spends = (f"spent per {unit}" for unit in units)
     headings = ("#", "time (UTC)", "purpose", *spends, "file (digest)")
     _console.out.print(_console.table(headings, rows=rows, wraps=True))
 
@@ -117,8 +128,17 @@ def _print_history(ledger: Ledger, entries: Sequence[Entry]) -> None:
 @app.command()
 def plan(
     path: _Path,
-    protect: Annotated[Unit, typer.Option(help="What each release protects.")],
-    epsilon: Annotated[float, typer.Option(help="The epsilon of each release.")],
+    protect: Annotated[
+        Unit,
+        typer.Option(parser=fit_unit, metavar="[rating|user]", help="What each release protects."),
+    ],
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            help="The epsilon of each release. Without it, the largest that all of them fit with "
+            "is shown."
+        ),
+    ] = None,
     delta: Annotated[
         float,
         typer.Option(
@@ -137,12 +157,15 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show what further releases would cost, and how many fit; nothing is charged.
+    """Show what further releases would cost, or how large they may be; nothing is charged.
 
     The exit code is 1 if not all of them fit.
     """
-    event = _release(protect, epsilon, delta, ratings_per_user)
-    planned = Ledger.open(path).plan([event], times)
+    ledger = Ledger.open(path)
+    if epsilon is None:
+        _show_largest(ledger, times, protect, delta, ratings_per_user, as_json)
+        return
+    planned = ledger.plan([planned_release(protect, epsilon, delta, ratings_per_user)], times)
     if as_json:
         _console.write_json(_plan_data(planned, every))
     else:
@@ -162,17 +185,34 @@ def _matched(option: str, values: Sequence[float], count: int) -> Sequence[float
     return [*values] * count
 
 
-def _release(unit: Unit, epsilon: float, delta: float, ratings_per_user: int | None) -> Event:
-    bound = ratings_per_user if unit is Unit.RATING else None
-    label = "a planned release"
-    if delta == 0:
-        return PureEvent(
-            unit=unit, label=label, epsilon=epsilon, mechanism="any", ratings_per_user=bound
-        )
-    sigma = calibrate_gaussian(1.0, epsilon, delta)
-    return GaussianEvent(
-        unit=unit, label=label, sensitivity=1.0, sigma=sigma, ratings_per_user=bound
-    )
+def _show_largest(
+    ledger: Ledger,
+    times: int,
+    unit: Unit,
+    delta: float,
+    ratings_per_user: int | None,
+    as_json: bool,
+) -> None:
+    most = ledger.largest(times, unit, delta, ratings_per_user=ratings_per_user)
+    # Down to three digits; so little that none are left is nothing.
+    shown = math.floor(most * _DIGITS) / _DIGITS
+    limits = " and ".join(f"{limit.epsilon:g} per {limit.unit}" for limit in ledger.limits)
+    limits = f"the limit is {limits}" if len(ledger.limits) == 1 else f"limits are {limits}"
+    if not shown:
+        words = f"Nothing is left for {_releases(times)} per {unit} ({limits})."
+    else:
+        each = "One release" if times == 1 else f"Each of {times:,} releases"
+        words = f"{each} may have epsilon {shown:g} at delta {delta:g} per {unit} ({limits})."
+    if as_json:
+        _console.write_json({"times": times, "largest": most, "delta": delta, "words": words})
+    else:
+        _console.say(words)
+    if not shown:
+        raise typer.Exit(1)
+
+
+def _releases(times: int) -> str:
+    return "a release" if times == 1 else f"{times:,} releases"
 
 
 def _show(ledger: Ledger, as_json: bool) -> None:
@@ -191,7 +231,7 @@ def _show(ledger: Ledger, as_json: bool) -> None:
         "room for a Gaussian release of",
         "or a pure one of",
     )
-    rows = [_unit_cells(ledger, unit) for unit in Unit]
+    rows = [_unit_cells(ledger, unit) for unit in ledger.units]
     _console.out.print(_console.table(headings, rows=rows, wraps=True))
 
 
@@ -245,7 +285,14 @@ def _entry_data(entry: Entry) -> dict[str, Any]:
         "digest": entry.digest,
         "configuration": entry.configuration,
         "published": entry.published,
+        "series": _series_data(entry),
     }
+
+
+def _series_data(entry: Entry) -> dict[str, Any] | None:
+    if entry.terms is None or entry.period is None:
+        return None
+    return {"terms": entry.terms.to_dict(), "period": entry.period.to_dict()}
 
 
 def _entry_cells(entry: Entry) -> list[str]:
@@ -253,6 +300,9 @@ def _entry_cells(entry: Entry) -> list[str]:
     labels = dict.fromkeys(event.label for event in entry.events)
     what = ", ".join(label for label in labels if label != entry.purpose)
     purpose = f"{purpose}: {what}" if what else purpose
+    if entry.terms is not None and entry.period is not None:
+        period = f"period {entry.period.number:,}, '{entry.period.name}'"
+        purpose += f" ({period}, of series {entry.terms.series[:8]})"
     return [f"{entry.number:,}", f"{entry.time:%Y-%m-%d %H:%M}", purpose]
 
 

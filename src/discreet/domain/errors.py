@@ -6,6 +6,7 @@
     │   ├── MissingPart       an optional part of the installation is absent
     │   └── Refusal           a service refused a request
     ├── BudgetExceeded        a charge would exceed the ledger's limit; nothing was charged
+    ├── PeriodExists          a period of a series was published before; nothing was charged
     ├── LedgerError           a ledger cannot be read or written; nothing was drawn
     ├── NotCharged            no receipt covers what a mechanism was to draw; nothing was drawn
     └── DownloadError         a public data set could not be fetched or did not verify
@@ -104,6 +105,19 @@ class FieldError(InputError):
 class MissingPart(InputError):
     """An optional dependency is needed here and not installed."""
 
+    @classmethod
+    def of(cls, what: str, part: str) -> MissingPart:
+        """The error with a way to install what is missing.
+
+        Args:
+            what: What is missing: "pictures need matplotlib".
+            part: The name of the optional part that brings it, like `plots`.
+        """
+        return cls(
+            f"{what}: in a clone of discreet, run pip install '.[{part}]'; with a wheel, run pip "
+            f"install 'discreet-<version>-py3-none-any.whl[{part}]'"
+        )
+
 
 class Refusal(InputError):
     """A service refused a request.
@@ -132,6 +146,10 @@ class Refusal(InputError):
 
 class BudgetExceeded(DiscreetError):
     """The charge would take the ledger past its limit. Nothing was charged, nothing was drawn."""
+
+
+class PeriodExists(DiscreetError):
+    """The period was added to its series and published before. Nothing was charged or drawn."""
 
 
 class LedgerError(DiscreetError):

@@ -4,11 +4,13 @@ Whoever holds released sums can use it: the curator's methods, and the server th
 with noise on them.
 """
 
-from discreet.estimate._cleaning import clean_auto, clean_none, clean_paper
 from discreet.estimate._counting import RepeatedCounts, narrowing_heads
 from discreet.estimate._directions import (
     TasteDirections,
     belief_in_features,
+    clean_auto,
+    clean_none,
+    clean_paper,
     feature_directions,
     free_directions,
     most_popular,
@@ -25,16 +27,22 @@ from discreet.estimate._effects import (
     USER_VARIANCE,
     Effects,
     attention_of,
+    average,
     clipped_moments,
     combine_counts,
+    effects_by_moments,
     effects_from_sums,
     effects_from_votes,
+    learn_effects,
     log_shares,
     mean_guess,
     presence_counts,
+    shrink_counts,
+    shrink_ratio,
     stretch,
     update_by_residuals,
     update_by_users,
+    update_effects,
     update_level,
     usual_scale,
 )
@@ -47,14 +55,6 @@ from discreet.estimate._lists import (
     popularity_alone,
 )
 from discreet.estimate._recency import WINDOW, drift_of, find_window, recent_weights
-from discreet.estimate._shrinkage import (
-    average,
-    effects_by_moments,
-    learn_effects,
-    shrink_counts,
-    shrink_ratio,
-    update_effects,
-)
 from discreet.estimate._tastes import NoisyRows, TasteSums, learn_rows, sketched_factors
 
 __all__ = [

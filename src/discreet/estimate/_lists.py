@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Noisy
-from discreet.estimate._directions import standardised
-from discreet.estimate._eigenpairs import largest_eigenpairs
+from discreet.estimate._directions import largest_eigenpairs, standardised
 from discreet.estimate._recency import popular_now
 from discreet.release import unpack
 

@@ -4,6 +4,7 @@ Everything here looks at private ratings without paying: its figures are for the
 only, and may not be published.
 """
 
+from discreet.domain.callable_room import make_callable
 from discreet.evaluate._baselines import (
     Baseline,
     global_mean,
@@ -12,8 +13,15 @@ from discreet.evaluate._baselines import (
     recent_popularity,
     user_mean,
 )
-from discreet.evaluate._experiments import MODELS, Row, evaluate
-from discreet.evaluate._judge import FEW_RATINGS, Judge, Quality, people_of
+from discreet.evaluate._experiments import (
+    MODELS,
+    ModelMaker,
+    PersonRows,
+    Results,
+    Row,
+    evaluate,
+)
+from discreet.evaluate._judge import FEW_RATINGS, Judge, PersonQuality, Quality, people_of
 from discreet.evaluate._metrics import (
     Places,
     Scorer,
@@ -32,8 +40,12 @@ __all__ = [
     "MODELS",
     "Baseline",
     "Judge",
+    "ModelMaker",
+    "PersonQuality",
+    "PersonRows",
     "Places",
     "Quality",
+    "Results",
     "Row",
     "Scorer",
     "Shown",
@@ -52,3 +64,5 @@ __all__ = [
     "rmse",
     "user_mean",
 ]
+
+make_callable(__name__)

@@ -14,12 +14,16 @@ from discreet.evaluate._metrics import (
     Scorer,
     Shown,
     hit_rate_at,
+    hit_rate_of,
     mae,
     mean_known,
     mean_reciprocal_rank,
     ndcg_at,
+    ndcg_of,
     places,
     recall_at,
+    recall_of,
+    reciprocal_rank_of,
     rmse,
 )
 from discreet.predict import People
@@ -72,6 +76,41 @@ class Quality:
     few: Quality | None = None
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonQuality:
+    """The same figures person by person, in columns: private, as they are about single people.
+
+    A figure is not a number where the person has no test rating, or no relevant one.
+
+    Attributes:
+        user: The person's place in the ratings that were split.
+        training: How many training ratings the person has.
+        tested: How many test ratings.
+        rmse: Of the person's test ratings; None without predicted ratings.
+        mae: Likewise.
+        ndcg_at_10: See `Quality`, as those below.
+        recall_at_20: Of a list of twenty.
+        reciprocal_rank: Of the first relevant item.
+        hit_rate_at_10: Of a list of ten.
+    """
+
+    user: npt.NDArray[np.int64]
+    training: npt.NDArray[np.int64]
+    tested: npt.NDArray[np.int64]
+    rmse: npt.NDArray[np.float64] | None
+    mae: npt.NDArray[np.float64] | None
+    ndcg_at_10: npt.NDArray[np.float64]
+    recall_at_20: npt.NDArray[np.float64]
+    reciprocal_rank: npt.NDArray[np.float64]
+    hit_rate_at_10: npt.NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def __repr__(self) -> str:
+        return "PersonQuality(private)"
+
+
 def people_of(ratings: Ratings, chosen: npt.NDArray[np.bool_] | None = None) -> People:
     """Ratings as predictors take them: of all users, or of the marked ones."""
     if chosen is None:
@@ -106,13 +145,17 @@ class Judge:
             raise InputError(f"few is a number of training ratings, not {few}")
         chosen = _choose(np.diff(split.test.starts) > 0, people, seed)
         self.items = len(split.train.catalog)
+        self._users = np.flatnonzero(chosen)
         self._own = people_of(split.train, chosen)
         self._test = people_of(split.test, chosen)
         self._few = np.diff(self._own.starts) <= few
         self._surprise = _surprise(split.train)
         scale = split.test.scale
         self._rated = not scale.presence
+        # A millionth of the range below: what is on the edge is relevant, however floats round it.
         relevant = self._test.values >= scale.hi - scale.range / 4 - 1e-6 * scale.range
+        # How many relevant ratings come before each test rating; at the people's starts, where
+        # theirs begin.
         before = np.concatenate(([0], np.cumsum(relevant)))
         self._relevant_starts = before[self._test.starts]
         self._relevant = self._test.items[relevant]
@@ -129,7 +172,18 @@ class Judge:
         """Compare a model's predictions and lists with what people rated.
 
         Args:
-            scorer: A predictor or a baseline.
+            scorer: A predictor, a baseline, or a model of your own.
+            progress: Called with how many people are done and how many there are.
+        """
+        return self.judge_people(scorer, progress=progress)[0]
+
+    def judge_people(
+        self, scorer: Scorer, *, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[Quality, PersonQuality]:
+        """As `judge`, with the figures of each person beside the means.
+
+        Args:
+            scorer: A predictor, a baseline, or a model of your own.
             progress: Called with how many people are done and how many there are.
         """
         rated = self._rated and getattr(scorer, "predicts_ratings", True)
@@ -146,7 +200,30 @@ class Judge:
                 progress(last, len(self))
         errors = np.concatenate(predicted) - self._test.values if rated else None
         lists = Places.joined(found)
-        return self._quality(errors, lists, shown)
+        return self._quality(errors, lists, shown), self._of_people(errors, lists)
+
+    def _of_people(self, errors: npt.NDArray[np.float64] | None, lists: Places) -> PersonQuality:
+        root_mean_square, mean_absolute = None, None
+        if errors is not None:
+            root_mean_square = np.sqrt(self._mean_by_person(errors**2))
+            mean_absolute = self._mean_by_person(np.abs(errors))
+        return PersonQuality(
+            user=self._users,
+            training=np.diff(self._own.starts),
+            tested=np.diff(self._test.starts),
+            rmse=root_mean_square,
+            mae=mean_absolute,
+            ndcg_at_10=ndcg_of(lists, 10),
+            recall_at_20=recall_of(lists, 20),
+            reciprocal_rank=reciprocal_rank_of(lists),
+            hit_rate_at_10=hit_rate_of(lists, 10),
+        )
+
+    def _mean_by_person(self, of_ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        running = np.concatenate(([0.0], np.cumsum(of_ratings)))
+        starts = self._test.starts
+        means: npt.NDArray[np.float64] = running[starts[1:]] - running[starts[:-1]]
+        return means / np.diff(starts)
 
     def _quality(
         self, errors: npt.NDArray[np.float64] | None, lists: Places, shown: Shown
@@ -154,6 +231,7 @@ class Judge:
         """Everybody's figures, and those of people with few ratings within."""
         everybody = np.ones(len(self), np.bool_)
         few = None
+        # Without a relevant item among them there is no list to judge them by.
         if np.any(np.diff(lists.starts)[self._few]):
             few = self._of_group(errors, lists, shown, self._few, [1])
         return self._of_group(errors, lists, shown, everybody, [0, 1], few)
@@ -186,6 +264,8 @@ class Judge:
         )
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
+        # A block's scores are people x items: so many people that they stay within `_CELLS`
+        # numbers.
         size = max(1, _CELLS // self.items)
         for first in range(0, len(self), size):
             yield first, min(first + size, len(self))
@@ -197,7 +277,13 @@ class Judge:
 
     def _scores(self, scorer: Scorer, first: int, last: int) -> npt.NDArray[np.float32]:
         own = self._own.part(first, last)
-        return scorer.scores(own, 0, len(own))
+        scores = np.asarray(scorer.scores(own, 0, len(own)))
+        if scores.shape != (len(own), self.items) or scores.dtype != np.float32:
+            raise InputError(
+                f"a scorer's scores are float32, a row for each of {len(own):,} people and a "
+                f"column for each of {self.items:,} items, not {scores.dtype} of {scores.shape}"
+            )
+        return scores
 
     def _find(self, scores: npt.NDArray[np.float32], first: int, last: int) -> Places:
         starts = self._relevant_starts[first : last + 1]

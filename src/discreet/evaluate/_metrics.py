@@ -30,10 +30,27 @@ _COLUMNS = 256
 
 
 class Scorer(Protocol):
-    """What can be judged: every predictor of `discreet.predict`, and the baselines.
+    """What can be judged: every predictor of `discreet.predict`, the baselines, and your models.
 
-    A scorer that makes lists and predicts no ratings says so by `predicts_ratings = False`; then
-    `predict_pairs` is never called.
+    `people` holds the own ratings of several people in columns, as catalogue indices and values:
+    `people[p].items` and `people[p].values` are those of person p. A scorer that makes lists and
+    predicts no ratings says so by `predicts_ratings = False`; then `predict_pairs` is never called.
+
+    Example:
+        >>> import numpy as np
+        >>> class Alphabet:  # lists everything from the first item to the last
+        ...     predicts_ratings = False
+        ...
+        ...     def __init__(self, train):
+        ...         self.items = len(train.catalog)
+        ...
+        ...     def scores(self, people, first, last):
+        ...         return np.tile(-np.arange(self.items, dtype=np.float32), (last - first, 1))
+        >>> import discreet
+        >>> ratings = discreet.make_ratings("ml-100k", ratings=2000, seed=1)
+        >>> rows = discreet.evaluate(ratings, models=["popularity"], own={"alphabet": Alphabet})
+        >>> [row.model for row in rows]
+        ['popularity', 'alphabet']
     """
 
     def predict_pairs(
@@ -128,46 +145,56 @@ def find_places(
             tied[place] = equal
 
 
-def ndcg_at(found: Places, n: int, among: Mask | None = None) -> float:
-    """Normalised discounted cumulative gain of lists of length n.
+def ndcg_of(found: Places, n: int) -> Floats:
+    """Each person's normalised discounted cumulative gain of a list of length n.
 
     A relevant item at place p gains 1 / log2(p + 1), counted from 1; the sum is divided by the best
-    that the person's number of relevant items allows. People without a relevant item are left out;
-    without anybody left it is 0.
+    that the person's number of relevant items allows. Not a number for people without a relevant
+    item, as in all of these.
     """
     discounts = np.concatenate(([0.0], np.cumsum(1 / np.log2(np.arange(2, n + 2)))))
     best = discounts[np.minimum(np.diff(found.starts), n)]
-    return mean_known(_shares(found, discounts, best), among)
+    return _shares(found, discounts, best)
+
+
+def recall_of(found: Places, n: int) -> Floats:
+    """The share of each person's relevant items that a list of length n has."""
+    hits = np.arange(n + 1, dtype=np.float64)
+    return _shares(found, hits, np.diff(found.starts).astype(np.float64))
+
+
+def hit_rate_of(found: Places, n: int) -> Floats:
+    """The probability that each person's list of length n has at least one relevant item."""
+    hits = np.empty(len(found.starts) - 1)
+    find_hits(found.starts, found.above, found.tied, n, hits)
+    return hits
+
+
+def reciprocal_rank_of(found: Places) -> Floats:
+    """1 / p, where p is the place of each person's first relevant item in the whole list."""
+    reciprocals = np.empty(len(found.starts) - 1)
+    find_reciprocals(found.starts, found.above, found.tied, reciprocals)
+    return reciprocals
+
+
+def ndcg_at(found: Places, n: int, among: Mask | None = None) -> float:
+    """The mean of `ndcg_of` over people with a relevant item; 0 without any."""
+    return mean_known(ndcg_of(found, n), among)
 
 
 def recall_at(found: Places, n: int, among: Mask | None = None) -> float:
-    """The share of a person's relevant items that a list of length n has.
-
-    People without a relevant item are left out; without anybody left it is 0.
-    """
-    hits = np.arange(n + 1, dtype=np.float64)
-    best = np.diff(found.starts).astype(np.float64)
-    return mean_known(_shares(found, hits, best), among)
+    """The mean of `recall_of` over people with a relevant item; 0 without any."""
+    return mean_known(recall_of(found, n), among)
 
 
 def hit_rate_at(found: Places, n: int, among: Mask | None = None) -> float:
-    """The share of people whose list of length n has at least one relevant item.
-
-    People without a relevant item are left out; without anybody left it is 0.
-    """
-    hits = np.empty(len(found.starts) - 1)
-    find_hits(found.starts, found.above, found.tied, n, hits)
-    return mean_known(hits, among)
+    """The mean of `hit_rate_of` over people with a relevant item; 0 without any."""
+    return mean_known(hit_rate_of(found, n), among)
 
 
 def mean_reciprocal_rank(found: Places, among: Mask | None = None) -> float:
-    """The mean of 1 / p, where p is the place of the first relevant item in the whole list.
-
-    People without a relevant item are left out; without anybody left it is 0.
-    """
-    reciprocals = np.empty(len(found.starts) - 1)
-    find_reciprocals(found.starts, found.above, found.tied, reciprocals)
-    return mean_known(reciprocals, among)
+    """The mean of `reciprocal_rank_of` over people with a relevant item; 0 without any."""
+    return mean_known(reciprocal_rank_of(found), among)
 
 
 def mean_known(figures: Floats, among: Mask | None = None) -> float:

@@ -5,19 +5,31 @@ Auditors read this room. Every private number that leaves it is a part of a stat
 from a mechanism on a receipt of their own.
 """
 
-from discreet.measure._budget import Budget, Spender
-from discreet.measure._publish import PublicCounts, publish_item_counts
 from discreet.measure._request import (
     CHARGED,
     UNBOOKED,
+    Budget,
     GivenLedger,
+    PublicCounts,
     Request,
+    Spender,
     is_named,
     mentioning_charge,
     open_ledger,
+    publish_item_counts,
 )
-from discreet.measure._source import RatingsSource, RemoteRatings, measure_all, over_blocks
-from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Statistic
+from discreet.measure._running import Carry, Frame, RunningSpender, Stream, head_places
+from discreet.measure._source import (
+    HeadEntries,
+    PairStatistic,
+    Part,
+    RatingsSource,
+    RemoteRatings,
+    Statistic,
+    between,
+    measure_all,
+    over_blocks,
+)
 from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.outputs import Answers, OutputFunction, OutputPlan
 from discreet.measure.probe_error import choose_best, publish_rmse
@@ -30,6 +42,8 @@ __all__ = [
     "Answers",
     "AttackKind",
     "Budget",
+    "Carry",
+    "Frame",
     "GivenLedger",
     "HeadCounts",
     "HeadEntries",
@@ -43,9 +57,13 @@ __all__ = [
     "RatingsSource",
     "RemoteRatings",
     "Request",
+    "RunningSpender",
     "Spender",
     "Statistic",
+    "Stream",
+    "between",
     "choose_best",
+    "head_places",
     "is_named",
     "measure_all",
     "mentioning_charge",

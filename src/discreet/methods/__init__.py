@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from discreet.methods._all import CovarianceMethod as CovarianceMethod
     from discreet.methods._all import ListsMethod as ListsMethod
     from discreet.methods._all import Method as Method
+    from discreet.methods._all import OlderRecords as OlderRecords
+    from discreet.methods._all import PeriodTask as PeriodTask
     from discreet.methods._all import RefinedMethod as RefinedMethod
     from discreet.methods._all import SlopeOneMethod as SlopeOneMethod
     from discreet.methods._all import Spoken as Spoken
     from discreet.methods._all import Task as Task
     from discreet.methods._all import Transcript as Transcript
     from discreet.methods._all import fit as fit
+    from discreet.methods._all import method_of as method_of
     from discreet.methods._all import record_fit as record_fit
+    from discreet.methods._all import release_of as release_of
 
 __all__ = [
     "DEFAULT_EPSILON",
@@ -36,13 +40,17 @@ __all__ = [
     "ListsMethod",
     "Method",
     "MethodName",
+    "OlderRecords",
+    "PeriodTask",
     "RefinedMethod",
     "SlopeOneMethod",
     "Spoken",
     "Task",
     "Transcript",
     "fit",
+    "method_of",
     "record_fit",
+    "release_of",
 ]
 
 

@@ -1,7 +1,22 @@
 """Everything of this room. Importing it registers every method: a new one is one line here."""
 
-from discreet.methods._fit import MOST_FEATURES, Spoken, Transcript, fit, record_fit
-from discreet.methods._method import METHODS, MOST_HEAD, Method, Task
+from discreet.methods._fit import (
+    MOST_FEATURES,
+    Spoken,
+    Transcript,
+    fit,
+    record_fit,
+    release_of,
+)
+from discreet.methods._method import (
+    METHODS,
+    MOST_HEAD,
+    Method,
+    OlderRecords,
+    PeriodTask,
+    Task,
+    method_of,
+)
 from discreet.methods.covariance import CovarianceMethod
 from discreet.methods.lists import ListsMethod
 from discreet.methods.pairs import CosineMethod, SlopeOneMethod
@@ -15,11 +30,15 @@ __all__ = [
     "CovarianceMethod",
     "ListsMethod",
     "Method",
+    "OlderRecords",
+    "PeriodTask",
     "RefinedMethod",
     "SlopeOneMethod",
     "Spoken",
     "Task",
     "Transcript",
     "fit",
+    "method_of",
     "record_fit",
+    "release_of",
 ]

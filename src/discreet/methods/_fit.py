@@ -36,8 +36,6 @@ from discreet.release import Release
 MOST_FEATURES = 64
 # The largest feature, in size: its square is far from what a float cannot hold.
 _LARGEST_FEATURE = 1e9
-# The widths of scale for which the constants' stretching was checked.
-_NARROWEST, _WIDEST = 0.1, 1000
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
@@ -85,6 +83,19 @@ def fit(
     Raises:
         BudgetExceeded: The ledger has no room; nothing was measured.
         InputError: The ratings or the budget cannot be used.
+
+    Example:
+        >>> import discreet, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> limit = discreet.Limit(discreet.Unit.USER, epsilon=3, delta=1e-6)
+        >>> ledger = discreet.Ledger.create(folder / "shop.ledger", "customers", [limit])
+        >>> ratings = discreet.make_ratings("ml-100k", ratings=5000, seed=1)
+        >>> release = discreet.fit(ratings, epsilon=1.0, ledger=ledger)
+        >>> print(str(release.guarantee).splitlines()[0])
+        epsilon 1, delta 1e-06, per user
+        >>> release.save(folder / "films.discreet")
+        >>> len(ledger.history())
+        1
     """
     options |= {"protect": protect, "noise": noise}
     chosen = _method(ratings, method, options)
@@ -102,7 +113,7 @@ def fit(
         spender = Spender(budget, receipt, label)
     with mentioning_charge(book is not None):
         learnt = chosen.learn(Task(ratings, spender, public, progress))
-        release = _release(request, spender, chosen, learnt)
+        release = release_of(request, _guarantee(request, spender), chosen, learnt)
         if book is not None and spender.charge is not None:
             book.record_publication(spender.charge, release.digest())
     return release
@@ -116,11 +127,6 @@ def _method(ratings: RatingsSource, method: Method | str | None, options: dict[s
         {name: value for name, value in options.items() if name not in unset},
         presence=ratings.scale.presence,
     )
-    if not _NARROWEST <= ratings.scale.range <= _WIDEST:
-        raise InputError(
-            f"a fit needs a scale between {_NARROWEST:g} and {_WIDEST:,} wide, not "
-            f"{ratings.scale.range:g}; express the ratings in another unit"
-        )
     if len(ratings.catalog) < 2:
         raise InputError("a fit needs a catalogue of at least two items")
     chosen.check(ratings)
@@ -182,17 +188,26 @@ def _label(method: Method) -> str:
     return f"{method.name} release"
 
 
-def _release(request: Request, spender: Spender, method: Method, learnt: Learnt) -> Release:
+def release_of(request: Request, promise: Guarantee, method: Method, learnt: Learnt) -> Release:
+    """What a method made, with its guarantee and its settings.
+
+    Args:
+        request: With the scale and the catalogue.
+        promise: The guarantee.
+        method: With its settings.
+        learnt: What it made.
+    """
     source = request.ratings
     settings = {
         name: str(value) if isinstance(value, str) else value
         for name, value in vars(method).items()
     }
     parameters = {**learnt.parameters, "settings": settings}
-    promise = _guarantee(request, spender)
-    return Release(
+    release = Release(
         str(method.name), source.scale, source.catalog, promise, parameters, learnt.arrays
     )
+    # The page, which computes little, shows these words as they are.
+    return replace(release, parameters={**parameters, "learnt": release.learnt.to_dict()})
 
 
 def _guarantee(request: Request, spender: Spender) -> Guarantee:
@@ -296,7 +311,7 @@ def record_fit(
     receipt = request.charge([budget.event(label)], label, ledger, randomness)
     spender = _Recording(budget, receipt, label)
     learnt = chosen.learn(Task(ratings, spender))
-    release = _release(request, spender, chosen, learnt)
+    release = release_of(request, _guarantee(request, spender), chosen, learnt)
     return Transcript(release, budget, chosen, ratings.intake, tuple(spender.spoken))
 
 

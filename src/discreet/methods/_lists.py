@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from discreet.domain import InputError, Noisy
 from discreet.estimate import (
@@ -17,16 +18,17 @@ from discreet.estimate import (
     drift_of,
     find_window,
     learn_lists,
-    most_popular,
     narrowing_heads,
     popularity_alone,
     recent_weights,
 )
 from discreet.measure import RatingsSource
+from discreet.measure.history_pairs import HistoryNumbers, HistoryPairs
 from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.presence_pairs import HeadWeights, PresencePairs
 from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
-from discreet.methods._method import Method, Task
+from discreet.methods._carrying import carry_pairs
+from discreet.methods._method import Method, PeriodTask, Task
 from discreet.privacy import Unit
 
 # The pairs cover _HEAD strength^_HEAD_POWER items, within these bounds. Tuned on validation parts
@@ -52,6 +54,10 @@ _FOUR_WEEKS = 28 * 86_400
 _CLEAR, _FEWEST, _MOST = 3.0, 8, 256
 
 
+# A sum that was not measured: its noise is beyond any sum. Chosen by hand.
+_UNKNOWN = Noisy(0.0, 1e12)
+
+
 def knows_when(source: RatingsSource, wanted: bool | None) -> bool:
     """Whether records have times, the latest of which are the present. Public.
 
@@ -63,6 +69,18 @@ def knows_when(source: RatingsSource, wanted: bool | None) -> bool:
     if wanted and not source.has_times:
         raise InputError("recency needs ratings with times")
     return source.has_times and (source.intake.is_latest if wanted is None else wanted)
+
+
+def counts_now(task: Task, label: str, wanted: bool | None) -> Noisy | None:
+    """What is popular now, in a series: counts with a half-life of one period, at no cost.
+
+    Args:
+        task: Of one period.
+        label: Of the counts.
+        wanted: None lets the data's origin decide: not in the parts of a random split.
+    """
+    wanted = task.source.intake.is_latest if wanted is None else wanted
+    return task.spender.now(label) if wanted and isinstance(task, PeriodTask) else None
 
 
 def count_recent(
@@ -153,18 +171,44 @@ def measure_lists(
     """
     if not share:
         return popularity_alone(counts, recent), None
-    head = most_popular(counts.value, method.head or _head_size(strength))
-    mass, weight = task.measure(
-        HeadWeights(method.protect, method.noise, head),
-        {"weighted head records": _NUMBERS * share, "weight of the pairs": _NUMBERS * share},
-    )
-    statistic = PresencePairs(method.protect, method.noise, head)
-    rest = (1 - 2 * _NUMBERS) * share
-    (pairs,) = task.measure(statistic, {"presence pairs": rest}, stage="item pairs")
-    records = float(np.maximum(counts.value[head], 0.0).sum())
-    sums = PairSums(head, pairs, mass, weight, _chance(method, records, mass, weight))
+    head = task.head("presence pairs", counts.value, method.head or _head_size(strength))
+    sums = _pair_sums(method, task, head, counts, share)
     spectrum = PairSpectrum.of(counts, sums, rank - 1, task.features)
     return learn_lists(counts, spectrum, recent), spectrum
+
+
+def _pair_sums(
+    method: Method, task: Task, head: npt.NDArray[np.int32], counts: Noisy, share: float
+) -> PairSums:
+    """Measure the pairs of a head's items, and what they are out of."""
+    carries = {"presence pairs": carry_pairs(head, counts.value)}
+    each, rest = _NUMBERS * share, (1 - 2 * _NUMBERS) * share
+    if isinstance(task, PeriodTask) and task.older is not None:
+        older = task.older
+        of = head, older.since, older.until, older.weights
+        mass, squares = task.measure(
+            HistoryNumbers(*of),
+            {"weighted head records": each, "squared weight of the pairs": each},
+            source=older.source,
+        )
+        (pairs,) = task.measure(
+            HistoryPairs(*of),
+            {"presence pairs": rest},
+            stage="item pairs",
+            carries=carries,
+            source=older.source,
+        )
+        return PairSums(head, pairs, mass, _UNKNOWN, max(float(squares.value), 1.0))
+    mass, weight = task.measure(
+        HeadWeights(method.protect, method.noise, head),
+        {"weighted head records": each, "weight of the pairs": each},
+    )
+    statistic = PresencePairs(method.protect, method.noise, head)
+    (pairs,) = task.measure(
+        statistic, {"presence pairs": rest}, stage="item pairs", carries=carries
+    )
+    records = float(np.maximum(counts.value[head], 0.0).sum())
+    return PairSums(head, pairs, mass, weight, _chance(method, records, mass, weight))
 
 
 def _head_size(strength: float) -> int:

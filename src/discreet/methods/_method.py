@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Noisy, Scale
-from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, stretch
-from discreet.measure import RatingsSource, Spender, Statistic
+from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, most_popular, stretch
+from discreet.measure import Carry, RatingsSource, RunningSpender, Spender, Statistic
 from discreet.measure.centring import HuberCentring
+from discreet.measure.history_pairs import FrozenWeights
 from discreet.methods._names import MethodName
-from discreet.privacy import Noise, Unit
+from discreet.privacy import Noise, Unit, fit_unit
 
 # The most items of a covariance: its triangle takes 2.5 GB in integers.
 MOST_HEAD = 25_000
@@ -33,6 +34,12 @@ _RECORD_VARIANCE = 1.0
 # Below this strength (`Effects.strength`) not even popular items stand out of the noise. Chosen by
 # hand.
 _NO_STRENGTH = 0.1
+
+# The widths of scale for which the constants' stretching was checked.
+_NARROWEST, _WIDEST = 0.1, 1000
+# The least number of periods that a series without forgetting is planned for: shares are chosen as
+# if there were as many already. Chosen by hand.
+_FORESEEN = 12
 
 _Floats = npt.NDArray[np.float64]
 
@@ -77,8 +84,18 @@ class Task:
         statistics: Statistic | Sequence[Statistic],
         shares: Mapping[str, float],
         stage: str = "",
+        carries: Mapping[str, Carry] | None = None,
+        source: RatingsSource | None = None,
     ) -> list[Noisy]:
-        """Release statistics; their parts come back in the order of the shares' labels."""
+        """Release statistics; their parts come back in the order of the shares' labels.
+
+        Args:
+            statistics: One, or several that are measured in one pass over the ratings.
+            shares: Of the whole budget, by the parts' labels.
+            stage: What progress is reported as.
+            carries: How a series reads earlier totals, by labels.
+            source: Other ratings than the task's.
+        """
         progress = self.progress
         report = None
         if progress is not None and stage:
@@ -86,8 +103,116 @@ class Task:
             def report(done: int, total: int) -> None:
                 progress(stage, done, total)
 
-        released = self.spender.measure(self.source, statistics, shares, report)
+        source = self.source if source is None else source
+        released = self.spender.measure(source, statistics, shares, report, carries)
         return list(released.values())
+
+    @property
+    def is_series(self) -> bool:
+        """Whether these are the ratings of one period, and what is released adds up."""
+        return False
+
+    def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
+        """The most popular items, rising.
+
+        Args:
+            label: Of what is measured of them.
+            counts: Of all items, released.
+            size: How many.
+        """
+        del label
+        return most_popular(counts, size)
+
+    def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
+        """Directions of taste, turned to where a series had them before; here as they are.
+
+        Args:
+            label: Of what is measured along them.
+            directions: A row for each item.
+            counts: How much each item weighs.
+        """
+        del label, counts
+        return directions
+
+
+@dataclass(frozen=True, eq=False)
+class OlderRecords:
+    """What new records of a series meet: `measure/history_pairs` has what this rests on.
+
+    Attributes:
+        source: Private: the period's records and older ones of the same people.
+        since: When the period begins, in seconds since 1970.
+        until: When it has ended.
+        weights: How much a pair counts, the same for the whole series.
+    """
+
+    source: RatingsSource
+    since: int
+    until: int
+    weights: FrozenWeights
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodTask(Task):
+    """What a method works with in a series: the ratings of one period, and totals of all.
+
+    Attributes:
+        spender: Hands out totals.
+        older: What new records meet; None if only records of the same period meet.
+    """
+
+    spender: RunningSpender
+    older: OlderRecords | None = None
+
+    @property
+    def is_series(self) -> bool:
+        return True
+
+    @property
+    def mu(self) -> float:
+        """That of a single release whose noise beside its data would be that of the totals later.
+
+        Shares and sizes follow from it, and should not change with every period: so it looks
+        ahead, to when there are `_FORESEEN` periods, or as many as a half-life lets count.
+        """
+        plan, periods = self.spender.plan, self.spender.period
+        fading = plan.forgetting**periods
+        ahead = max(_FORESEEN / periods, 1.0) if fading == 1 else 1 / (1 - fading)
+        return super().mu * ahead / (plan.lifetime * plan.spread(max(periods, _FORESEEN)))
+
+    def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
+        """The most popular items, and earlier ones while they are among twice as many."""
+        if self.older is not None:
+            return self._grown_head(label, counts, size, self.older.weights.most)
+        best = most_popular(counts, size)
+        before = self.spender.frame_of(label).get("head")
+        if before is None:
+            return best
+        kept = np.intersect1d(before, most_popular(counts, 2 * size), assume_unique=True)
+        return np.union1d(best, kept).astype(np.int32)
+
+    def _grown_head(
+        self, label: str, counts: _Floats, size: int, most: int
+    ) -> npt.NDArray[np.int32]:
+        """Earlier items for ever, as the bound for older records asks, and the most popular."""
+        before = self.spender.frame_of(label).get("head", np.empty(0, np.int32))
+        best = np.setdiff1d(most_popular(counts, size), before)
+        free = max(most - len(before), 0)
+        if len(best) > free:
+            best = best[np.argsort(-counts[best], kind="stable")[:free]]
+        return np.union1d(before, best).astype(np.int32)
+
+    def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
+        """Turned as a whole, so that each column is near what it was in the period before."""
+        before = self.spender.frame_of(label).get("directions")
+        if before is None or not directions.size:
+            return directions
+        weights = np.maximum(counts[: len(before)], 0.0)[:, None]
+        k = directions.shape[1]
+        target = np.zeros((len(before), k))
+        target[:, : min(k, before.shape[1])] = before[:, :k]
+        left, _, right = np.linalg.svd((directions[: len(before)] * weights).T @ target)
+        return np.asarray(directions @ (left @ right))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +255,7 @@ def model_of(
         "global_mean": effects.global_mean,
         "user_variance": variances[0],
         "rating_variance": variances[1],
+        "count_noise": effects.count_spread,
     }
     return Learnt({**levels, **arrays}, {**numbers, **found})
 
@@ -161,7 +287,7 @@ class Method(abc.ABC):
     """Whether it uses public item features."""
 
     def __post_init__(self) -> None:
-        self._choose("protect", Unit)
+        object.__setattr__(self, "protect", fit_unit(self.protect))
         self._choose("noise", Noise)
         if self.head is not None:
             check_number("head", self.head, 2, MOST_HEAD, whole=True)
@@ -186,9 +312,22 @@ class Method(abc.ABC):
         Raises:
             InputError: Says what would be right.
         """
-        if source.scale.presence and not self.takes_presence:
+        self.check_scale(source.scale)
+
+    def check_scale(self, scale: Scale) -> None:
+        """Refuse a scale that this method cannot be fitted on.
+
+        Raises:
+            InputError: Says what would be right.
+        """
+        if scale.presence and not self.takes_presence:
             names = " and ".join(sorted(m.name for m in METHODS.values() if m.takes_presence))
             raise InputError(f"presence alone is for methods {names}, not {self.name}")
+        if not _NARROWEST <= scale.range <= _WIDEST:
+            raise InputError(
+                f"a fit needs a scale between {_NARROWEST:g} and {_WIDEST:,} wide, not "
+                f"{scale.range:g}; express the ratings in another unit"
+            )
 
 
 @dataclass(frozen=True)
@@ -320,6 +459,12 @@ def method_of(
             raise InputError(f"unknown method '{method}'; choose from {', '.join(MethodName)}")
         method = METHODS[MethodName(method)]()
     known = [each.name for each in dataclasses.fields(method)]
+    if "seed" in options:
+        raise InputError(
+            "fit takes no seed, as noise that can be drawn again protects nobody; for an "
+            "experiment give randomness=discreet.SeededRandomness(seed), and the release will say "
+            "that it is not private"
+        )
     for name in options:
         if name not in known:
             raise InputError(

@@ -49,6 +49,7 @@ from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.refinement import RatingRefinement, UserRefinement, UserSketch
 from discreet.measure.user_votes import UserCount, UserMeans, UserVotes
+from discreet.methods._carrying import carry_levels, carry_moments, carry_rows
 from discreet.methods._method import RatingMethod, Task
 from discreet.privacy import Unit
 
@@ -100,6 +101,8 @@ class ItemStages(abc.ABC):
         lists_get: The part of what the method gives to lists that they get.
     """
 
+    count_label: str
+    """Of the items' counts."""
     effects: Effects
     strength: float
     share: float
@@ -214,6 +217,7 @@ class RatingStages(Stages):
     """Where single ratings are protected."""
 
     per_user = False
+    count_label = "item counts"
 
     def _first_round(self, share: float) -> Effects:
         overall, rest = _OVERALL * share, (1 - 2 * _OVERALL) * share
@@ -231,7 +235,12 @@ class RatingStages(Stages):
     def _second_round(self, effects: Effects, share: float) -> Effects:
         levels, noise = levels_of(effects), self.method.noise
         statistic = ResidualSums(self.centring, levels, noise, self.task.items)
-        (sums,) = self.task.measure(statistic, {"centred item sums": share})
+        slope, _ = clipped_moments(self.centring.clamp, self.task.scale)
+        worth = np.full(self.task.items, slope)
+        carry = carry_levels(effects.global_mean + effects.effects, effects.counts, worth)
+        (sums,) = self.task.measure(
+            statistic, {"centred item sums": share}, carries={"centred item sums": carry}
+        )
         return update_by_residuals(effects, self.task.scale, self.centring.clamp, sums)
 
     def _shows_tastes(self, effects: Effects) -> bool:
@@ -260,6 +269,7 @@ class RatingStages(Stages):
             centring=self.centring,
             levels=levels_of(self.effects),
         )
+        directions, counts = statistic.directions, self.effects.positive_counts
         rows, moments, weight = self.task.measure(
             statistic,
             {
@@ -267,13 +277,17 @@ class RatingStages(Stages):
                 "taste moments": _MOMENTS * share,
                 "weight of the moments": (_WEIGHT + _ROW_SCALES) * share,
             },
+            carries={
+                "taste sums": carry_rows(directions, counts, np.ones(len(directions))),
+                "taste moments": carry_moments(directions, counts),
+            },
         )
         return TasteSums.of_records(
             rows,
             moments,
             weight,
-            directions=statistic.directions,
-            counts=self.effects.positive_counts,
+            directions=directions,
+            counts=counts,
             variance=clipped_moments(self.centring.clamp, self.task.scale)[1],
         )
 
@@ -282,6 +296,7 @@ class UserStages(Stages):
     """Where users are protected with all their ratings."""
 
     per_user = True
+    count_label = "item votes"
     scalars = _SCALARS
 
     def _first_round(self, share: float) -> Effects:
@@ -303,9 +318,13 @@ class UserStages(Stages):
     def _user_round(self, effects: Effects, share: float, *, first: bool) -> Effects:
         most = (1 - _SCALES) * share
         attention = attention_of(effects, LEARNABLE * self.task.spender.spread_of(most))
+        label = "users' scaled residuals"
+        worth = usual_scale(self.task.scale) * attention
+        carry = carry_levels(effects.global_mean + effects.effects, effects.counts, worth)
         sums, scales = self.task.measure(
             self._residuals(effects, attention, first=first),
-            {"users' scaled residuals": most, "users' scales": _SCALES * share},
+            {label: most, "users' scales": _SCALES * share},
+            carries={label: carry},
         )
         return update_by_users(effects, self.task.scale, attention, sums, scales, first=first)
 
@@ -349,8 +368,13 @@ class UserStages(Stages):
             "weight of the moments": _WEIGHT * share,
             "users' scales": _ROW_SCALES * share,
         }
+        counts = self.effects.positive_counts
+        carries = {
+            "taste sums": carry_rows(factors, counts, attention),
+            "taste moments": carry_moments(factors, counts),
+        }
         return TasteSums.of_users(
-            *self.task.measure(statistic, shares),
+            *self.task.measure(statistic, shares, carries=carries),
             effects=self.effects,
             attention=attention,
             usual=usual_scale(scale),
@@ -361,7 +385,10 @@ class UserStages(Stages):
         effects = self.effects
         rows = short_rows(directions, effects.positive_counts)
         statistic = UserSketch(self._residuals(effects), rows)
-        (sketch,) = self.task.measure(statistic, {"sketch of tastes": share})
+        carry = carry_moments(rows, effects.positive_counts, beside=math.sqrt(2))
+        (sketch,) = self.task.measure(
+            statistic, {"sketch of tastes": share}, carries={"sketch of tastes": carry}
+        )
         counts, width = effects.known_counts, self.task.scale.range
         return sketched_factors(sketch, effects.people, rows, counts, most, width)
 

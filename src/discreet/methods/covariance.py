@@ -14,9 +14,9 @@ from discreet.estimate import (
     clean_none,
     clean_paper,
     clipped_moments,
-    most_popular,
     stretch,
 )
+from discreet.methods._carrying import carry_head
 from discreet.methods._method import (
     Learnt,
     RatingMethod,
@@ -64,14 +64,16 @@ class CovarianceMethod(RatingMethod):
         found: dict[str, Any] = {"head_items": 0}
         if share > 0:
             size = self.head_size(stages.strength, task.items)
-            head, counts = most_popular(effects.counts, size), effects.known_counts
+            head = task.head("item covariance", effects.counts, size)
+            counts = effects.known_counts
             with_weights = self.dense or self.clean is not Cleaning.AUTO
             part = share * self.weight_share if with_weights else 0.0
             shares = {"item covariance": share - part}
             if with_weights:
                 shares["co-rating weights"] = part
             statistic = stages.covariance(head, with_weights=with_weights)
-            cov, *weights = task.measure(statistic, shares, stage="covariance")
+            carries = dict.fromkeys(shares, carry_head(head))
+            cov, *weights = task.measure(statistic, shares, stage="covariance", carries=carries)
             found = {"head_items": size, "covariance_noise": cov.spread}
             wgt = None
             if weights:

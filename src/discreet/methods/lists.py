@@ -13,7 +13,14 @@ import numpy as np
 from discreet.estimate import count_strength
 from discreet.measure import RatingsSource
 from discreet.measure.item_counts import ItemCounts
-from discreet.methods._lists import WHEN_SHARE, count_again, count_recent, knows_when, measure_lists
+from discreet.methods._lists import (
+    WHEN_SHARE,
+    count_again,
+    count_recent,
+    counts_now,
+    knows_when,
+    measure_lists,
+)
 from discreet.methods._method import Learnt, Method, Task, check_number, register
 from discreet.methods._names import MethodName
 
@@ -66,15 +73,15 @@ class ListsMethod(Method):
         statistic = ItemCounts(self.protect, self.noise)
         label = statistic.parts[0].label
         (counts,) = task.measure(statistic, {label: spent})
-        recent = None
-        if knows_when(task.source, self.recency):
+        recent = counts_now(task, label, self.recency)
+        if not task.is_series and knows_when(task.source, self.recency):
             share = min(_RECENT, 1 - spent - WHEN_SHARE - _LEAST_REST)
             recent, cost = count_recent(self, task, counts, share)
             spent += cost
         strength = count_strength(counts, task.mu)
         with_pairs = self.list_rank > 0 and strength >= _WEAKEST
         again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9)) if with_pairs else 1 - spent
-        if again > _LEAST_AGAIN:
+        if again > _LEAST_AGAIN and not task.is_series:
             again = min(again, 1 - spent)
             spent += again
             counts = count_again(self, task, counts, again)
@@ -88,4 +95,5 @@ class ListsMethod(Method):
             strength=count_strength(counts, task.mu),
         )
         positive = np.maximum(counts.value, 0.0).astype(np.float32)
-        return Learnt({"item_counts": positive, **model.arrays}, model.parameters)
+        found = {"count_noise": counts.spread, **model.parameters}
+        return Learnt({"item_counts": positive, **model.arrays}, found)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.estimate import most_popular
 from discreet.measure.pairs import CosinePairs, DifferencePairs
+from discreet.methods._carrying import carry_head, carry_head_items
 from discreet.methods._method import (
     MOST_PAIRS,
     Learnt,
@@ -38,6 +38,9 @@ class PairMethod(RatingMethod):
 
     weight_share: float = 0.3
 
+    pairs_label: ClassVar[str]
+    """Of the pairs that are measured."""
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.rank not in (0, RatingMethod.rank):
@@ -52,7 +55,8 @@ class PairMethod(RatingMethod):
         stages.measure_items()
         arrays, found = dict[str, npt.NDArray[Any]](), dict[str, Any](head_items=0)
         if stages.share > 0:
-            head = most_popular(stages.effects.counts, self.head_size(stages.strength, task.items))
+            size = self.head_size(stages.strength, task.items)
+            head = task.head(self.pairs_label, stages.effects.counts, size)
             arrays, found = self._pairs(task, head, stages.share)
             arrays, found = {"head": head, **arrays}, {"head_items": len(head), **found}
         return model_of(stages.released, task.scale, arrays, found)
@@ -73,6 +77,7 @@ class SlopeOneMethod(PairMethod):
     """
 
     name = MethodName.SLOPE_ONE
+    pairs_label = "pair differences"
 
     spread: float = 0.3
 
@@ -85,7 +90,8 @@ class SlopeOneMethod(PairMethod):
         statistic = DifferencePairs(self.protect, self.noise, head, task.scale, self.spread)
         part = share * self.weight_share
         shares = {"pair differences": share - part, "pair weights": part}
-        D, N = task.measure(statistic, shares, stage="item pairs")
+        carries = dict.fromkeys(shares, carry_head(head))
+        D, N = task.measure(statistic, shares, stage="item pairs", carries=carries)
         return (
             {"differences": D.value, "pair_weights": N.value},
             {"difference_noise": D.spread, "pair_noise": N.spread},
@@ -98,6 +104,7 @@ class CosineMethod(PairMethod):
     """How often two items go together, for their popularity."""
 
     name = MethodName.COSINE
+    pairs_label = "pair products"
     takes_presence = True
 
     weight_share: float = 0.1
@@ -107,7 +114,8 @@ class CosineMethod(PairMethod):
         statistic = CosinePairs(self.protect, self.noise, head, task.scale)
         part = share * self.weight_share
         shares = {"pair products": share - part, "item squares": part}
-        P, Q = task.measure(statistic, shares, stage="item pairs")
+        carries = {"pair products": carry_head(head), "item squares": carry_head_items(head)}
+        P, Q = task.measure(statistic, shares, stage="item pairs", carries=carries)
         return (
             {"products": P.value, "squares": Q.value.astype(np.float32)},
             {"product_noise": P.spread, "square_noise": Q.spread},

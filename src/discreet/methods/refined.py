@@ -22,15 +22,16 @@ from discreet.estimate import (
     count_strength,
     feature_directions,
     free_directions,
-    most_popular,
     stretch,
 )
 from discreet.measure import RatingsSource
+from discreet.methods._carrying import carry_head
 from discreet.methods._lists import (
     RECENT_SHARE,
     WHEN_SHARE,
     count_again,
     count_recent,
+    counts_now,
     knows_when,
     measure_lists,
 )
@@ -178,7 +179,7 @@ class RefinedMethod(RatingMethod):
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        has_recent = knows_when(task.source, self.recency)
+        has_recent = not task.is_series and knows_when(task.source, self.recency)
         recency = WHEN_SHARE + RECENT_SHARE
         kept = recency if has_recent else 0.0
         if has_recent and self.list_share is None:
@@ -186,12 +187,12 @@ class RefinedMethod(RatingMethod):
         stages.measure_items(kept + (0.0 if task.features is None else FEATURE_SHARE))
         effects = stages.effects
         counts = Noisy(effects.counts, effects.count_spread)
-        recent, share = None, stages.list_share
+        recent, share = counts_now(task, stages.count_label, self.recency), stages.list_share
         if has_recent:
             recent, cost = count_recent(self, task, counts, RECENT_SHARE, share / 2)
             share += recency - cost if share else 0.0
         again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9)) ** 2
-        if again >= _LEAST_AGAIN:
+        if again >= _LEAST_AGAIN and not task.is_series:
             # Where little would be left for pairs, none are measured.
             again = again if share - again >= LEAST_SHARE else share
             counts, share = count_again(self, task, counts, again), share - again
@@ -226,7 +227,9 @@ class RefinedMethod(RatingMethod):
             pointing = self._point_the_way(task, stages, share - part)
             found |= pointing.parameters
             factors = np.hstack([factors, pointing.factors(self.rank, width)])
-        candidates = np.hstack([factors, pairs])
+        candidates = task.align(
+            "sketch of tastes", np.hstack([factors, pairs]), effects.positive_counts
+        )
         if part and candidates.shape[1]:
             most = max(_COMBINED, round(min(stages.strength, 1e6) / _PER_COMBINED))
             too_many = candidates.shape[1] > most
@@ -271,9 +274,15 @@ class RefinedMethod(RatingMethod):
     def _point_the_way(self, task: Task, stages: Stages, share: float) -> TasteDirections:
         """The directions that the covariance of the most popular items' ratings shows."""
         effects = stages.effects
-        head = most_popular(effects.counts, self.head_size(stages.strength, task.items))
+        size = self.head_size(stages.strength, task.items)
+        head = task.head("item covariance", effects.counts, size)
         statistic = stages.covariance(head, with_weights=False)
-        (triangle,) = task.measure(statistic, {"item covariance": share}, stage="covariance")
+        (triangle,) = task.measure(
+            statistic,
+            {"item covariance": share},
+            stage="covariance",
+            carries={"item covariance": carry_head(head)},
+        )
         counts, matrix = effects.known_counts, unpack(triangle.value, np.float32)
         return TasteDirections(head, matrix, counts, triangle.spread, stages.sampling(counts[head]))
 
@@ -283,6 +292,7 @@ class RefinedMethod(RatingMethod):
         """New factors and the trace of their variance."""
         if task.progress is not None:
             task.progress("refinement", 0, 1)
+        factors = task.align("taste sums", factors, stages.effects.positive_counts)
         sums = stages.refine(factors, share, self.reach)
         swell = _SWELL
         if not stages.per_user:

@@ -11,14 +11,10 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.predict._people import (
-    People,
-    Recommendation,
-    Recommendations,
-    SimilarItem,
-    SimilarItems,
-    drop_own,
-)
+from discreet.domain import Recommendation, Recommendations, SimilarItem, SimilarItems
+from discreet.domain.callable_room import make_callable
+from discreet.predict._functions import predict, recommend, similar
+from discreet.predict._people import People, drop_own
 from discreet.predict._predictor import Order, Predictor
 from discreet.release import Release, load, register_predictors
 
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
     from discreet.predict._clusters import ClusterPredictor as ClusterPredictor
     from discreet.predict._cosine import CosinePredictor as CosinePredictor
     from discreet.predict._knn import KnnPredictor as KnnPredictor
-    from discreet.predict._lists_only import ListsPredictor as ListsPredictor
+    from discreet.predict._predictor import ListsPredictor as ListsPredictor
     from discreet.predict._slope_one import SlopeOnePredictor as SlopeOnePredictor
     from discreet.predict._svd import PosteriorPredictor as PosteriorPredictor
     from discreet.predict._svd import SvdPredictor as SvdPredictor
@@ -43,7 +39,7 @@ _PREDICTORS: tuple[tuple[str, str, Callable[[], Any], tuple[str, ...]], ...] = (
     ("svd", "SvdPredictor", lambda: import_module("discreet.predict._svd"), ("refined",)),
     ("posterior", "PosteriorPredictor", lambda: import_module("discreet.predict._svd"),
      ("covariance",)),
-    ("lists", "ListsPredictor", lambda: import_module("discreet.predict._lists_only"), ("lists",)),
+    ("lists", "ListsPredictor", lambda: import_module("discreet.predict._predictor"), ("lists",)),
     ("slope-one", "SlopeOnePredictor", lambda: import_module("discreet.predict._slope_one"),
      ("slope-one",)),
     ("cosine", "CosinePredictor", lambda: import_module("discreet.predict._cosine"), ("cosine",)),
@@ -84,4 +80,9 @@ __all__ = [
     "SvdPredictor",
     "drop_own",
     "load",
+    "predict",
+    "recommend",
+    "similar",
 ]
+
+make_callable(__name__)

@@ -14,9 +14,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from discreet.predict._model import Floats, Model
 from discreet.predict._people import People
-from discreet.predict._predictor import Ints, Order, Predictor
+from discreet.predict._predictor import Floats, Ints, Model, Order, Predictor
 from discreet.release import Release
 
 # Into how many pieces tasks are cut per thread, so that all threads are busy until the end. Chosen

@@ -1,15 +1,35 @@
-"""What every predictor can do: predict, recommend, explain, one person or many."""
+"""What every predictor can do: predict, recommend, explain, one person or many.
+
+Most share a model of a rating that the release stands for:
+
+r_j = G + M_j + b + F_j z + e_j, with the person's bias b ~ N(0, user_variance), tastes z ~ N(0, I)
+and e_j ~ N(0, rating_variance + the remaining uncertainty of M_j and F_j). Given a person's
+ratings, b and z have a posterior, and its mean is the prediction.
+
+For presence data, G + M_j is about the logarithm of the share of people who have item j, there is
+no bias, and an own record says F_j z = 1 + e_j: it draws tastes towards those of the people who
+have that item.
+"""
 
 from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Iterator, Mapping
-from typing import ClassVar, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Catalog, InputError, OwnRatings
+from discreet.domain import (
+    Catalog,
+    InputError,
+    OwnRatings,
+    Recommendation,
+    Recommendations,
+    SimilarItem,
+    SimilarItems,
+)
 from discreet.predict._lists import (
     ListScores,
     cosines,
@@ -17,19 +37,80 @@ from discreet.predict._lists import (
     likes,
     popularity_scores,
 )
-from discreet.predict._people import (
-    People,
-    Recommendation,
-    Recommendations,
-    SimilarItem,
-    SimilarItems,
-)
-from discreet.release import Release
+from discreet.predict._people import People
+from discreet.release import Names, Own, Release, Where
 
-Own = Mapping[str, float] | Iterable[str] | OwnRatings
-Names = Iterable[str | int]
-Where = Mapping[str, str | Iterable[str]]
 Floats = npt.NDArray[np.float64]
+
+# Smallest prior variance of a bias, in squared ratings; chosen so that a release which says 0
+# means "no bias" instead of a division by zero.
+_LEAST_BIAS_VARIANCE = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Model:
+    """A release's numbers as predictors use them.
+
+    Attributes:
+        baseline: G + M_j: what an unknown person is expected to rate.
+        noise: The variance of e_j.
+        factors: F, one row per item; no columns for releases of item pairs.
+        bias_variance: The prior variance of b.
+        presence: Whether records only say that they are there.
+    """
+
+    baseline: Floats
+    noise: Floats
+    factors: npt.NDArray[np.float32]
+    bias_variance: float
+    presence: bool
+
+    @classmethod
+    def of(cls, release: Release) -> Model:
+        """The model of a release."""
+        arrays, parameters = release.arrays, release.parameters
+        uncertain = arrays["item_effect_variances"].astype(np.float64)
+        return cls(
+            baseline=parameters["global_mean"] + arrays["item_effects"].astype(np.float64),
+            noise=parameters["rating_variance"] + uncertain + arrays.get("factor_variances", 0.0),
+            factors=arrays.get("factors", np.empty((len(uncertain), 0))).astype(np.float32),
+            bias_variance=float(parameters["user_variance"]),
+            presence=release.scale.presence,
+        )
+
+    def residuals(self, items: npt.NDArray[np.int32], values: Floats) -> Floats:
+        """x_j = r_j - G - M_j for every rating; 1 for every presence."""
+        return values.copy() if self.presence else values - self.baseline[items]
+
+    def biases(self, people: People) -> tuple[Floats, Floats]:
+        """The posterior mean of each person's b (without tastes), and x_j - b for every rating.
+
+        b = sum x_j / s_j over 1/user_variance + sum 1/s_j, s_j the noise of item j.
+        """
+        residuals, precisions = (
+            self.residuals(people.items, people.values),
+            self._precisions(people),
+        )
+        person = np.repeat(np.arange(len(people)), np.diff(people.starts))
+        sums, weights = (
+            np.bincount(person, each, len(people)) for each in (residuals * precisions, precisions)
+        )
+        means = sums / (self._prior + weights)
+        return means, residuals - means[person]
+
+    def bias_shares(self, own: OwnRatings) -> Floats:
+        """How much each residual weighs in b."""
+        precisions = self._precisions(own)
+        return np.asarray(precisions / (self._prior + precisions.sum()))
+
+    def _precisions(self, own: OwnRatings | People) -> Floats:
+        return np.asarray(1 / self.noise[own.items])
+
+    @property
+    def _prior(self) -> float:
+        return 1 / max(self.bias_variance, _LEAST_BIAS_VARIANCE)
+
+
 Ints = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 
@@ -135,6 +216,7 @@ class Predictor(abc.ABC):
         ratings = self.read(own)
         (scores,), expected = self._order(People.one(ratings))
         allowed, unknown = self._allowed(only, exclude, where)
+        # Own items last: `only` may name them, and they are still not recommended.
         allowed[ratings.items] = False
         best = _highest(scores, allowed, n)
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
@@ -176,8 +258,10 @@ class Predictor(abc.ABC):
         found = self._similarities(target)
         allowed, unknown = self._allowed(only, exclude, where)
         allowed[target] = False
+        # Rows that are orthogonal, or point the other way, are not alike.
         best = _highest(found, allowed & (found > 0), n)
         ids, titles = self.catalog.ids, self.catalog.titles
+        # A cosine of two equal rows may round to a little above 1.
         sizes = np.minimum(found[best], 1.0).tolist()
         entries = (
             SimilarItem(i, ids[i], titles[i], size)
@@ -235,6 +319,7 @@ class Predictor(abc.ABC):
         if not self.predicts_ratings:
             return self._scores(people) if lists is None else lists.scores(people), None
         expected = self._scores(people)
+        # By rating alone: both columns of the result are the same numbers.
         if not self._best:
             return expected, expected
         scores = popularity_scores(self.release) if lists is None else lists.scores(people)
@@ -264,6 +349,7 @@ class Predictor(abc.ABC):
     def _moves(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> tuple[Floats, Floats]:
         """What each own rating adds to what lists are ordered by, as in `_contributions`."""
         if self._best and self._lists is not None:
+            # List scores are sums over own items without a common part.
             return np.zeros(len(own)), self._lists.contributions(own, items)
         return self._contributions(own, items)
 
@@ -374,3 +460,17 @@ def _highest(
 def _check_range(what: str, indices: npt.NDArray[np.integer], length: int) -> None:
     if len(indices) and not (indices.min() >= 0 and indices.max() < length):
         raise InputError(f"{what} must lie between 0 and {length - 1:,}")
+
+
+class ListsPredictor(Predictor):
+    """Lists by the release's lists section alone: what the person has counts, not how they rate it.
+
+    Ratings cannot be predicted: asking for them is an `InputError`.
+    """
+
+    name: ClassVar[str] = "lists"
+
+    def _pairs(self, *_: Any, **__: Any) -> NoReturn:
+        raise InputError("a release of method 'lists' predicts no ratings; ask it to recommend")
+
+    _scores = _contributions = _pairs

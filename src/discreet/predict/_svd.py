@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, OwnRatings
-from discreet.predict._model import Floats, Model
 from discreet.predict._people import People
-from discreet.predict._predictor import Order, Predictor
+from discreet.predict._predictor import Floats, Model, Order, Predictor
 from discreet.release import Release
 
 # Pairs of a person and an item whose factors are in memory at once: 2^16 rows of 20 factors in

@@ -16,6 +16,9 @@ from typing import Any, ClassVar
 
 from discreet.domain import InputError
 
+MOST_LETTERS = 300
+"""Characters of a population's name or a purpose: one line of a table. Chosen."""
+
 
 class Unit(enum.StrEnum):
     """Two data sets are neighbours if one unit is in one of them and not in the other."""
@@ -24,6 +27,43 @@ class Unit(enum.StrEnum):
     """One (user, item, rating) record, with its time if any, after duplicates were folded."""
     USER = "user"
     """One user with all their records."""
+    USER_DAY = "user-day"
+    """One user's records of one day (UTC), as far as they count."""
+    USER_WEEK = "user-week"
+    """One user's records of one week (Monday to Sunday, UTC), as far as they count."""
+    USER_MONTH = "user-month"
+    """One user's records of one calendar month (UTC), as far as they count."""
+
+    @property
+    def is_period(self) -> bool:
+        """Whether it is one user's records of one period: what series protect."""
+        return self in PERIOD_UNITS
+
+    @property
+    def period(self) -> str:
+        """What its period is called: "month"; a user's or a rating's is "period"."""
+        return self.value.removeprefix("user-") if self.is_period else "period"
+
+
+FIT_UNITS = (Unit.RATING, Unit.USER)
+"""What a single release can protect."""
+PERIOD_UNITS = (Unit.USER_DAY, Unit.USER_WEEK, Unit.USER_MONTH)
+"""What a series can protect besides ratings, the shortest period first."""
+
+# How many user-periods of the first kind change with one of the second, at most. A part of a
+# period that comes or goes turns the user's whole period into another one: that counts as two, one
+# removed and one added.
+_GROUPS = {
+    # A shorter period lies in one longer one; but a week may lie in two months.
+    (Unit.USER_WEEK, Unit.USER_DAY): 2,
+    (Unit.USER_MONTH, Unit.USER_DAY): 2,
+    (Unit.USER_MONTH, Unit.USER_WEEK): 4,
+    # A longer one consists of whole shorter ones; but a month may begin and end within weeks: at
+    # most four whole ones, and a part of one at either end.
+    (Unit.USER_DAY, Unit.USER_WEEK): 7,
+    (Unit.USER_DAY, Unit.USER_MONTH): 31,
+    (Unit.USER_WEEK, Unit.USER_MONTH): 8,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +90,7 @@ class Event(abc.ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Unit):
-            raise InputError(f"an event's unit is Unit.RATING or Unit.USER, not {self.unit!r}")
+            raise InputError(f"an event's unit is a Unit, like Unit.USER, not {self.unit!r}")
         _whole("count", self.count)
         if self.ratings_per_user is not None:
             _whole("ratings_per_user", self.ratings_per_user)
@@ -65,14 +105,23 @@ class Event(abc.ABC):
         """The same spend as one `unit` sees it; None if nothing bounds what it could cost.
 
         A user with at most r ratings is a group of r ratings. A rating more or less turns its user
-        into another one: that is one user less and one user more, a group of two.
+        into another one: that is one user less and one user more, a group of two. So does a
+        period's worth of ratings. Nothing bounds how many periods a user has.
         """
-        if unit is self.unit:
-            return self
-        factor = 2 if unit is Unit.RATING else self.ratings_per_user
-        if factor is None:
-            return None
+        factor = self._group(unit)
+        if factor is None or unit is self.unit:
+            return None if factor is None else self
         return dataclasses.replace(self.scaled(factor), unit=unit, ratings_per_user=None)
+
+    def _group(self, unit: Unit) -> int | None:
+        """How many of this event's units change with one of another kind; None for any number."""
+        if unit is self.unit:
+            return 1
+        if self.unit is Unit.RATING:
+            return self.ratings_per_user
+        if self.unit is Unit.USER or unit is Unit.RATING:
+            return 2
+        return None if unit is Unit.USER else group_of(self.unit, unit)
 
     def seen_by_change(self) -> Event:
         """The same spend for someone who changes the value of one rating."""
@@ -179,6 +228,30 @@ def event_from_dict(data: Mapping[str, Any]) -> Event:
         return _KINDS[kind](**fields | {"unit": Unit(fields["unit"])})
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"a {kind} spend has wrong fields: {error}") from error
+
+
+def fit_unit(value: Unit | str) -> Unit:
+    """What a single release is to protect, by its name.
+
+    Raises:
+        InputError: It is neither a rating nor a user.
+    """
+    if value in FIT_UNITS:
+        return Unit(value)
+    said = f"protect is one of {', '.join(FIT_UNITS)}, not '{value}'"
+    if value in PERIOD_UNITS:
+        said += "; a series protects that, see discreet series"
+    raise InputError(said)
+
+
+def is_line(text: str) -> bool:
+    """Whether a text is one line of printable characters, neither empty nor too long."""
+    return bool(text.strip()) and len(text) <= MOST_LETTERS and text.isprintable()
+
+
+def group_of(unit: Unit, other: Unit) -> int:
+    """How many user-periods of a kind change with one user-period of another kind, at most."""
+    return 1 if unit is other else _GROUPS[unit, other]
 
 
 def round_up(value: float) -> float:

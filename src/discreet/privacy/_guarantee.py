@@ -1,21 +1,192 @@
-"""A promise in numbers and in words."""
+"""A promise in numbers and in words, and how the release that keeps it came to be.
+
+The second part is its provenance: from what, by which version, and which ledger paid for it.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.domain import InputError
-from discreet.privacy._events import Event, Unit, event_from_dict
-from discreet.privacy._provenance import Provenance
-from discreet.privacy.accounting import compose
+from discreet.domain import CatalogOrigin, InputError
+from discreet.privacy._events import (
+    FIT_UNITS,
+    MOST_LETTERS,
+    Event,
+    Unit,
+    event_from_dict,
+    is_line,
+)
+from discreet.privacy._series import SeriesRecord
+from discreet.privacy.accounting import Totals, compose
+
+NOT_RECORDED = "Its privacy cost is not recorded in any ledger."
+"""What is said of a release that no ledger paid for."""
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_BAD_ROWS = {
+    "refuse": "A source with a bad row would have been refused.",
+    "skip": "Bad rows, if any, were left out.",
+}
+_ORIGINS = {
+    CatalogOrigin.GIVEN: "The catalogue was given as public.",
+    CatalogOrigin.LAYOUT: "The catalogue is part of the data set's public files.",
+    CatalogOrigin.FROM_DATA: "The catalogue was read from the private ratings.",
+}
+
+
+@dataclass(frozen=True)
+class ChargeRecord:
+    """One charge of one ledger, so that a file can say which charge paid for it.
+
+    Attributes:
+        ledger: The ledger's fingerprint: the digest of its title, which never changes.
+        population: Whose spends it counts.
+        number: The charge's number in it, from 1.
+        digest: The digest of the charge's row, which covers all rows before it too.
+    """
+
+    ledger: str
+    population: str
+    number: int
+    digest: str
+
+    def __post_init__(self) -> None:
+        _check_digest("a ledger's fingerprint", self.ledger)
+        _check_digest("a charge's digest", self.digest)
+        _check_line("a population's name", self.population)
+        _check_whole("a charge's number", self.number)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_dict(cls, data: Any) -> ChargeRecord:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            InputError: A field is missing or wrong.
+        """
+        names = ("ledger", "population", "number", "digest")
+        return cls(**_fields("a charge", data, names))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """What a release was made from, as far as it is public.
+
+    Attributes:
+        version: Of discreet, which made it.
+        part: Which part of the data it was made from, in words; None for all of it.
+        bad_rows: What was done with bad rows, `refuse` or `skip`; None for ratings that were not
+            read from rows. Never how many there were, which is private.
+        catalog: Where the catalogue came from.
+        most_ratings: The most ratings of one person that were kept; None for no bound.
+        configuration: The SHA-256 of everything public that the release was asked for with.
+        charge: The charge that paid for it; None if no ledger recorded one.
+    """
+
+    version: str
+    part: str | None = None
+    bad_rows: str | None = None
+    catalog: CatalogOrigin
+    most_ratings: int | None = None
+    configuration: str
+    charge: ChargeRecord | None = None
+
+    def __post_init__(self) -> None:
+        _check_line("a version", self.version)
+        if self.part is not None:
+            _check_line("a part of the data", self.part)
+        if self.bad_rows is not None and self.bad_rows not in _BAD_ROWS:
+            raise InputError("bad rows are refused or skipped, and a release says which")
+        if not isinstance(self.catalog, CatalogOrigin):
+            raise InputError("a release says where its catalogue came from")
+        if self.most_ratings is not None:
+            _check_whole("the most ratings of one person", self.most_ratings)
+        _check_digest("a configuration's digest", self.configuration)
+        if self.charge is not None and not isinstance(self.charge, ChargeRecord):
+            raise InputError("a release's charge is the record of one")
+
+    def sentences(self, *, with_bound: bool = True) -> list[str]:
+        """The same in plain words; digests are left out, and the bound if it was said before."""
+        data = "all of the data" if self.part is None else f"a part of the data ({self.part})"
+        said = [f"It was made by discreet {self.version} from {data}."]
+        if self.bad_rows is not None:
+            said.append(_BAD_ROWS[self.bad_rows])
+        if self.most_ratings is not None and with_bound:
+            said.append(f"At most {self.most_ratings:,} ratings of each person were kept.")
+        return [*said, _ORIGINS[self.catalog], self._on_charge()]
+
+    def _on_charge(self) -> str:
+        if self.charge is None:
+            return NOT_RECORDED
+        return (
+            f"Its privacy cost is recorded as charge {self.charge.number:,} in the ledger of "
+            f"'{self.charge.population}'."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back."""
+        charge = None if self.charge is None else self.charge.to_dict()
+        return vars(self) | {"catalog": str(self.catalog), "charge": charge}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Provenance:
+        """Read what `to_dict` wrote.
+
+        Raises:
+            InputError: A field is missing or wrong.
+        """
+        names = ("version", "part", "bad_rows", "catalog", "most_ratings", "configuration")
+        fields = _fields("a provenance", data, (*names, "charge"))
+        try:
+            fields["catalog"] = CatalogOrigin(fields["catalog"])
+        except ValueError:
+            raise InputError("a release says where its catalogue came from") from None
+        if fields["charge"] is not None:
+            fields["charge"] = ChargeRecord.from_dict(fields["charge"])
+        return cls(**fields)
+
+
+def _fields(what: str, data: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(data, Mapping):
+        raise InputError(f"{what} is a table of fields")
+    for name in names:
+        if name not in data:
+            raise InputError(f"{what} lacks its field '{name}'")
+    return {name: data[name] for name in names}
+
+
+def _check_line(what: str, text: Any) -> None:
+    if not isinstance(text, str) or not is_line(text):
+        raise InputError(f"{what} is one line of 1 to {MOST_LETTERS} printable characters")
+
+
+def _check_digest(what: str, text: Any) -> None:
+    if not isinstance(text, str) or not _DIGEST.fullmatch(text):
+        raise InputError(f"{what} is a SHA-256: 64 hexadecimal digits in lower case")
+
+
+def _check_whole(what: str, number: Any) -> None:
+    # Up to 2^53, as in events: JSON readers keep whole numbers exactly so far.
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 2**53:
+        raise InputError(f"{what} is a whole number from 1 to 2^53")
+
 
 # An epsilon above this gets a warning: e^10 is a factor of 22,000. Chosen by hand.
-_WEAK = 10.0
+WEAK_EPSILON = 10.0
 # Relative: how far below a value its printed form may be; ten times 0.1 prints as 1. Chosen.
 _TOLERANCE = 1e-9
+# Relative: how far above the terms of a series the parts of a release may be: above the rounding of
+# their sum, below any meaning. Chosen.
+_SLACK = 1e-6
+# For how many periods what a series adds up to is always said. A year of months. Chosen by hand.
+_A_YEAR = 12
 
 SEEDED = "its noise came from a seed, and whoever knows the seed can take it away"
 NO_NOISE = "no noise was added"
@@ -34,6 +205,8 @@ class Guarantee:
         not_private: Why there is no guarantee, each a clause; empty for a private release.
         provenance: What it was made from and which ledger paid; None where nothing is known of
             that: in files made by discreet 0.1.0, and for what protocols publish.
+        series: The series that it is a release of; None for a release on its own. The promise is
+            then about the series as a whole, and `events` are what one period spent.
     """
 
     unit: Unit
@@ -42,10 +215,13 @@ class Guarantee:
     assumes: tuple[str, ...] = ()
     not_private: tuple[str, ...] = ()
     provenance: Provenance | None = None
+    series: SeriesRecord | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.unit, Unit):
-            raise InputError(f"a guarantee's unit is Unit.RATING or Unit.USER, not {self.unit!r}")
+            raise InputError(f"a guarantee's unit is a Unit, like Unit.USER, not {self.unit!r}")
+        if self.series is not None:
+            self._check_series(self.series)
         if not 0 <= self.delta < 1:
             raise InputError(f"delta must be at least 0 and below 1, not {self.delta:g}")
         if not self.events and not self.not_private:
@@ -54,6 +230,19 @@ class Guarantee:
             )
         if self.is_private and (self.per(self.unit) is None or math.isinf(self.changed_rating)):
             raise InputError(f"nothing bounds what this costs per {self.unit}")
+
+    def _check_series(self, series: SeriesRecord) -> None:
+        terms, assumption = series.terms, series.assumption
+        if terms.unit is not self.unit:
+            raise InputError("a release of a series protects what the series protects")
+        if any(event.unit is not self.unit for event in self.events):
+            raise InputError("what a period of a series spends has the unit of the series")
+        spent, most = compose(self.events), compose([terms.event])
+        slack = 1 + _SLACK
+        if spent.pure > most.pure * slack or spent.mu_squared > most.mu_squared * slack:
+            raise InputError("a period of a series spends no more than its terms say")
+        if assumption is not None and assumption not in self.assumes:
+            object.__setattr__(self, "assumes", (*self.assumes, assumption))
 
     @property
     def is_private(self) -> bool:
@@ -67,12 +256,27 @@ class Guarantee:
         return math.inf if epsilon is None else epsilon
 
     def per(self, unit: Unit) -> float | None:
-        """The epsilon at the same delta as another unit sees it; None if nothing bounds it."""
+        """The epsilon at the same delta as another unit sees it; None if nothing bounds it.
+
+        Of a series, the epsilon is that of all periods to come as well, for everybody who is there
+        in no more periods than there are so far.
+        """
+        if not self.is_private:
+            return None
+        if self.series is not None:
+            return self._in_series(unit, self.series)
         seen = [event.seen_by(unit) for event in self.events]
         bounded = [event for event in seen if event is not None]
-        if not self.is_private or len(bounded) < len(seen):
-            return None
-        epsilon = compose(bounded).epsilon(self.delta)
+        return self._at_delta(compose(bounded)) if len(bounded) == len(seen) else None
+
+    def _in_series(self, unit: Unit, series: SeriesRecord) -> float | None:
+        terms = series.terms
+        if unit is Unit.USER:
+            return self._at_delta(terms.cost_of_life(terms.most_periods or series.periods))
+        return self._at_delta(terms.cost_after(unit, series.periods))
+
+    def _at_delta(self, cost: Totals) -> float | None:
+        epsilon = cost.epsilon(self.delta)
         return epsilon if math.isfinite(epsilon) else None
 
     @property
@@ -80,6 +284,8 @@ class Guarantee:
         """The epsilon at the same delta for someone who changes the value of one rating."""
         if not self.is_private:
             return math.inf
+        if self.series is not None:
+            return self.series.terms.cost_of_change().epsilon(self.delta)
         return compose(e.seen_by_change() for e in self.events).epsilon(self.delta)
 
     @property
@@ -94,23 +300,34 @@ class Guarantee:
         origin = [] if self.provenance is None else self.provenance.sentences(with_bound=with_bound)
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}.", *origin]
-        said = [self._on_presence(), self._on_changes(), self._on_other_unit()]
+        said = [self._on_presence(), self._on_changes()]
+        if self.series is None:
+            said.append(self._on_other_unit())
+        else:
+            said += self._on_several_periods(self.series)
         if self.assumes:
             said.append(f"It assumes that {'; that '.join(self.assumes)}.")
-        if self.epsilon > _WEAK:
+        if self.epsilon > WEAK_EPSILON:
             said.append(
-                f"An epsilon above {_WEAK:g} promises little on its own: prefer a smaller one."
+                f"An epsilon above {WEAK_EPSILON:g} promises little on its own: prefer a smaller "
+                "one."
             )
         return [*said, *origin]
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
-        bounds = [f"a factor of {_factor(self.epsilon)}"] if self.epsilon > 0 else []
+        whom += f" of any one {self.unit.period}" if self.unit.is_period else ""
+        bounds = [f"a factor of {spell_factor(self.epsilon)}"] if self.epsilon > 0 else []
         bounds += [_odds(self.delta)] if self.delta else []
         change = f"changes by at most {', plus at most '.join(bounds)}"
         if not bounds:
             change = "does not change"
-        return f"With or without {whom}, the probability of any outcome {change}."
+        of_what = ""
+        if self.series is not None:
+            so_far = f"all {self.series.periods:,} periods so far"
+            so_far = "its first period" if self.series.periods == 1 else so_far
+            of_what = f" of the whole series, {so_far} and all to come,"
+        return f"With or without {whom}, the probability of any outcome{of_what} {change}."
 
     def _on_changes(self) -> str:
         if all(event.covers_change for event in self.events):
@@ -118,8 +335,10 @@ class Guarantee:
         what = "A changed rating"
         if all(event.unit is Unit.USER for event in self.events):
             what = "A changed rating, or another history of the same person,"
+        elif self.unit.is_period:
+            what = f"A changed rating, or another {self.unit.period} of the same person,"
         return (
-            f"{what} counts as removed and added again: factor {_factor(self.changed_rating)} "
+            f"{what} counts as removed and added again: factor {spell_factor(self.changed_rating)} "
             f"(epsilon {_number(self.changed_rating)}).{self._on_bound()}"
         )
 
@@ -129,10 +348,11 @@ class Guarantee:
         kept = max((most for most in bounds if most is not None), default=None)
         if kept is None:
             return ""
+        where = "" if self.series is None else " and period"
         return (
-            f" At most {kept:,} ratings of each user were kept, and a rating here is one of those: "
-            "for a user with as many or more, adding or removing a rating can displace another, "
-            "which costs as much as a changed rating."
+            f" At most {kept:,} ratings of each user{where} were kept, and a rating here is one of "
+            "those: for a user with as many or more, adding or removing a rating can displace "
+            "another, which costs as much as a changed rating."
         )
 
     def _on_other_unit(self) -> str:
@@ -154,6 +374,48 @@ class Guarantee:
             why = ", because its person counts as removed and added again"
         return f"For one rating added or removed the epsilon is {_number(epsilon)}{why}."
 
+    def _on_several_periods(self, series: SeriesRecord) -> list[str]:
+        """What a promise about one period adds up to for a person."""
+        terms, cap, so_far = series.terms, series.terms.most_periods, series.periods
+        if terms.unit is Unit.RATING:
+            if terms.event.ratings_per_user is None:
+                return [self._on_other_unit()]
+            one = self._spelled(terms.cost_of_life(1))
+            said = [
+                "For all of a person's ratings of one period, added or removed, the epsilon is "
+                f"{one}."
+            ]
+        else:
+            rating, period = self.per(Unit.RATING), self.unit.period
+            assert rating is not None
+            said = [
+                f"For one rating added or removed the epsilon is {_number(rating)}, because its "
+                f"person's {period} counts as removed and added again."
+            ]
+        name = self.unit.period
+        if cap is None:
+            year, all_of_them = (
+                self._spelled(terms.cost_of_life(periods)) for periods in (_A_YEAR, so_far)
+            )
+            ever = f"; in all {so_far:,} so far, {all_of_them}" if so_far != _A_YEAR else ""
+            ever += " (at the same delta)" if self.delta else ""
+            said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}{ever}.")
+            return said
+        if cap > _A_YEAR:
+            year = self._spelled(terms.cost_of_life(_A_YEAR))
+            said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}.")
+        life, two = (self._spelled(terms.cost_of_life(periods)) for periods in (cap, 2))
+        return [
+            *said,
+            f"Nobody is counted in more than {cap:,} {name}{'s' * (cap > 1)}: for a whole life the "
+            f"epsilon is {life}. A {name} here is one that counts: for somebody with more of them, "
+            f"one added or removed can displace another, which costs epsilon {two}.",
+        ]
+
+    def _spelled(self, cost: Totals) -> str:
+        epsilon = self._at_delta(cost)
+        return "without bound" if epsilon is None else _number(epsilon)
+
     def __str__(self) -> str:
         head = "no guarantee"
         if self.is_private:
@@ -169,13 +431,18 @@ class Guarantee:
             "epsilon": self.epsilon if self.is_private else None,
             "delta": self.delta,
             "changed_rating_epsilon": self.changed_rating if self.is_private else None,
-            "per": {str(u): self.per(u) for u in Unit} if self.is_private else None,
+            "per": self._per() if self.is_private else None,
             "events": [event.to_dict() for event in self.events],
             "assumes": list(self.assumes),
             "not_private": list(self.not_private),
             **origin,
+            **({} if self.series is None else {"series": self.series.to_dict()}),
             "words": " ".join(self.sentences()),
         }
+
+    def _per(self) -> dict[str, float | None]:
+        units = FIT_UNITS if self.unit in FIT_UNITS else (*FIT_UNITS, self.unit)
+        return {str(unit): self.per(unit) for unit in units}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:
@@ -188,6 +455,7 @@ class Guarantee:
                 assumes=_clauses(data["assumes"]),
                 not_private=_clauses(data["not_private"]),
                 provenance=_provenance(data),
+                series=SeriesRecord.from_dict(data["series"]) if "series" in data else None,
             )
         except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise InputError(f"a guarantee has wrong fields: {error}") from error
@@ -203,7 +471,8 @@ def _clauses(data: Any) -> tuple[str, ...]:
     return tuple(data)
 
 
-def _factor(epsilon: float) -> str:
+def spell_factor(epsilon: float) -> str:
+    """e^epsilon, rounded up to three digits; a power of ten where it is large."""
     if epsilon < math.log(9.9e5):
         return _rounded_up(math.exp(epsilon), 3)
     return f"10^{math.ceil(epsilon / math.log(10) - _TOLERANCE)}"

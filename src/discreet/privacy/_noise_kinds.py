@@ -120,6 +120,10 @@ class NoiseKind(abc.ABC):
         return self._mechanism(sensitivity / self.part(amount, share) * _UP)
 
     @abc.abstractmethod
+    def with_spread(self, spread: float) -> IntegerNoise:
+        """What draws noise of this standard deviation."""
+
+    @abc.abstractmethod
     def calibrated(self, sensitivity: float, epsilon: float, delta: float) -> IntegerNoise:
         """What draws the least noise that is (epsilon, delta)-DP, for a release of one part."""
 
@@ -182,6 +186,9 @@ class GaussianNoise(NoiseKind):
 
         return RoundedGaussian(scale)
 
+    def with_spread(self, spread: float) -> IntegerNoise:
+        return self._mechanism(spread)
+
 
 class LaplaceNoise(NoiseKind):
     """Two-sided geometric noise, Laplace noise on the integers: epsilon-DP."""
@@ -237,6 +244,9 @@ class LaplaceNoise(NoiseKind):
         from discreet.privacy.mechanisms import TwoSidedGeometric
 
         return TwoSidedGeometric(scale)
+
+    def with_spread(self, spread: float) -> IntegerNoise:
+        return self._mechanism(spread / math.sqrt(2))
 
 
 _KINDS: dict[Noise, NoiseKind] = {kind.name: kind for kind in (GaussianNoise(), LaplaceNoise())}

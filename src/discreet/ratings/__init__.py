@@ -1,12 +1,13 @@
 """Private data comes in here: readers, splits, synthetic data."""
 
 from discreet.ratings._figures import Figures, figures
-from discreet.ratings._keyed import bound_contributions
+from discreet.ratings._keyed import bound_contributions, cap_periods
 from discreet.ratings._ratings import Intake, Ratings, Stability
 from discreet.ratings._splits import (
     Split,
     split_at_time,
     split_by_time,
+    split_folds,
     split_leave_latest,
     split_leave_out,
     split_netflix,
@@ -33,6 +34,7 @@ __all__ = [
     "Split",
     "Stability",
     "bound_contributions",
+    "cap_periods",
     "check_target",
     "figures",
     "find_shape",
@@ -43,6 +45,7 @@ __all__ = [
     "read_ratings",
     "split_at_time",
     "split_by_time",
+    "split_folds",
     "split_leave_latest",
     "split_leave_out",
     "split_netflix",

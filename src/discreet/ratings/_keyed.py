@@ -12,7 +12,10 @@ needs only that it is a function.
 from __future__ import annotations
 
 import hashlib
+import secrets
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numba
 import numpy as np
@@ -20,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.domain import InputError
-from discreet.ratings._ratings import Ratings
+from discreet.ratings._ratings import Ratings, Stability
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -151,6 +154,49 @@ def _hash_ratings(
 
 _BOUND_KEY = derive_key("bounded contributions", 0)
 """Public and the same for everybody: two engines, and two runs, keep the same ratings."""
+
+
+def cap_periods(
+    ratings: Ratings, seen: Mapping[str, npt.NDArray[Any]], most: int
+) -> tuple[Ratings, dict[str, npt.NDArray[Any]]]:
+    """The ratings of people who were in fewer than `most` periods before; and who was in how many.
+
+    Whether somebody's ratings of a period are used depends on that person's periods alone. People
+    are known by two keyed hashes of their names, 128 bits, so that no two are taken for one.
+
+    Args:
+        ratings: Of one period; private.
+        seen: What the call for the period before returned, empty for the first: private.
+        most: In how many periods a person's ratings are used at most.
+
+    Raises:
+        InputError: The users have no names to know them by.
+    """
+    if ratings.users is None:
+        raise InputError("a bound on a person's periods needs the users' names")
+    keys = seen.get("cap:keys")
+    if keys is None:
+        keys = np.array([secrets.randbits(64) for _ in range(2)], np.uint64)
+    present = np.diff(ratings.starts) > 0
+    names = np.column_stack([hash_names(ratings, int(key)) for key in keys])[present]
+    known = seen.get("cap:people", np.empty((0, 2), np.uint64))
+    everybody = np.ascontiguousarray(np.concatenate([known, names]))
+    people, place = np.unique(everybody.view([("a", "u8"), ("b", "u8")]), return_inverse=True)
+    place = place.reshape(-1)
+    periods = np.zeros(len(people), np.int64)
+    periods[place[: len(known)]] = seen.get("cap:periods", np.empty(0, np.int64))
+    here = place[len(known) :]
+    used = np.zeros(ratings.user_count, np.bool_)
+    used[present] = periods[here] < most
+    periods[here[used[present]]] += 1
+    after = {
+        "cap:keys": keys,
+        "cap:people": people.view(np.uint64).reshape(-1, 2),
+        "cap:periods": periods,
+    }
+    kept = ratings._kept(np.repeat(used, np.diff(ratings.starts)))
+    intake = replace(kept.intake, stability=kept.intake.stability.and_then(Stability.USER))
+    return kept._derive(intake=intake), after
 
 
 def bound_contributions(ratings: Ratings, most: int) -> Ratings:

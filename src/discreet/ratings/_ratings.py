@@ -227,6 +227,24 @@ class Ratings:
         by_place = self.intake.parted(_BY_PLACE, Stability.NONE)
         return self._kept(keep)._derive(intake=by_place)
 
+    def between(self, start: int, end: int) -> Ratings:
+        """The ratings of a time; every user stays, possibly without ratings.
+
+        Each rating's own time decides, so one more moves itself alone: a release of them is as
+        private as one of all, for times that are public.
+
+        Args:
+            start: The first second of it, since 1970.
+            end: The first second after it.
+
+        Raises:
+            InputError: The ratings have no times.
+        """
+        if self.times is None:
+            raise InputError("these ratings have no times")
+        times = self.times.astype(np.int64)
+        return self._kept((times >= start) & (times < end))
+
     def _users_from(self, first: int, last: int) -> Ratings:
         begin, end = int(self.starts[first]), int(self.starts[last])
         return self._derive(

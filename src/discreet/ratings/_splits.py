@@ -29,6 +29,8 @@ _BLOCK = 1 << 22
 _NETFLIX_LATEST = 9
 # The probability with which each of them was drawn.
 _NETFLIX_SHARE = 1 / 3
+# The most folds of cross-validation. Chosen by hand: each is a fit.
+_MOST_FOLDS = 100
 # The last second since 1970 that fits 32 bits, in the year 2106.
 _LATEST_TIME = 2**32 - 1
 
@@ -38,7 +40,14 @@ _Indices = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Split:
-    """Two parts of the same ratings; both list every user, so that indices agree."""
+    """Two parts of the same ratings; both list every user, so that indices agree.
+
+    The functions here make such parts; a split of your own can be made from any two `Ratings` that
+    have the same scale, catalogue and users, and no rating in common.
+
+    Raises:
+        InputError: The parts do not belong together, or share a rating.
+    """
 
     train: Ratings
     """What a model is fitted on."""
@@ -46,6 +55,52 @@ class Split:
     """What it is judged on."""
     unknown: int = field(default=0, repr=False)
     """How many of the pairs given to `split_pairs` are no rating of the data."""
+
+    def __post_init__(self) -> None:
+        train, test = self.train, self.test
+        if not (isinstance(train, Ratings) and isinstance(test, Ratings)):
+            raise InputError("a split has two Ratings: train and test")
+        if train.scale != test.scale:
+            raise InputError(f"a split's parts have one scale, not {train.scale} and {test.scale}")
+        same = train.catalog is test.catalog or train.catalog.digest() == test.catalog.digest()
+        if not same:
+            raise InputError("a split's parts have one catalogue; these differ")
+        if train.user_count != test.user_count:
+            raise InputError(
+                "a split's parts list the same users, each at the same place; these do not have "
+                "as many (Ratings.where keeps users without ratings)"
+            )
+        if not _same_names(train.users, test.users):
+            raise InputError("a split's parts list the same users, each at the same place")
+        if _have_common(train.starts, train.items, test.starts, test.items):
+            raise InputError(
+                "a split's parts share a rating: a model would be judged by what it was given"
+            )
+
+
+def _same_names(
+    some: npt.NDArray[np.generic] | None, others: npt.NDArray[np.generic] | None
+) -> bool:
+    if some is None or others is None:
+        return some is others
+    return some is others or bool(np.array_equal(some, others))
+
+
+@numba.njit(cache=True)
+def _have_common(
+    starts: _Indices, items: npt.NDArray[np.int32], others: _Indices, theirs: npt.NDArray[np.int32]
+) -> bool:
+    """Whether a user has an item in both; each user's items rise."""
+    for user in range(len(starts) - 1):
+        here, there = starts[user], others[user]
+        while here < starts[user + 1] and there < others[user + 1]:
+            if items[here] == theirs[there]:
+                return True
+            if items[here] < theirs[there]:
+                here += 1
+            else:
+                there += 1
+    return False
 
 
 def split_random(ratings: Ratings, share: float = 0.1, seed: int = 0) -> Split:
@@ -65,6 +120,33 @@ def split_random(ratings: Ratings, share: float = 0.1, seed: int = 0) -> Split:
 
     test, stability = _by_user(ratings, choose), _named(ratings, Stability.RECORD)
     return _part(ratings, test, "random split", stability, share=share)
+
+
+def split_folds(ratings: Ratings, folds: int = 5, seed: int = 0) -> list[Split]:
+    """`folds` splits, so that every rating is in the test part of exactly one: cross-validation.
+
+    A rating's fold is where its keyed hash lies, so one rating more moves itself alone
+    (`Stability.RECORD`), as in `split_random`.
+
+    Raises:
+        InputError: `folds` is not a whole number from 2 to 100.
+    """
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= _MOST_FOLDS:
+        raise InputError(f"folds is a whole number from 2 to {_MOST_FOLDS}, not {folds}")
+    keyed = Keyed(ratings, derive_key("random split", seed))
+
+    stability = _named(ratings, Stability.RECORD)
+
+    def part(fold: int) -> Split:
+        def choose(block: Ratings, first: int) -> _Mask:
+            hashes = keyed.of(block, first)
+            past = ~_below(hashes, fold / folds)
+            return past if fold == folds - 1 else past & _below(hashes, (fold + 1) / folds)
+
+        test = _by_user(ratings, choose)
+        return _part(ratings, test, f"{folds}-fold split", stability, share=1 / folds)
+
+    return [part(fold) for fold in range(folds)]
 
 
 def split_leave_out(ratings: Ratings, n: int = 1, seed: int = 0) -> Split:

@@ -1,16 +1,35 @@
 """The public file: types and codec. Nothing here has ever seen a rating."""
 
-from discreet.release._codec import FORMAT, load
-from discreet.release._layouts import METHODS, ArrayLayout, MethodLayout
-from discreet.release._release import Release, register_predictors
-from discreet.release._triangles import pack, packed_bases, packed_side, packed_size, unpack
+from discreet.domain.triangles import pack, packed_bases, packed_side, packed_size, unpack
+from discreet.release._codec import FORMAT, StoredCatalog, encode_catalog, load
+from discreet.release._layouts import (
+    METHODS,
+    ArrayLayout,
+    MethodLayout,
+)
+from discreet.release._learnt import LearntSummary
+from discreet.release._release import (
+    Names,
+    Own,
+    Recommender,
+    Release,
+    Where,
+    register_predictors,
+)
 
 __all__ = [
     "FORMAT",
     "METHODS",
     "ArrayLayout",
+    "LearntSummary",
     "MethodLayout",
+    "Names",
+    "Own",
+    "Recommender",
     "Release",
+    "StoredCatalog",
+    "Where",
+    "encode_catalog",
     "load",
     "pack",
     "packed_bases",

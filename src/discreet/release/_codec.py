@@ -24,7 +24,7 @@ import numpy.typing as npt
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
-from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain import Catalog, CatalogOrigin, Hint, InputError, Scale
 from discreet.domain.files import whole_file
 from discreet.privacy import Guarantee
 from discreet.release._layouts import SMALL, check_contents
@@ -39,8 +39,11 @@ _MARK = "discreet_release"
 _EPSILON_TOLERANCE = 1e-6
 
 
-def save(release: Release, path: str | os.PathLike[str]) -> None:
+def save(release: Release, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a release as one file, completely or not at all."""
+    if Path(path).is_file() and not overwrite:
+        hint = Hint("overwrite", True)
+        raise InputError(f"exists; choose another name, or give {hint}", path=path, hints=[hint])
     check_contents(release.method, len(release.catalog), release.arrays, at_most=None)
     tensors = _tensors(release)
     metadata = _metadata(release, tensors)
@@ -69,6 +72,15 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Release:
 
     Raises:
         InputError: Says in one line why this file cannot be used as a release.
+
+    Example:
+        >>> import discreet, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "films.discreet"
+        >>> ratings = discreet.make_ratings("ml-100k", ratings=2000, seed=1)
+        >>> discreet.fit(ratings, epsilon=1.0, ledger="unbooked").save(path)
+        >>> release = discreet.load(path, verify=True)
+        >>> release.guarantee.is_private, release.learnt.level
+        (True, 'nothing')
     """
     try:
         return _release(open_container(path), verify)

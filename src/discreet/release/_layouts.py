@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.release._triangles import packed_side, packed_size
+from discreet.domain.triangles import packed_side, packed_size
 
 Arrays = Mapping[str, npt.NDArray[np.generic]]
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import datetime
-import enum
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from discreet import __version__
 from discreet.domain import CatalogOrigin, InputError
-from discreet.privacy import NOT_RECORDED, Event, Guarantee, Unit
-from discreet.privacy.accounting import compose
+from discreet.privacy import (
+    NOT_RECORDED,
+    WEAK_EPSILON,
+    Event,
+    Guarantee,
+    Unit,
+    spell_factor,
+)
+from discreet.privacy.accounting import Totals, compose
 from discreet.privacy.ledger import Entry, Ledger, Pairing
 from discreet.release import Release, load
 from discreet.report import _html
 from discreet.report._audits import AuditFile, AuditFinding, sha256_of
 from discreet.report._html import Html
+from discreet.report._made import Made, made_by
 from discreet.report._odds import (
     after,
     best_guess,
@@ -26,6 +33,7 @@ from discreet.report._odds import (
     one_in,
     percent_up,
 )
+from discreet.report._statement import Item, statements
 
 _METHODS = {
     "refined": "refined: item effects, a small covariance and one private refinement of all items",
@@ -48,26 +56,6 @@ _PATENT = (
     "privacy and may cover what a curator does here. This page is not legal advice: have it "
     "checked before commercial use."
 )
-
-
-class Made(enum.Enum):
-    """How a release was made."""
-
-    CURATOR = "by a curator who holds the true ratings"
-    LOCAL = "by a server from reports that were randomised on people's own devices"
-    OPEN = "by a server from uploads that mix true ratings with fake ones"
-    CLOSED = "by a server from such uploads, of members whose tags do not show their hash values"
-
-
-def made_by(release: Release) -> Made:
-    """How a release was made."""
-    if release.method == "open-clusters":
-        return Made.OPEN
-    if release.method == "closed-clusters":
-        return Made.CLOSED
-    if "local_reports" in release.parameters:
-        return Made.LOCAL
-    return Made.CURATOR
 
 
 def make_report(
@@ -110,9 +98,16 @@ def make_report(
         _html.section(
             "Who can do what with it", _html.table(("who", "can", "cannot"), _who_can(release))
         ),
+        *(_stated(title, items) for title, items in statements(release, ledger).items()),
         _html.section("Notes", _html.bullets(_notes(path))),
         _html.section("Filed by", _html.to_fill_in(_BY_HAND)),
     )
+
+
+def _stated(title: str, items: Sequence[Item]) -> Html:
+    """A section of statements; what the curator has to say is marked."""
+    rows = [(item.topic, item.text) for item in items]
+    return _html.section(title, _html.table((), rows))
 
 
 def _notes(path: Path) -> list[str]:
@@ -127,9 +122,6 @@ def _notes(path: Path) -> list[str]:
 
 # The verdict.
 
-# A larger epsilon gets a warning, as in the guarantee's own words. Chosen by hand: at 10 the best
-# guess between two cases may be right all but 1 in 22,000 times.
-_WEAK_EPSILON = 10.0
 _SILENT = (
     "This file does not say whether its privacy cost was recorded in a ledger: discreet 0.1.0, "
     "which made it, did not note that."
@@ -140,10 +132,11 @@ _HAS_CANARIES = (
 
 
 def _verdict(release: Release, audits: Sequence[AuditFinding], pairing: Pairing | None) -> Html:
-    """Green for a guarantee that a ledger records, amber if weak or unrecorded, red for none.
+    """Green for a guarantee of people that a ledger records, amber if it is less, red for none.
 
-    Also amber: canaries in the ratings, and a ledger of other people. Also red: a refuted claim,
-    and a ledger that contradicts the file.
+    Amber: a weak guarantee, one of single ratings that leaves people open, or one that no ledger
+    records; canaries in the ratings; a ledger of other people. Also red: a refuted claim, and a
+    ledger that contradicts the file.
     """
     guarantee = release.guarantee
     lines = str(guarantee).splitlines()
@@ -194,18 +187,38 @@ def _weaknesses(guarantee: Guarantee) -> list[str]:
     """What makes a guarantee weak."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
     said = []
-    if epsilon > _WEAK_EPSILON:
+    if epsilon > WEAK_EPSILON:
         right = percent_up(best_guess(epsilon, delta))
         said.append(
-            f"An epsilon above {_WEAK_EPSILON:g} promises little on its own: guesses between two "
-            f"equally likely cases may be right {right} of the time."
+            f"An epsilon above {WEAK_EPSILON:g} promises little on its own: an outcome may become "
+            f"{spell_factor(epsilon)} times as likely, and guesses between two equally likely "
+            f"cases may be right {right} of the time."
         )
+    elif guarantee.unit is not Unit.USER:
+        said += _on_people(guarantee)
     if math.isinf(odds_factor(0.0, delta)[0]):
         said.append(
             f"A delta of {number_up(delta)} is not small: with that probability the guarantee may "
             "fail altogether."
         )
     return said
+
+
+def _on_people(guarantee: Guarantee) -> list[str]:
+    """What a guarantee of less than a person leaves open: it is people who are to be protected."""
+    unit, epsilon = guarantee.unit, guarantee.per(Unit.USER)
+    what = f"single {unit.period}s of a person" if unit.is_period else "single ratings"
+    if epsilon is None:
+        return [
+            f"It protects {what}, not people: nothing bounds what it reveals about a person's "
+            "ratings together."
+        ]
+    if epsilon > WEAK_EPSILON:
+        return [
+            f"It protects {what}, and people hardly: for all ratings of a person together the "
+            f"factor is {spell_factor(epsilon)}."
+        ]
+    return []
 
 
 def _on_history(guarantee: Guarantee) -> list[str]:
@@ -236,6 +249,7 @@ def _published(path: Path, sha256: str, release: Release) -> list[Html]:
         ("digest of the catalogue", catalog.digest()),
         *_origin(release),
         ("scale of ratings", kind),
+        ("what was learnt", " ".join(release.learnt.sentences())),
     ]
     arrays = [
         (name, array.dtype.name, " x ".join(f"{n:,}" for n in array.shape))
@@ -333,6 +347,13 @@ def history_epsilon(guarantee: Guarantee, items: int) -> float | None:
         guarantee: What the release guarantees.
         items: How many items a person can rate.
     """
+    if guarantee.series is not None:
+        terms = guarantee.series.terms
+        life = terms.cost_of_life(terms.most_periods or guarantee.series.periods)
+        if math.isinf(life.pure):
+            return None
+        # One history less and another one more: a group of two.
+        return Totals(2 * life.pure, 4 * life.mu_squared).epsilon(guarantee.delta)
     seen = [_of_history(event, items) for event in guarantee.events]
     bounded = [event for event in seen if event is not None]
     if len(bounded) < len(seen):
@@ -372,9 +393,15 @@ def _except(delta: float) -> str:
     return f" (except with probability {one_in(chance)})" if chance else ""
 
 
+def _whom(unit: Unit) -> str:
+    if unit.is_period:
+        return f"person's {unit.period}"
+    return "person" if unit is Unit.USER else "rating"
+
+
 def _beliefs(guarantee: Guarantee) -> Html:
     factor, _ = odds_factor(guarantee.epsilon, guarantee.delta)
-    whom = "person" if guarantee.unit is Unit.USER else "rating"
+    whom = _whom(guarantee.unit)
     rows = [
         (percent_up(prior), "no bound" if math.isinf(factor) else percent_up(after(prior, factor)))
         for prior in _PRIORS
@@ -415,6 +442,12 @@ def _not_guaranteed(release: Release) -> Html:
     if guarantee.is_private and guarantee.per(Unit.USER) is None:
         said.append(
             "A person's whole history is not protected: nothing limits how many ratings it has."
+        )
+    series = guarantee.series
+    if guarantee.is_private and series and series.terms.most_periods is None:
+        said.append(
+            "A person's whole history in periods to come is not protected as a whole: every "
+            "further period that somebody is active in adds to what the series reveals of them."
         )
     if guarantee.is_private and made_by(release) is Made.LOCAL:
         said.append("Sending a report is not protected: the number of reports is published.")
@@ -461,7 +494,7 @@ def _spending(release: Release, ledger: Ledger | None, pairing: Pairing | None) 
     return [
         spent,
         _html.paragraph(about),
-        _html.table(totals, [_totals(ledger, unit) for unit in Unit]),
+        _html.table(totals, [_totals(ledger, unit) for unit in ledger.units]),
         _html.paragraph(_on_payment(release.guarantee, pairing)),
         *([_html.table(("charge", "time (UTC)", "purpose", ""), charges)] if charges else []),
     ]
@@ -640,7 +673,7 @@ def _who_can(release: Release) -> _Rows:
     made = made_by(release)
     if made in (Made.OPEN, Made.CLOSED):
         return _who_can_with_clusters(made)
-    unit = "person" if release.guarantee.unit is Unit.USER else "rating"
+    unit = _whom(release.guarantee.unit)
     is_private = release.guarantee.is_private
     cannot = (
         f"tell whether any one {unit} is in the data, beyond the odds above"

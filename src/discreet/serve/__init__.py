@@ -1,6 +1,6 @@
 """The HTTP service: publishes a release, and collects what people send to make the next one.
 
-Needs the parts that `pip install 'discreet[serve]'` brings. Names load when they are first used: a
+Needs the optional part `serve` (`pip install '.[serve]'`). Names load when they are first used: a
 build's process has no need of the web framework.
 """
 

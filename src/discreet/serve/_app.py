@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -36,7 +38,10 @@ def make_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        watching = asyncio.create_task(service.watch.run())
         yield
+        watching.cancel()
+        await asyncio.wait([watching])
         await service.close()
 
     # Its documentation pages would load scripts from elsewhere, so there are none.
@@ -80,6 +85,8 @@ _BACKLOG = 2048
 _LAST_PORT = 65535
 # For one thread, while others wait; Python's default of 0.005 delays the event loop.
 _TURN_SECONDS = 0.0005
+# The descriptor of standard error, where the log goes.
+_STDERR = 2
 # At once; chosen for safety, below the usual limit of open files.
 _MOST_CONNECTIONS = 2000
 
@@ -138,6 +145,10 @@ class Server:
         finally:
             self.close()
 
+    def look(self) -> None:
+        """Look at the release's file at once; from any thread."""
+        self.app.state.service.watch.ask()
+
     def stop(self) -> None:
         """Take no more requests; from any thread."""
         self._server.should_exit = True
@@ -151,7 +162,7 @@ def run(
     proxies: str | None = None,
     ready: Callable[[Server], None] = lambda _: None,
 ) -> None:
-    """Serve until SIGTERM or SIGINT; see `Server`.
+    """Serve until SIGTERM or SIGINT; on SIGHUP look at the release's file; see `Server`.
 
     Args:
         settings: What to serve.
@@ -169,6 +180,13 @@ def run(
         # uvicorn raises the signal again when it is done; to end well is not to die of it.
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: server.stop())
+        attended = os.isatty(_STDERR)
+        # A terminal that was closed sends it too, and is a terminal no more: whoever had started
+        # the service there is gone.
+        signal.signal(
+            signal.SIGHUP,
+            lambda *_: server.stop() if attended and not os.isatty(_STDERR) else server.look(),
+        )
         ready(server)
         server.run()
 

@@ -40,7 +40,7 @@ def build(order: dict[str, Any]) -> dict[str, Any]:
         # something else than their capability says itself how many they are.
         people = int(release.parameters.get("people", counted))
         _check_people(people, order["least_people"])
-        release.save(output)
+        release.save(output, overwrite=True)
     finally:
         store.close()
     seconds = round(time.monotonic() - begun, 3)

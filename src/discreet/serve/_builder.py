@@ -24,7 +24,7 @@ from discreet.domain import InputError
 from discreet.domain.files import whole_file
 from discreet.protocols.servers import Protocol
 from discreet.serve._gate import Metrics
-from discreet.serve._published import FileContent, Representation, open_release, sha256_of
+from discreet.serve._published import FileContent, Made, open_release, sha256_of
 from discreet.serve._settings import Settings
 from discreet.serve._store import Store
 
@@ -85,8 +85,6 @@ _log = logging.getLogger("discreet.serve")
 _STOP_SECONDS = 5.0
 _T = TypeVar("_T")
 
-Made = dict[str, Representation]
-
 
 class Builder:
     """Makes one release at a time, beside serving.
@@ -98,12 +96,18 @@ class Builder:
         settings: The service's.
         metrics: Where builds are counted.
         publish: What takes the new release; called on the event loop.
+        swapping: Held while the file is replaced and the new release is published.
     """
 
     def __init__(
-        self, settings: Settings, metrics: Metrics, publish: Callable[[Made], None]
+        self,
+        settings: Settings,
+        metrics: Metrics,
+        publish: Callable[[Made], None],
+        swapping: asyncio.Lock,
     ) -> None:
         self._settings, self._metrics, self._publish = settings, metrics, publish
+        self._swapping = swapping
         self._task: asyncio.Task[None] | None = None
         self.last: dict[str, Any] = {"state": "none since the start"}
 
@@ -149,9 +153,10 @@ class Builder:
                 "least_people": self._settings.least_people,
             }
             outcome = await self._work(order)
-            moving = run_in_threadpool(self._move, store, made)
-            published, kept = await _to_the_end(moving)
-        self._publish(published)
+            async with self._swapping:
+                moving = run_in_threadpool(self._move, store, made)
+                published, kept = await _to_the_end(moving)
+                self._publish(published)
         if kept is not None:
             outcome["previous"] = kept.name
             _log.info("the file that was served is kept as %s", kept.name)
@@ -181,14 +186,14 @@ class Builder:
         A file there that this service has not made is a curator's: it is kept under another name.
         """
         target = self._settings.release.resolve()
-        open_release(made)
+        published = open_release(made)
         foreign = target.is_file() and not store.has_built(sha256_of(FileContent(target)))
         kept = _keep(target) if foreign else None
         # Noted first: were it noted after and we died between, our own file would be a stranger.
-        store.note_built(sha256_of(FileContent(made)))
+        store.note_built(published["release"].digest)
         with whole_file(target) as temporary:
             made.replace(temporary)
-        return open_release(target), kept
+        return published, kept
 
 
 def _failed(reason: str) -> dict[str, Any]:

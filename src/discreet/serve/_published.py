@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import tempfile
 import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,8 +45,7 @@ class FileContent:
             raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
         # Closed after its last reader: answers under way may outlive their release.
         weakref.finalize(self, os.close, self._descriptor)
-        found = os.fstat(self._descriptor)
-        self.size, self.place = found.st_size, (found.st_dev, found.st_ino)
+        self.size = os.fstat(self._descriptor).st_size
 
     def read(self, begin: int, length: int) -> bytes:
         """Bytes from `begin` on."""
@@ -122,22 +123,34 @@ def chunks(content: Content, begin: int = 0, end: int | None = None) -> Iterator
         yield chunk
 
 
-def open_release(path: Path) -> dict[str, Representation]:
-    """Check a release file whole and make it ready to be served.
+Made = dict[str, Representation]
+"""A release as it is served: see `open_release`."""
+
+
+def open_release(path: Path) -> Made:
+    """Check a release file whole and make it ready to be served, from a copy of our own.
+
+    Whatever becomes of the file, what is returned stays what it was: it may be replaced, deleted,
+    or written over in its place.
 
     Returns:
         The `release` byte for byte, its `catalog`, and `about`: what it is and promises.
 
     Raises:
-        InputError: It is not a release, or damaged.
+        InputError: It is not a release, or damaged, or cannot be copied (then an OSError is its
+            cause).
     """
-    while True:
-        content = FileContent(path)
-        release = load(path, verify=True)
-        found = path.stat()
-        # Else the file was replaced between the two looks at it.
-        if content.place == (found.st_dev, found.st_ino):
-            break
+    try:
+        # Deleted at the end of the block; descriptors and mappings keep its bytes.
+        with tempfile.NamedTemporaryFile(prefix="discreet.") as copy:
+            shutil.copyfile(path, copy.name)
+            content = FileContent(Path(copy.name))
+            release = load(copy.name, verify=True)
+    except OSError as error:
+        reason = f"cannot be read or copied: {error.strerror or error}"
+        raise InputError(reason, path=path) from error
+    except InputError as error:
+        raise InputError(error.reason, path=path) from None
     file = Representation.of(content, "application/octet-stream")
     return {
         "release": file,
@@ -204,6 +217,8 @@ def answer(
         "vary": "accept-encoding",
         "accept-ranges": "bytes",
     }
+    if "if-match" in headers and not _matches(headers["if-match"], found.digest):
+        return Response('{"reason":"another version is served by now"}', 412, fields)
     if _matches(headers.get("if-none-match"), found.digest):
         return Response(status_code=304, headers=fields)
     if span == ():
@@ -250,7 +265,7 @@ def _span(found: Representation, headers: Mapping[str, str]) -> tuple[int, int] 
 
 
 def _matches(condition: str | None, digest: str) -> bool:
-    """Whether If-None-Match names this content, in any encoding."""
+    """Whether If-Match or If-None-Match names this content, in any encoding."""
     if condition is None:
         return False
     tags = {tag.strip().removeprefix("W/") for tag in condition.split(",")}

@@ -20,10 +20,17 @@ from discreet.privacy.ledger import Ledger
 from discreet.protocols.servers import Claim, Protocol
 from discreet.serve._builder import Builder, remove_leftovers
 from discreet.serve._gate import Metrics
-from discreet.serve._published import MemoryContent, Representation, catalog_document, open_release
+from discreet.serve._published import (
+    Made,
+    MemoryContent,
+    Representation,
+    catalog_document,
+    open_release,
+)
 from discreet.serve._requests import Bodies, Buckets, Refused, unknown_capability
 from discreet.serve._settings import Settings
 from discreet.serve._store import Change, Outcome, Store
+from discreet.serve._watch import Watch, mark_of
 
 # Bytes; chosen for safety.
 LARGEST_BATCH = 8 << 20
@@ -63,7 +70,9 @@ class Service:
         self.addresses = Buckets(settings.per_address)
         self.capabilities = Buckets(settings.per_capability)
         self.enrolments = Buckets(settings.enrolments)
-        self.builder = Builder(settings, self.metrics, self._publish)
+        # Whoever replaces the release's file or what is served of it.
+        swapping = asyncio.Lock()
+        self.builder = Builder(settings, self.metrics, self._publish, swapping)
         self.protocol = settings.protocol
         self.store: Store | None = None
         # Batches apart: anybody may send one, and must not crowd out who is enrolled.
@@ -71,9 +80,10 @@ class Service:
         self._known: set[bytes] = set()
         self._announced: dict[str, Representation] = {}
         self._reloading, self._may_go_back = asyncio.Lock(), settings.allow_older_epoch
-        self._published: dict[str, Representation] = {}
-        self._built_at: str | None = None
+        self._published: Made = {}
+        self._built = "before the start"
         self._read_ledger()
+        self.watch = Watch(settings.release, mark_of(settings.release), swapping, self._take)
         if settings.release.is_file():
             self._published = open_release(settings.release)
         if self.protocol is not None and settings.database is not None:
@@ -115,7 +125,7 @@ class Service:
         latest = store.latest_epoch(document)
         if latest is not None and document["epoch"] < latest and not self._may_go_back:
             raise InputError(
-                f"epoch {document['epoch']:,} is over: the database has reports of epoch "
+                f"period {document['epoch']:,} is over: the database has reports of period "
                 f"{latest:,} under the same terms; go on with {protocol.later_epoch(latest)}, or "
                 "go back with allow_older_epoch"
             )
@@ -178,20 +188,14 @@ class Service:
         return self.builder.start(self.protocol, store)
 
     def served(self) -> dict[str, Any] | None:
-        """What is served: its method and SHA-256, and when it was built if it was since the start.
+        """What is served: its method and SHA-256, and when it was built or came from elsewhere.
 
         None if there is nothing yet.
         """
         if not self._published:
             return None
-        about = self._published.get("about")
-        document = json.loads(about.plain.read(0, about.plain.size)) if about else {}
-        largest = max(self._published.values(), key=lambda each: each.plain.size)
-        return {
-            "method": document.get("method"),
-            "sha256": document.get("sha256", largest.digest),
-            "built": self._built_at or "before the start",
-        }
+        about = _read_json(self._published["about"])
+        return {"method": about["method"], "sha256": about["sha256"], "built": self._built}
 
     def find(self, name: str) -> Representation:
         """What is offered by this name; of two catalogues the one that is collected on.
@@ -312,7 +316,33 @@ class Service:
         if self.store is not None:
             self.store.close()
 
-    def _publish(self, published: dict[str, Representation]) -> None:
+    def _publish(self, published: Made) -> None:
         # One assignment: every request sees the old release or the new one, whole.
         self._published = published
-        self._built_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        self._built = _now()
+
+    def _take(self, found: Made) -> bool:
+        """Serve what somebody else put in the file's place; False if it is served already.
+
+        Raises:
+            InputError: It is about other items than are collected for.
+        """
+        about = _read_json(found["about"])
+        if self.protocol is not None:
+            collected = self.protocol.catalog.digest(), self.protocol.scale.spelling
+            if (about["catalog"], about["scale"]) != collected:
+                raise InputError("has other items or another scale than what is collected")
+        if self._published and self._published["release"].digest == found["release"].digest:
+            return False
+        self._publish(found)
+        self._built = f"elsewhere, noticed {_now()}"
+        return True
+
+
+def _read_json(document: Representation) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(document.plain.read(0, document.plain.size))
+    return found
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

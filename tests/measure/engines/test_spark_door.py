@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +36,8 @@ class Tasks(TextReader):
             raise InputError("a quote is not closed on its line, or stands inside a field")
         parts = list(ReadLines(dialect, self.header)(self._batches(source)))
         table = pa.Table.from_batches(parts).select(range(len(_ROLES))).rename_columns(_ROLES)
-        records, skipped = {}, 0
+        records: dict[Any, Any] = {}
+        skipped = 0
         names = [
             zlib.crc32((name or "").encode()) % _PARTITIONS for name in table["user"].to_pylist()
         ]

@@ -274,7 +274,7 @@ def test_an_interrupt_as_java_starts_leaves_none_behind(monkeypatch: pytest.Monk
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(java_gateway, "launch_gateway", lambda *_: gateway)
-        patched.setattr(_session.threading, "Event", Late)
+        patched.setattr("discreet.measure.engines.spark._session.threading.Event", Late)
         launch_java(None, 2)
     assert ended.is_set()
     monkeypatch.setattr(java_gateway, "launch_gateway", lambda *_: gateway)

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -14,8 +14,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
-from discreet.measure._source import total, totals
-from discreet.measure._statistic import HeadEntries
+from discreet.measure._source import HeadEntries, total, totals
 from discreet.measure.centring import ItemLevels
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._jobs import Work
@@ -36,6 +35,7 @@ from discreet.measure.engines.spark._sums import (
     tiles_of,
     with_leaves,
 )
+from discreet.measure.history_pairs import HistoryNumbers, HistoryPairs
 from discreet.measure.pairs import CosinePairs
 from discreet.measure.presence_pairs import PresencePairs
 from discreet.measure.refinement import Moments, UserSketch
@@ -103,8 +103,8 @@ def ratings_of(presence: bool = False, times: bool = True) -> Ratings:
 
 
 # A budget with which so few people's ratings show all that a method can measure.
-AMPLE = {"epsilon": 400.0}
-WITH_TASTES = {"taste_share": 0.5} | AMPLE
+AMPLE: dict[str, Any] = {"epsilon": 400.0}
+WITH_TASTES: dict[str, Any] = {"taste_share": 0.5} | AMPLE
 CASES = [
     ({"protect": protect, "noise": noise, "method": method} | more, {"presence": presence} | kind)
     for protect in ("user", "rating")
@@ -131,7 +131,8 @@ def test_all_that_a_fit_measures_is_the_same_in_parts(
     ratings = ratings_of(**kind)
     parts = Together(ratings, 5, band=64)
     whole, summed = (
-        record_fit(each, randomness=SeededRandomness(1), **told) for each in (ratings, parts)
+        record_fit(cast(Any, each), randomness=SeededRandomness(1), **told)
+        for each in (ratings, parts)
     )
     labels = [s.label for s in whole.spoken]
     assert labels == [s.label for s in summed.spoken]
@@ -168,9 +169,9 @@ def test_a_continuous_scale_is_summed_in_parts(method: str) -> None:
     codes = np.random.default_rng(1).uniform(-10, 10, len(stars)).astype(np.float32)
     scale = Scale(-10, 10, None)
     ratings = Ratings(scale, stars.catalog, stars.starts, stars.items, codes)
-    told = {"method": method, "head": 100} | WITH_TASTES
+    told: dict[str, Any] = {"method": method, "head": 100} | WITH_TASTES
     whole, summed = (
-        record_fit(each, randomness=SeededRandomness(1), **told)
+        record_fit(cast(Any, each), randomness=SeededRandomness(1), **told)
         for each in (ratings, Together(ratings, 3, 64))
     )
     for one, other in zip(whole.spoken, summed.spoken, strict=True):
@@ -194,6 +195,25 @@ def test_presence_pairs_are_the_same_in_every_layout(
     assert right.dtype == found.dtype == np.int64
     assert right.max() > 2**24  # weights are far from 16 bits
     np.testing.assert_array_equal(found, right)
+
+
+@pytest.mark.parametrize(("partitions", "band"), [(1, 2048), (3, 40), (2, 16)])
+def test_pairs_with_older_records_are_the_same_in_every_layout(
+    partitions: int, band: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times reach the tasks, and bands of a head keep who is new and how much they have."""
+    monkeypatch.setattr(_parts, "_BLOCK", 3000)
+    ratings = ratings_of(presence=True)
+    assert ratings.times is not None
+    since, until = (int(each) for each in np.quantile(ratings.times, (0.6, 0.8)))
+    head = np.arange(3, 4 * 70, 4, dtype=np.int32)
+    pairs, numbers = HistoryPairs(head, since, until), HistoryNumbers(head, since, until)
+    parts = Together(ratings, partitions, band)
+    (right,), (found,) = pairs.measure(ratings), parts.triangles(pairs)
+    assert right.dtype == found.dtype == np.int64 and right.any()
+    np.testing.assert_array_equal(found, right)
+    exact = numbers.measure(ratings)
+    assert total(parts, numbers.measure) == exact and min(exact) > 0
 
 
 def test_a_sketch_of_tastes_is_the_same_in_parts() -> None:
@@ -235,7 +255,9 @@ def test_arrays_wrap_as_they_do_locally_and_integers_never_do() -> None:
 def test_every_pair_is_in_one_tile(size: int) -> None:
     counted = np.zeros(size * (size + 1) // 2, np.int64)
     numbers = np.arange(1, len(counted) + 1)
-    place = {(i, j): n for n, (i, j) in enumerate(zip(*np.triu_indices(size), strict=True))}
+    place = {
+        (int(i), int(j)): n for n, (i, j) in enumerate(zip(*np.triu_indices(size), strict=True))
+    }
     for sitting in sittings(size, band=8):
         items = [item for band in sitting.bands for item in band]
         assert len(items) <= 16

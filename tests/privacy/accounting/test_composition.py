@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from discreet.privacy._events import _KINDS
 from discreet.privacy.accounting import Totals, compose
 
 DELTA = 1e-6
-EXAMPLES: dict[type[Event], Event] = {
+EXAMPLES: dict[type[Event], Any] = {
     GaussianEvent: GaussianEvent(unit=Unit.RATING, label="x", sensitivity=1.1, sigma=7.3),
     GeometricEvent: GeometricEvent(unit=Unit.RATING, label="x", sensitivity=1.1, scale=13.7),
     PureEvent: PureEvent(unit=Unit.RATING, label="x", epsilon=0.07, mechanism="coin"),

@@ -1,4 +1,4 @@
-"""Ledgers as discreet 0.1.0 wrote them, by its own layout and digests."""
+"""Ledgers as older versions wrote them, by their own layout and digests."""
 
 from __future__ import annotations
 
@@ -24,6 +24,16 @@ CREATE TABLE charges (
     is_private INTEGER NOT NULL, events TEXT NOT NULL, spent TEXT NOT NULL, digest TEXT NOT NULL
 );
 """
+_SECOND = (
+    "ALTER TABLE charges ADD COLUMN configuration TEXT",
+    "ALTER TABLE title ADD COLUMN publications INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE title ADD COLUMN last_publication TEXT",
+    """CREATE TABLE publications (
+    number INTEGER PRIMARY KEY, time TEXT NOT NULL, charge INTEGER NOT NULL UNIQUE,
+    charge_digest TEXT NOT NULL, content TEXT NOT NULL, digest TEXT NOT NULL
+)""",
+    "PRAGMA user_version = 2",
+)
 _TIME = "2026-11-01T12:00:00.000000+00:00"
 
 
@@ -44,6 +54,14 @@ def write_first_format(path: Path, event: PureEvent, charges: int, limit: float 
             head = _digest(head, *row)
             connection.execute("INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?)", [*row, head])
             connection.execute("UPDATE title SET charges = ?, head = ?", [number, head])
+
+
+def write_second_format(path: Path, event: PureEvent, charges: int, limit: float = 1e5) -> None:
+    """The same in format 2, which can hold configurations and publications."""
+    write_first_format(path, event, charges, limit)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for step in _SECOND:
+            connection.execute(step)
 
 
 def version_of(path: Path) -> int:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import discreet.privacy.ledger as package
-from discreet.privacy import PureEvent, Receipt, Unit
-from discreet.privacy.ledger import Ledger, Limit
-from privacy.ledger._first_format import version_of, write_first_format
+from discreet.privacy import NoisePlan, PureEvent, Receipt, Unit
+from discreet.privacy.ledger import Ledger, Limit, Period, SeriesTerms
+from discreet.privacy.ledger._store import FORMAT
+from privacy.ledger._first_format import version_of, write_first_format, write_second_format
 
 _SMALL = PureEvent(unit=Unit.USER, label="x", epsilon=0.1, mechanism="rr")
 
@@ -78,8 +82,8 @@ def test_an_interrupt_at_any_line_of_an_upgrade_leaves_either_format_whole(tmp_p
         outcomes.append((version_of(path), len(Ledger.open(path).history())))
         if receipt is not None:
             break
-    assert outcomes[-1] == (2, 3)
-    assert set(outcomes[:-1]) == {(1, 2), (2, 3)}
+    assert outcomes[-1] == (FORMAT, 3)
+    assert set(outcomes[:-1]) == {(1, 2), (FORMAT, 3)}
     assert outcomes == sorted(outcomes)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
@@ -90,9 +94,39 @@ def test_an_interrupt_at_any_line_leaves_a_whole_publication_or_none(tmp_path: P
     for number in range(1, 2000):
         charge = ledger.charge([_SMALL], "x").charge
         assert charge is not None
-        done = interrupted(number, lambda: [ledger.record_publication(charge, "f" * 64)])  # noqa: B023
+
+        def publish(charge: Any = charge) -> list[object]:
+            ledger.record_publication(charge, "f" * 64)
+            return []
+
+        done = interrupted(number, publish)
         outcomes.append(Ledger.open(ledger.path).history()[-1].published is not None)
         if done is not None:
             break
     assert outcomes[-1] and set(outcomes[:-1]) == {False, True}
     assert outcomes == sorted(outcomes)
+
+
+def test_an_interrupt_at_any_line_charges_a_period_once_or_not_at_all(tmp_path: Path) -> None:
+    """Whatever was interrupted, the same again goes on with the same charge."""
+    path, old = tmp_path / "people.ledger", tmp_path / "old"
+    event = PureEvent(unit=Unit.USER_DAY, label="x", epsilon=0.1, mechanism="rr")
+    terms = SeriesTerms("ab" * 16, Unit.USER_DAY, event, NoisePlan.fresh())
+    write_second_format(old, _SMALL, charges=1)
+    outcomes = []
+    for number in range(1, 4000):
+        shutil.copy(old, path)
+        ledger = Ledger.open(path, wait=0.2)
+        done = interrupted(number, lambda: ledger.charge_period(terms, Period(1, "a"), "x"))  # noqa: B023
+        after = Ledger.open(path)
+        outcomes.append((version_of(path), len(after.history())))
+        again = after.charge_period(terms, Period(1, "a"), "x").charge
+        assert again is not None and again.number == 2 == len(after.history())
+        assert after.spent(Unit.USER_DAY).pure == pytest.approx(0.3)
+        if done is not None:
+            assert done.charge == again
+            break
+    assert outcomes[-1] == (FORMAT, 2)
+    assert set(outcomes[:-1]) == {(2, 1), (FORMAT, 2)}
+    assert outcomes == sorted(outcomes)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["old", path.name]

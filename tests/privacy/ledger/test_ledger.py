@@ -115,10 +115,10 @@ def test_a_ledger_of_others_is_refused(ledger: Ledger) -> None:
 
 def test_a_newer_format_is_refused(ledger: Ledger) -> None:
     connection = sqlite3.connect(ledger.path)
-    connection.execute("PRAGMA user_version = 3")
+    connection.execute("PRAGMA user_version = 4")
     connection.close()
     for use in (Ledger.open, lambda _: ledger.charge([pure(0.1)], "x")):
-        with pytest.raises(LedgerError, match=r"format 3.* install a newer one"):
+        with pytest.raises(LedgerError, match=r"format 4.* install a newer one"):
             use(ledger.path)
 
 

@@ -13,6 +13,7 @@ import pytest
 from discreet.domain import CatalogOrigin
 from discreet.domain.errors import LedgerError
 from discreet.privacy import (
+    PERIOD_UNITS,
     ChargeRecord,
     GaussianEvent,
     Guarantee,
@@ -23,7 +24,8 @@ from discreet.privacy import (
     unbooked,
 )
 from discreet.privacy.ledger import Ledger, Limit, Pairing
-from privacy.ledger._first_format import version_of, write_first_format
+from discreet.privacy.ledger._store import FORMAT
+from privacy.ledger._first_format import version_of, write_first_format, write_second_format
 
 EVENT = PureEvent(unit=Unit.USER, label="answers", epsilon=0.1, mechanism="rr")
 ASKED, FILE, OTHER = "1" * 64, "2" * 64, "3" * 64
@@ -240,30 +242,44 @@ def test_a_file_that_spent_more_than_its_charge(ledger: Ledger) -> None:
     assert ledger.pair(replace(made, events=parts), FILE).is_paid
 
 
-# --- Ledgers of format 1 ----------------------------------------------------------------------
+# --- Ledgers of formats 1 and 2 ---------------------------------------------------------------
 
 
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
+@pytest.fixture(params=[write_first_format, write_second_format])
+def old(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     path = tmp_path / "old.ledger"
-    write_first_format(path, EVENT, charges=3)
+    request.param(path, EVENT, charges=3)
     return path
 
 
-def test_a_ledger_of_the_first_format_is_read_as_it_is(old: Path) -> None:
-    before = old.read_bytes()
+def test_a_ledger_of_an_old_format_is_read_as_it_is(old: Path) -> None:
+    before, version = old.read_bytes(), version_of(old)
     entries = Ledger.open(old).history()
     assert [entry.purpose for entry in entries] == ["release 1", "release 2", "release 3"]
     assert {(entry.configuration, entry.published) for entry in entries} == {(None, None)}
     assert Ledger.open(old).spent(Unit.USER).pure == pytest.approx(0.3)
-    assert old.read_bytes() == before and version_of(old) == 1
+    assert old.read_bytes() == before and version_of(old) == version < FORMAT
 
 
-def test_a_ledger_of_the_first_format_is_charged_and_becomes_one_of_the_second(old: Path) -> None:
+def test_units_that_an_old_ledger_does_not_know_have_spent_what_follows_from_its_charges(
+    old: Path,
+) -> None:
+    ledger = Ledger.open(old)
+    for unit in PERIOD_UNITS:  # a user's release is a user-period's twice
+        assert ledger.spent(unit).pure == pytest.approx(0.6)
+        assert [entry.spent[unit].pure for entry in ledger.history()] == pytest.approx(
+            [0.2, 0.4, 0.6]
+        )
+    charged(ledger)
+    assert ledger.spent(Unit.USER_MONTH).pure == pytest.approx(0.8)
+    assert ledger.history()[0].spent[Unit.USER_MONTH].pure == pytest.approx(0.2)
+
+
+def test_a_ledger_of_an_old_format_is_charged_and_becomes_one_of_the_newest(old: Path) -> None:
     before = Ledger.open(old)
     digests = [entry.digest for entry in before.history()]
     record = charged(before)
-    assert version_of(old) == 2 and record.number == 4
+    assert version_of(old) == FORMAT and record.number == 4
     after = Ledger.open(old)
     assert after.fingerprint == before.fingerprint == record.ledger
     assert [entry.digest for entry in after.history()] == [*digests, record.digest]
@@ -291,4 +307,4 @@ def test_a_new_ledger_has_the_layout_of_an_upgraded_one(old: Path, ledger: Ledge
             return list(connection.execute(select))
 
     assert layout(old) == layout(ledger.path)
-    assert version_of(ledger.path) == 2
+    assert version_of(ledger.path) == FORMAT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -99,13 +99,13 @@ def sample(mechanism: Selection, scores: list[int], chosen: Ints) -> Sample:
 class SelectionBattery(PureBattery):
     """What both selections have to show; a subclass adds `kind` and mechanisms to draw from."""
 
-    kind: type[Selection]
+    kind: ClassVar[type[Selection]]
     arguments = (3, 1.0, 1, "all")
     senseless = (
         (0, 1.0, 1, "one"), (1025, 1.0, 1, "one"), (1, 0.0, 1, "one"), (1, -1.0, 1, "one"),
         (1, float("nan"), 1, "one"), (1, float("inf"), 1, "one"), (1, 1.0, 0, "one"),
     )  # fmt: skip
-    drawn: tuple[tuple[int, float, str], ...]
+    drawn: ClassVar[tuple[tuple[int, float, Any], ...]]
     """Mechanisms to draw from: k, epsilon and what moves."""
 
     def event(self, mechanism: Selection) -> PureEvent:

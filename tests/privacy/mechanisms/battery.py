@@ -41,7 +41,7 @@ ROUNDING, TINY = 1e-9, 1e-13
 BLIND = 1e-9
 
 
-Refusal = tuple[str, Event, Callable[[Event, Receipt], Any]]
+Refusal = tuple[str, Event, Callable[..., Any]]
 """A part of the message, the event, and the release that must fail."""
 
 
@@ -86,7 +86,7 @@ class Battery(abc.ABC):
         """What `release` costs."""
 
     @abc.abstractmethod
-    def release(self, mechanism: Any, event: Event, receipt: Receipt) -> Any:
+    def release(self, mechanism: Any, event: Any, receipt: Receipt) -> Any:
         """One release of data that hold `SECRET`."""
 
     @abc.abstractmethod

@@ -103,5 +103,5 @@ def test_what_reports_cost() -> None:
     assert (event.unit, event.epsilon, event.ratings_per_user) == (Unit.RATING, 0.7, 50)
     assert event.seen_by_change() == event  # a changed rating costs no more than an added one
     user = event.seen_by(Unit.USER)
-    assert user is not None
+    assert isinstance(user, PureEvent)
     assert math.isclose(user.epsilon, 35.0, rel_tol=1e-12)

@@ -21,7 +21,7 @@ def test_two_people_are_together_if_and_only_if_their_values_are_equal(
     system = System(tmp_path, 24)
     values = some_values(24, 5)
     uploads = system.uploads(values)
-    np.random.default_rng(2).shuffle(uploads)  # type: ignore[arg-type]
+    np.random.default_rng(2).shuffle(uploads)
     found = system.clusters(uploads, memory)
     assert found.labels.tolist() == partition(values)
     assert found.contradictions == 0

@@ -127,7 +127,7 @@ def test_an_older_directory_is_refused(system: System) -> None:
         member.upload(announced, old, 7)
     same = system.directory
     system.authority.begin_epoch(digest("hash"), 8)
-    with pytest.raises(InputError, match="another epoch or hash than the server announces"):
+    with pytest.raises(InputError, match="another period or hash than the server announces"):
         member.upload(announced, system.directory, 7)
     member.upload(system.collection, system.directory, 7)
     with pytest.raises(InputError, match="older than one"):
@@ -140,7 +140,7 @@ def test_the_hash_stays_the_same_within_an_epoch(system: System) -> None:
     changed = replace(system.directory, version=9, hash_digest=digest("another hash"))
     signed = replace(changed, signature=system.authority._signing.sign(changed.statement()))
     signed.verify(system.authority.public_key)
-    with pytest.raises(InputError, match="changes the hash within an epoch"):
+    with pytest.raises(InputError, match="changes the hash within a period"):
         member.upload(replace(announced, hash_digest=digest("another hash")), signed, 7)
 
 
@@ -198,21 +198,22 @@ def test_bytes_that_are_no_directory_are_refused(
 def test_a_collection_comes_back_and_says_everything(system: System) -> None:
     announced = system.collection
     assert Collection.from_json(announced.as_json()) == announced
-    others = [
-        replace(announced, **{name: bytes(32)}) for name in ("authority", "server", "hash_digest")
-    ] + [replace(announced, bits=7), replace(announced, epoch=2)]
+    changes: list[dict[str, Any]] = [{"bits": 7}, {"epoch": 2}]
+    changes += ({name: bytes(32)} for name in ("authority", "server", "hash_digest"))
+    others = [replace(announced, **change) for change in changes]
     assert len({str(other.as_json()) for other in [announced, *others]}) == 6
     for wrong in ({"bits": 17}, {"epoch": 0}, {"hash": "AA=="}, {"version": 2}, {"more": 1}):
         with pytest.raises(InputError, match="closed-clusters collection: "):
             Collection.from_json(announced.as_json() | wrong)
-    for wrong in ({"bits": 0}, {"epoch": 0}, {"server": b""}):
+    senseless: tuple[dict[str, Any], ...] = ({"bits": 0}, {"epoch": 0}, {"server": b""})
+    for wrong in senseless:
         with pytest.raises(InputError, match="closed-clusters collection: "):
-            replace(announced, **wrong)  # type: ignore[arg-type]
+            replace(announced, **wrong)
 
 
 def test_an_authority_begins_with_an_epoch_and_takes_whole_keys(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "fresh")
-    with pytest.raises(InputError, match="no epoch has begun"):
+    with pytest.raises(InputError, match="no period has begun"):
         authority.directory()
     with pytest.raises(InputError, match="digest of 32 bytes"):
         authority.begin_epoch(b"short", 8)

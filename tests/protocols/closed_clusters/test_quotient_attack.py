@@ -82,7 +82,7 @@ def test_on_the_papers_tags_the_server_reads_every_difference(group: str) -> Non
             found = read_difference(tags[u][v], tags[v][u], prime)
             assert found == values[u] - values[v]
     # One known value gives all others.
-    rest = [values[0] + read_difference(tags[u][0], tags[0][u], prime) for u in range(1, 5)]  # type: ignore[operator]
+    rest = [values[0] + read_difference(tags[u][0], tags[0][u], prime) for u in range(1, 5)]
     assert rest == values[1:]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ FIVE_STARS = Scale(1, 5)
 
 def make_collection(
     items: int,
-    mechanism: str = "modified-laplace",
+    mechanism: Any = "modified-laplace",
     epsilon: float = 1.0,
     epoch: int = 1,
     scale: Scale = FIVE_STARS,

@@ -28,7 +28,7 @@ def same(one: Report, other: Report) -> bool:
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_the_first_answer_of_an_epoch_is_frozen(tmp_path: Path, mechanism: str) -> None:
+def test_the_first_answer_of_an_epoch_is_frozen(tmp_path: Path, mechanism: Any) -> None:
     collection = make_collection(300, mechanism)
     first = LocalClient(collection, tmp_path / "state").report(_RATINGS)
     changed = {"i0": 1.0, "i7": 2.0, "i8": 4.0}
@@ -46,7 +46,7 @@ def test_a_new_epoch_is_drawn_anew_and_costs_again(tmp_path: Path) -> None:
     assert len({report.reported for report in reports}) == 3
     assert clients[2].cost == 0.0
     assert same(clients[2].report({}), reports[2])
-    with pytest.raises(InputError, match="epoch 2 is over"):
+    with pytest.raises(InputError, match="period 2 is over"):
         clients[1].report(_RATINGS)
 
 
@@ -104,7 +104,7 @@ def test_a_limit_is_remembered_until_another_is_set(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
-def test_about_how_large_a_report_is(tmp_path: Path, mechanism: str, epsilon: float) -> None:
+def test_about_how_large_a_report_is(tmp_path: Path, mechanism: Any, epsilon: float) -> None:
     """Ten reports on average: a single one may well be off by 6 %."""
     collection = make_collection(5000, mechanism, epsilon)
     clients = [LocalClient(collection, tmp_path / f"state-{person}") for person in range(10)]
@@ -168,7 +168,13 @@ def test_the_state_is_private_and_holds_no_rating(tmp_path: Path) -> None:
 
 def test_whether_a_report_is_sent_does_not_depend_on_the_ratings(tmp_path: Path) -> None:
     """The server chooses catalogue and scale: a refusal would be an answer without noise."""
-    every = ({}, {"i1": 9.0}, {"i1": -4}, {"i1": 3.3}, {"nowhere": 3.0})
+    every: tuple[dict[str, float], ...] = (
+        {},
+        {"i1": 9.0},
+        {"i1": -4},
+        {"i1": 3.3},
+        {"nowhere": 3.0},
+    )
     for at, own in enumerate(every):
         client = LocalClient(make_collection(30), tmp_path / f"state{at}")
         assert client.report(own).epoch == 1 and client.spent.reports == 1
@@ -212,7 +218,7 @@ def test_a_missing_folder_is_one_line(tmp_path: Path) -> None:
 )
 @settings(deadline=None, max_examples=60)
 def test_no_rating_is_objected_to_on_any_scale_that_can_be_announced(
-    mechanism: str, lo: float, exponent: int, parts: int, continuous: bool, rating: float
+    mechanism: Any, lo: float, exponent: int, parts: int, continuous: bool, rating: float
 ) -> None:
     """A refusal would be an answer without noise."""
     step = 2.0**exponent

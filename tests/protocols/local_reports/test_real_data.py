@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from protocols.local_reports._making import MECHANISMS, send_all
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_movielens_100k(data_folder: Path, mechanism: str) -> None:
+def test_movielens_100k(data_folder: Path, mechanism: Any) -> None:
     folder = data_folder / "ml-100k"
     if not folder.is_dir():
         pytest.skip("ml-100k is absent")

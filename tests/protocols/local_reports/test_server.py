@@ -13,7 +13,7 @@ import pytest
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.predict import People
 from discreet.privacy import SEEDED, SeededRandomness, Unit
-from discreet.protocols.local_reports.messages import Collection, Report
+from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
 from discreet.protocols.local_reports.server import (
     AnswerLaw,
     LocalReports,
@@ -89,9 +89,9 @@ def _outcomes(
     if collection.mechanism == "randomized-response":
         step = 2 * collection.reach // (collection.levels - 1)
         symbol = 0 if rating is None else (centre + collection.reach) // step + 1
-        z = collection.centred(np.arange(1, collection.levels + 1))
+        reports = collection.centred(np.arange(1, collection.levels + 1))
         chances = collection.response.probabilities(symbol)
-        return chances, np.append(0, z), np.append(0.0, np.ones(len(z)))
+        return chances, np.append(0, reports), np.append(0.0, np.ones(len(reports)))
     reach, keep = 60 * collection.reach * 4, collection.laplace.keep
     z = np.arange(-reach, reach + 1)
     ratio = math.exp(-1 / collection.laplace.scale)
@@ -220,7 +220,7 @@ def test_a_release_predicts_better_than_item_means(mechanism: str) -> None:
 
 def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     catalog = Catalog([f"i{i}" for i in range(30)], origin=CatalogOrigin.FROM_DATA)
-    collection = Collection(catalog, FIVE_STARS, "randomized-response", 2.0, 3)
+    collection = Collection(catalog, FIVE_STARS, Mechanism.RANDOMIZED_RESPONSE, 2.0, 3)
     people = make_people(50, 30, seed=6)
     release = LocalReports(collection).build(send_all(collection, people))
     guarantee = release.guarantee
@@ -228,8 +228,10 @@ def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     assert guarantee.per(Unit.USER) == pytest.approx(60.0)
     assert guarantee.changed_rating == 2.0
     words = str(guarantee)
-    for said in ("from the server as well", "in epoch 3", "30 items", "no secret which items"):
+    for said in ("from the server as well", "in period 3", "30 items", "no secret which items"):
         assert said in words
+    adds_up = "for somebody who takes part in 12 periods the epsilon is 24; in all 3 so far, 6"
+    assert f"(each period costs as much again: {adds_up})" in words
     release.save(tmp_path / "local.discreet")
     again = load(tmp_path / "local.discreet")
     assert str(again.guarantee) == words
@@ -265,7 +267,7 @@ def test_what_was_sent_is_read_and_the_rest_refused() -> None:
     assert LocalReports(collection).read(sent).as_json() == sent
     with pytest.raises(InputError, match="another collection"):
         LocalReports(make_collection(26)).read(sent)
-    with pytest.raises(InputError, match="epoch 2"):
+    with pytest.raises(InputError, match="period 2"):
         LocalReports(make_collection(25, epoch=2)).read(sent)
 
 
@@ -273,7 +275,7 @@ def test_reports_that_do_not_belong_are_refused() -> None:
     collection, other = make_collection(25), make_collection(25, epoch=2)
     reports = [*send_all(collection, make_people(3, 25, seed=1))]
     foreign = [*send_all(other, make_people(1, 25, seed=1))]
-    with pytest.raises(InputError, match="another collection or epoch"):
+    with pytest.raises(InputError, match="another collection or period"):
         LocalReports(collection).build([*reports, *foreign])
     with pytest.raises(InputError, match="at least 2 reports, not 1"):
         LocalReports(collection).build(reports[:1])

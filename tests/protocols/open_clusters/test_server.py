@@ -6,6 +6,7 @@ import tracemalloc
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -91,6 +92,7 @@ def test_the_guarantee_says_that_it_is_none() -> None:
     told = terms(6, bits=2, least=0, bit_epsilon_thousandths=500)
     guarantee = OpenClusters(told).build([upload(told, 1, {0: 1})], least_people=1).guarantee
     assert "covers the hash alone, with an epsilon of 1 for one rating" in str(guarantee)
+    assert "in 12 periods the epsilon is 12; in the one so far, 1)" in str(guarantee)
     assert not guarantee.is_private and guarantee.events[0].label == "hash bits"
 
 
@@ -127,7 +129,7 @@ def test_the_hash_alone_counts_in_sizes() -> None:
 
 
 @pytest.mark.parametrize("told", [{"thin": -1}, {"thin": np.nan}, {"least_people": 0}])
-def test_arguments_that_make_no_sense_are_refused(told: dict[str, float]) -> None:
+def test_arguments_that_make_no_sense_are_refused(told: dict[str, Any]) -> None:
     terms, uploads = small()
     with pytest.raises(InputError, match="thin is 0 or above"):
         OpenClusters(terms).build(uploads, **told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 def seen() -> Callable[..., Cells]:
     """Reads a source and gives its cells; scale 1..5 and a catalogue off the data by default."""
 
-    def do(source: object, **options: object) -> Cells:
+    def do(source: object, **options: Any) -> Cells:
         return cells(read_ratings(source, **{"scale": (1, 5), "catalog": "from-data"} | options))
 
     return do
@@ -51,7 +52,7 @@ def seen() -> Callable[..., Cells]:
 def refusal() -> Callable[..., InputError]:
     """Reads a source that must be refused, and gives the error."""
 
-    def do(source: object, **options: object) -> InputError:
+    def do(source: object, **options: Any) -> InputError:
         with pytest.raises(InputError) as caught:
             read_ratings(source, **{"scale": (1, 5), "catalog": "from-data"} | options)
         message = str(caught.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from discreet.domain import Catalog, InputError
-from discreet.ratings.readers import _tables, read_catalog, read_ratings
+from discreet.ratings.readers import _layouts, read_catalog, read_ratings
 from discreet.ratings.readers.text import read_cells
 
 _HEADER = "user,item,rating,time\n"
@@ -95,7 +95,7 @@ def test_skipping_counts_every_bad_line(write):
 
 @pytest.mark.parametrize("size", [1, 5, 16, 1 << 20])
 def test_lines_are_counted_over_pieces(write, refusal, monkeypatch, size):
-    monkeypatch.setattr(_tables, "read_cells", partial(read_cells, size=size))
+    monkeypatch.setattr(_layouts, "read_cells", partial(read_cells, size=size))
     text = _HEADER + _GOOD * 20 + "\n3,1,bad,5\n" + _GOOD
     assert refusal(write("r.csv", text)).line == 63
 
@@ -121,7 +121,7 @@ def test_a_header_where_none_was_expected_is_guessed(write, refusal):
 
 
 def test_unknown_items_are_counted_to_the_end(write, refusal, monkeypatch):
-    monkeypatch.setattr(_tables, "read_cells", partial(read_cells, size=16))
+    monkeypatch.setattr(_layouts, "read_cells", partial(read_cells, size=16))
     text = _HEADER + _GOOD + "1,7,3,5\n1,8,3,5\n2,7,3,5\n2,1,bad,5\n"
     error = refusal(write("r.csv", text), catalog=_CATALOG)
     assert error.line == 5

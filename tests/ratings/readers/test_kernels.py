@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from discreet.domain import Catalog, InputError
 from discreet.ratings.readers import _tokens
+from discreet.ratings.readers._batch import Fault
 from discreet.ratings.readers._cells import ids_of_text, numbers_of_text
+from discreet.ratings.readers._collect import UNKNOWN, CatalogLookup, IdColumn, number_integers
 from discreet.ratings.readers._files import Piece
-from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup, IdColumn, number_integers
 from discreet.ratings.readers._tokens import day_number, days_in
 from discreet.ratings.readers.text import Dialect, Text, cells_of
 
@@ -94,7 +95,7 @@ def cells_from(words):
 @example([str(2**63)])
 def test_identifiers_are_integers_only_as_python_prints_them(words):
     faults = np.zeros(len(words), np.uint8)
-    ids = ids_of_text(cells_from(words), faults, 3)
+    ids = ids_of_text(cells_from(words), faults, Fault(3))
     stripped = [word.strip(_BLANKS) for word in words]
     assert faults.tolist() == [3 * (word == "") for word in stripped]
     assert [str(i) for i in ids if str(i)] or not any(stripped)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,8 +32,9 @@ rows_of = st.lists(
 )
 
 
-def read(source: object, **options: object) -> Ratings:
-    return read_ratings(source, **{"implicit": True, "catalog": "from-data"} | options)
+def read(source: object, **options: Any) -> Ratings:
+    usual: dict[str, Any] = {"implicit": True, "catalog": "from-data"}
+    return read_ratings(source, **usual | options)
 
 
 def table(separator: str, *names: str) -> str:

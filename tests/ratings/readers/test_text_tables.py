@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.ratings.readers import _tables, read_ratings
+from discreet.ratings.readers import _layouts, read_ratings
 from discreet.ratings.readers.text import read_cells
 
 _EXPECTED = {(1, "10"): (4.0, None), (1, "20"): (5.0, None), (2, "10"): (1.0, None)}
@@ -292,7 +292,7 @@ def test_scale_and_catalogue_are_asked_for(write, refusal):
 def test_pieces_of_any_size_give_the_same(write, seen, monkeypatch, size):
     text = 'user,item,rating,note\n1,10,4,"a\nb"\n\n2,10,1,é\n1,20,5,\n1,10,2,x\n'
     whole = seen(write("r.csv", text), quoting="multiline")
-    monkeypatch.setattr(_tables, "read_cells", partial(read_cells, size=size))
+    monkeypatch.setattr(_layouts, "read_cells", partial(read_cells, size=size))
     assert (
         seen(write("s.csv", text), quoting="multiline")
         == whole
@@ -301,7 +301,7 @@ def test_pieces_of_any_size_give_the_same(write, seen, monkeypatch, size):
 
 
 def test_integers_first_and_text_later(write, seen, monkeypatch):
-    monkeypatch.setattr(_tables, "read_cells", partial(read_cells, size=8))
+    monkeypatch.setattr(_layouts, "read_cells", partial(read_cells, size=8))
     text = "user,item,rating\n1,10,4\n2,10,1\nx,10,3\n1,20,5\n"
     assert seen(write("r.csv", text)) == {
         ("1", "10"): (4.0, None),
@@ -328,4 +328,4 @@ def test_a_repr_shows_nothing_private(write):
 
 def test_an_unknown_word_for_bad_rows_is_refused(write):
     with pytest.raises(InputError, match="refuse or skip"):
-        read_ratings(write("r.csv", table(",")), scale=(1, 5), on_bad_rows="ignore")
+        read_ratings(write("r.csv", table(",")), scale=(1, 5), on_bad_rows="ignore")  # type: ignore[arg-type]

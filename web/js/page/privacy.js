@@ -6,19 +6,26 @@ const MOST_SHOWN = 200_000;
 /** @param {number} delta @returns {string} what follows an epsilon */
 export const atDelta = (delta) => (delta ? `, delta ${delta < 1e-3 ? delta.toExponential() : delta}` : "");
 
+/** Whom a guarantee or a limit is about: a rating, a person, a person and week. @param {string} unit */
+export const whomOf = (unit) => unit.replace("user", "person").replace("-", " and ");
+
 /** @param {any} guarantee @returns {string} a heading for it */
 export function promiseOf({ epsilon, delta, unit, not_private: none }) {
   if (none.length) return "No promise";
-  return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${unit === "user" ? "person" : "rating"}`;
+  return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${whomOf(unit)}`;
 }
+
+/** What a release says that it has learnt: nothing if it does not say. @param {any} parameters @returns {string[]} */
+export const learntBy = ({ learnt }) => (Array.isArray(learnt?.words) ? learnt.words : []).filter((said) => typeof said === "string" && said.length < 1000).slice(0, 2);
 
 /** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */
 export function showGuarantee({ release, sha256, bytes }) {
-  const { guarantee, catalog, method } = release;
+  const { guarantee, catalog, method, parameters } = release;
   fill(
     by("guarantee"),
     el("p", { className: "big" }, promiseOf(guarantee)),
     el("p", {}, guarantee.words),
+    ...learntBy(parameters).map((said) => el("p", {}, said)),
     el("p", { className: "soft" }, words("checked", counted(catalog.ids.length, "title"), method, sized(bytes), sha256.slice(0, 16))),
   );
 }

@@ -33,7 +33,7 @@ from discreet.audit.lower_bound._fits import claim_of, crowd, spent
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
 from discreet.methods import MethodName, Transcript, record_fit
-from discreet.privacy import Noise, Randomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, Randomness, Unit
 from discreet.privacy.accounting import gaussian_delta
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -389,5 +389,5 @@ class OneRunSubject:
 
 register(
     ONE_RUN, "one-run/{unit}/{noise}", "a fit up to item effects, once, with canaries in it",
-    unit=Unit, noise=Noise,
+    unit=FIT_UNITS, noise=Noise,
 )(OneRunSubject)  # fmt: skip

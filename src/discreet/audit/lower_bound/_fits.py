@@ -14,7 +14,7 @@ from discreet.audit._registry import Entry, register
 from discreet.audit.lower_bound._engine import DELTA, Auditable, Claim, Floats, Ints, Subject
 from discreet.domain import PRESENCE, Scale
 from discreet.methods import MethodName, Transcript, fit, record_fit
-from discreet.privacy import Noise, Randomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, Randomness, Unit
 from discreet.privacy.accounting import gaussian_mu
 from discreet.ratings import Ratings
 from discreet.release import Release
@@ -186,7 +186,7 @@ class FitSubject(Subject):
 
 @register(
     FITS, "pipeline/effects/{unit}/{noise}", f"a fit up to item effects{_ABOUT}",
-    unit=Unit, noise=Noise,
+    unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def effects_fit(
     name: str, about: str, unit: Unit, noise: Noise, factor: float = 1.0, runs: int = _EFFECTS_RUNS
@@ -198,7 +198,7 @@ def effects_fit(
 
 @register(
     FITS, "pipeline/{method}/{unit}/{noise}", f"a whole fit{_ABOUT}",
-    method=MethodName, unit=Unit, noise=Noise,
+    method=MethodName, unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def whole_fit(
     name: str, about: str, method: MethodName, unit: Unit, noise: Noise, factor: float = 1.0,
@@ -211,7 +211,7 @@ def whole_fit(
 
 @register(
     FITS, "pipeline/{method}/presence/{unit}/gaussian", f"a whole fit{_ABOUT}",
-    method=(MethodName.LISTS, MethodName.COSINE), unit=Unit,
+    method=(MethodName.LISTS, MethodName.COSINE), unit=FIT_UNITS,
 )  # fmt: skip
 def _presence_fit(name: str, about: str, method: MethodName, unit: Unit) -> FitSubject:
     made = Fit(method, unit, Noise.GAUSSIAN, PRESENCE)
@@ -220,7 +220,7 @@ def _presence_fit(name: str, about: str, method: MethodName, unit: Unit) -> FitS
 
 @register(
     FITS, "pipeline/refined/{unit}/gaussian/release", f"the release of a whole fit{_ABOUT}",
-    unit=Unit,
+    unit=FIT_UNITS,
 )  # fmt: skip
 def _release(name: str, about: str, unit: Unit) -> FitSubject:
     """The release alone: a score is learnt from its numbers."""

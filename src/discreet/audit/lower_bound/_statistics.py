@@ -19,6 +19,7 @@ from discreet.measure import HeadCounts, ItemCounts
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
+from discreet.measure.history_pairs import FrozenWeights, HistoryPairs
 from discreet.measure.item_sums import RatingSums, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.outputs import OutputFunction, OutputMethod
@@ -28,7 +29,7 @@ from discreet.measure.probe_error import ProbeError
 from discreet.measure.recency import WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
 from discreet.measure.refinement import RatingRefinement, UserRefinement, UserSketch
 from discreet.measure.user_votes import UserVotes
-from discreet.privacy import Noise, Unit
+from discreet.privacy import FIT_UNITS, Noise, Unit
 from discreet.ratings import Ratings
 
 STATISTICS: dict[str, Entry[Auditable]] = {}
@@ -96,7 +97,7 @@ def _attribute(measure: Callable[[Ratings], object], part: str) -> Measure:
 # Statistics of items one by one.
 
 
-@_add("item-counts/{unit}/{noise}", "how often each item was rated", unit=Unit, noise=Noise)
+@_add("item-counts/{unit}/{noise}", "how often each item was rated", unit=FIT_UNITS, noise=Noise)
 def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     statistic = ItemCounts(unit, noise)
     neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
@@ -106,7 +107,7 @@ def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSu
     return StatisticSubject.of(name, about, *args)
 
 
-@_add("head-counts/{unit}/{noise}", "counts of some items alone", unit=Unit, noise=Noise)
+@_add("head-counts/{unit}/{noise}", "counts of some items alone", unit=FIT_UNITS, noise=Noise)
 def _head_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Items outside the head do not make a user's votes smaller: the most that anybody can move."""
     statistic = HeadCounts(unit, noise, np.array([1, 3], dtype=np.int32))
@@ -143,7 +144,7 @@ def _centred_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
 
 @_add(
     "level/{unit}/{noise}", "how far ratings lie above levels; a 5 at level 1",
-    unit=Unit, noise=Noise,
+    unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def _level(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     statistic = Level(unit, STARS, ItemLevels(1.0, np.zeros(3)))
@@ -156,7 +157,7 @@ def _level(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
 
 @_add(
     "probe-error/{unit}/{noise}", "squared errors of predictions; one as wrong as can be",
-    unit=Unit, noise=Noise,
+    unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def _probe_error(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Everything is predicted as a 1."""
@@ -189,7 +190,7 @@ def _user_scales(name: str, about: str, noise: Noise) -> StatisticSubject:
 
 @_add(
     "agreement/{unit}/{noise}", "whether ratings agree along features; one that turns it round",
-    unit=Unit, noise=Noise,
+    unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def _agreement(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Two ratings that disagree, and a third in a direction that outweighs them."""
@@ -214,7 +215,7 @@ def timed(ratings: Ratings) -> Ratings:
 
 
 @_add(
-    "period-counts/{unit}/{noise}", "how many records each period has", unit=Unit, noise=Noise
+    "period-counts/{unit}/{noise}", "how many records each period has", unit=FIT_UNITS, noise=Noise
 )  # fmt: skip
 def _period_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     statistic = PeriodCounts(unit, _PERIODS)
@@ -224,8 +225,11 @@ def _period_counts(name: str, about: str, unit: Unit, noise: Noise) -> Statistic
 
 
 @_add(
-    "recent-counts/{unit}/{noise}", "how often each item was had lately", unit=Unit, noise=Noise
-)  # fmt: skip
+    "recent-counts/{unit}/{noise}",
+    "how often each item was had lately",
+    unit=FIT_UNITS,
+    noise=Noise,
+)
 def _recent_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     weights = np.array([WEIGHT_GRID // 2, WEIGHT_GRID])
     statistic = RecentCounts(unit, noise, _PERIODS, weights)
@@ -294,7 +298,7 @@ def _covariance_of(kind: str, noise: Noise, items: int) -> Covariance:
     return RatingCovariance(noise, head, HuberCentring(0.5, 20), levels)
 
 
-@_add("presence-pairs/{unit}/{noise}", "who has both, by weight", unit=Unit, noise=Noise)
+@_add("presence-pairs/{unit}/{noise}", "who has both, by weight", unit=FIT_UNITS, noise=Noise)
 def _presence_pairs(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Somebody who has the whole head, or all of it but one item."""
     statistic = PresencePairs(unit, noise, head_of(_OLD + 1))
@@ -309,7 +313,7 @@ def _presence_pairs(name: str, about: str, unit: Unit, noise: Noise) -> Statisti
 
 @_add(
     "head-weights-{part}/{unit}/{noise}", "the {part} that pairs are out of",
-    part=("records", "people"), unit=Unit, noise=Noise,
+    part=("records", "people"), unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def _head_weights(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Somebody's first item; of users' records, somebody with two."""
@@ -320,9 +324,28 @@ def _head_weights(name: str, about: str, part: str, unit: Unit, noise: Noise) ->
     return StatisticSubject.of(name, about, lambda each: statistic.measure(each)[place], *args)
 
 
+@_add("history-pairs/rating/gaussian", "pairs with older records, of four periods together")
+def _history_pairs(name: str, about: str) -> StatisticSubject:
+    """Somebody who has two items from before and comes in every period. A value says the time."""
+    items = 8
+    weights = FrozenWeights(share=0.5, flat=4, most=items)
+    series = [HistoryPairs(head_of(items), at, at + 1, weights) for at in (2, 3, 4, 5)]
+    when = dict(enumerate((1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 5.0)))
+
+    def measure(ratings: Ratings) -> Ints:
+        codes = PRESENCE.encode(np.ones(len(ratings)))
+        there = dataclasses.replace(timed(ratings), scale=PRESENCE, codes=codes)
+        each = (statistic.measure(there)[0] for statistic in series)
+        return np.concatenate([part_of(table, items, "triangle") for table in each])
+
+    neighbours = Neighbours.by_rating(items, when, (items - 1, 2.0))
+    args = (measure, neighbours, Noise.GAUSSIAN, weights.of_pairs)
+    return StatisticSubject.of(name, about, *args)
+
+
 @_add(
     "slope-one-{part}/{unit}/{noise}", "Slope One's {part} over pairs",
-    part=("differences", "weights"), unit=Unit, noise=Noise,
+    part=("differences", "weights"), unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def _slope_one(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Old ratings at one end of the scale, one more at the other."""
@@ -334,7 +357,7 @@ def _slope_one(name: str, about: str, part: str, unit: Unit, noise: Noise) -> St
 
 @_add(
     "cosine-{part}/{unit}/{noise}", "the cosine's {part}",
-    part=("products", "squares"), unit=Unit, noise=Noise,
+    part=("products", "squares"), unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
 def _cosine(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
     old = 8 if unit is Unit.RATING or noise is Noise.GAUSSIAN else 1

@@ -37,7 +37,7 @@ from discreet.audit.stability._search import (
 )
 from discreet.domain import Catalog, InputError
 from discreet.ratings import Ratings
-from discreet.ratings.readers import read_ratings
+from discreet.ratings.readers import Quoting, read_ratings
 
 _HEADER: Row = ("user", "item", "rating", "time")
 _COUNTED = {"user": 0, "item": 1, "rating": 2, "time": 3}
@@ -84,7 +84,7 @@ class TextReader:
 
     file: str
     separator: str = ","
-    quoting: str = "lines"
+    quoting: Quoting = "lines"
     header: bool = True
     newline: str = "\n"
     bom: bool = False

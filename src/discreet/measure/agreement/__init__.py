@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import over_blocks
-from discreet.measure._statistic import Part, Statistic
+from discreet.measure._source import Part, Statistic, over_blocks
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.privacy import Unit
 from discreet.ratings import Ratings

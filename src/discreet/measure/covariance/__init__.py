@@ -11,8 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import count_inside, head_entries
-from discreet.measure._statistic import HeadEntries, PairStatistic, Part, Progress
+from discreet.measure._source import (
+    HeadEntries,
+    PairStatistic,
+    Part,
+    Progress,
+    count_inside,
+    head_entries,
+)
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.engines.local import co_moments
 from discreet.measure.user_votes import UserVotes

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import count_inside, over_blocks
-from discreet.measure._statistic import Part, Statistic
+from discreet.measure._source import Part, Statistic, count_inside, over_blocks
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 

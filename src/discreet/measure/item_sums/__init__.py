@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Scale
-from discreet.measure._source import over_blocks
-from discreet.measure._statistic import Part, Statistic
+from discreet.measure._source import Part, Statistic, over_blocks
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.item_counts import ItemCounts
 from discreet.privacy import Noise, Unit

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError, Scale
-from discreet.measure._source import head_entries
-from discreet.measure._statistic import HeadEntries, Ints, PairStatistic, Part, Progress
+from discreet.measure._source import HeadEntries, Ints, PairStatistic, Part, Progress, head_entries
 from discreet.measure.pairs._table import (
     add_squares,
     check_head,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
 from discreet.domain import InputError, Scale
-from discreet.measure._statistic import HeadEntries, Ints, Progress
+from discreet.domain.triangles import packed_size
+from discreet.measure._source import HeadEntries, Ints, Progress, over_bands
 from discreet.ratings import Ratings
 
 
@@ -238,9 +237,8 @@ class PairTable:
         Every row is summed by one thread, in integers: the result does not depend on threads.
         """
         size = self.size
-        outs = tuple(np.empty(size * (size + 1) // 2, np.int64) for _ in range(triangles))
+        outs = tuple(np.empty(packed_size(size), np.int64) for _ in range(triangles))
         counts = np.diff(self.visits.ends, prepend=0)
-        total, done = int((counts * (counts - 1) // 2).sum()), 0
 
         def work(first: int) -> int:
             acc = np.empty((size, triangles), np.int64)
@@ -248,16 +246,7 @@ class PairTable:
             pairs: int = sum_rows(*rows, self.visits, self.entries, self.weights, acc, outs)
             return pairs
 
-        with ThreadPoolExecutor(max_workers=numba.config.NUMBA_NUM_THREADS) as pool:
-            try:
-                bands = [pool.submit(work, first) for first in range(0, size, _BAND)]
-                for band in as_completed(bands):
-                    done += band.result()
-                    if progress is not None:
-                        progress(done, total)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        over_bands(work, range(0, size, _BAND), int((counts * (counts - 1) // 2).sum()), progress)
         return outs
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.measure._request import GivenLedger, charge, configuration_digest
-from discreet.privacy import SEEDED, Guarantee, PureEvent, Randomness, Tickets, Unit
+from discreet.privacy import SEEDED, Guarantee, PureEvent, Randomness, Tickets, Unit, fit_unit
 from discreet.privacy.mechanisms import (
     GumbelTopK,
     KSubset,
@@ -216,13 +216,12 @@ def private_sets(
 
 
 def _contract(protect: Unit | str, moves: Moves | str) -> tuple[Unit, Moves]:
-    if protect not in list(Unit):
-        raise InputError(f"protect is {' or '.join(Unit)}, not '{protect}'")
+    unit = fit_unit(protect)
     if moves not in list(Moves):
         raise InputError(f"moves is {' or '.join(Moves)}, not '{moves}'")
-    if protect == Unit.USER and moves == Moves.ONE:
+    if unit is Unit.USER and moves == Moves.ONE:
         raise InputError("a whole user moves more than one score: say moves='all'")
-    return Unit(protect), Moves(moves)
+    return unit, Moves(moves)
 
 
 def _step(sensitivity: float) -> float:

@@ -6,15 +6,16 @@ from discreet.privacy.accounting._calibration import (
     calibrate_geometric,
     mu_of_theta,
 )
-from discreet.privacy.accounting._gaussian import (
+from discreet.privacy.accounting._totals import (
     LEAST_DELTA,
+    Totals,
+    compose,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
     mu_of_pure,
     pure_of_mu,
 )
-from discreet.privacy.accounting._totals import Totals, compose
 
 __all__ = [
     "LEAST_DELTA",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from discreet.domain import InputError
 from discreet.privacy._events import round_up
-from discreet.privacy.accounting._gaussian import gaussian_mu
+from discreet.privacy.accounting._totals import gaussian_mu
 
 PAPER_SPLIT = (0.02, 0.19, 0.79)
 """How McSherry and Mironov divide theta between global, item and covariance stage."""

@@ -1,8 +1,20 @@
 """Ledgers: what a population has spent, on disk before any noise is drawn."""
 
+from discreet.privacy._series import Period, SeriesTerms
 from discreet.privacy.ledger._entries import Entry
 from discreet.privacy.ledger._ledger import Ledger
-from discreet.privacy.ledger._limits import Limit, Plan, PlannedCost, Room
+from discreet.privacy.ledger._limits import Limit, Plan, PlannedCost, Room, planned_release
 from discreet.privacy.ledger._pairing import Pairing
 
-__all__ = ["Entry", "Ledger", "Limit", "Pairing", "Plan", "PlannedCost", "Room"]
+__all__ = [
+    "Entry",
+    "Ledger",
+    "Limit",
+    "Pairing",
+    "Period",
+    "Plan",
+    "PlannedCost",
+    "Room",
+    "SeriesTerms",
+    "planned_release",
+]

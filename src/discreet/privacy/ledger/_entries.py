@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.privacy._events import Event, Unit, event_from_dict
+from discreet.privacy._series import Period, SeriesTerms
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger._limits import Limit
 
@@ -32,6 +33,8 @@ class Entry:
             caller gave none, as with every charge that discreet 0.1.0 made.
         digest: Of the charge's row, which covers all rows before it too.
         published: The digest of the file that was made with it; None if none is recorded.
+        terms: Of the series that it was a period of; None for other charges.
+        period: Which period that was.
     """
 
     number: int
@@ -43,13 +46,16 @@ class Entry:
     configuration: str | None
     digest: str
     published: str | None = None
+    terms: SeriesTerms | None = None
+    period: Period | None = None
 
 
 @dataclass(frozen=True)
 class Row:
     """An entry as the file holds it, `previous` being the digest of the row before.
 
-    Rows without a configuration have the digest that format 1 gave them.
+    Rows without a configuration have the digest that format 1 gave them, and rows that are no
+    period of a series the one of format 2.
     """
 
     previous: str
@@ -60,25 +66,36 @@ class Row:
     events: str
     spent: str
     configuration: str | None = None
+    series: str | None = None
 
     @property
     def digest(self) -> str:
         """A SHA-256 over this row and, through `previous`, over all before it."""
         fields = list(vars(self).values())
-        return _digest(*(fields[:-1] if self.configuration is None else fields))
+        if self.series is None:
+            fields.pop()
+            if self.configuration is None:
+                fields.pop()
+        return _digest(*fields)
 
-    def entry(self, published: str | None = None) -> Entry:
-        """The charge that it records."""
+    def entry(self, spent: Spent, published: str | None = None) -> Entry:
+        """The charge that it records.
+
+        Args:
+            spent: The totals after it, of all units.
+            published: The digest of the file that was made with it.
+        """
         return Entry(
             self.number,
             datetime.datetime.fromisoformat(self.time),
             self.purpose,
-            tuple(event_from_dict(event) for event in json.loads(self.events)),
+            read_events(self.events),
             bool(self.is_private),
-            read_spent(self.spent),
+            spent,
             self.configuration,
             self.digest,
             published,
+            *read_series(self.series),
         )
 
 
@@ -132,15 +149,33 @@ def write_events(events: Iterable[Event]) -> str:
     return json.dumps([event.to_dict() for event in events])
 
 
+def read_events(text: str) -> tuple[Event, ...]:
+    """What `write_events` wrote."""
+    return tuple(event_from_dict(event) for event in json.loads(text))
+
+
 def write_spent(spent: Spent) -> str:
     """Totals as JSON; floats keep every bit."""
     return json.dumps({unit: [total.pure, total.mu_squared] for unit, total in spent.items()})
 
 
 def read_spent(text: str) -> dict[Unit, Totals]:
-    """What `write_spent` wrote."""
+    """What `write_spent` wrote: older versions did not know all of the units."""
     plain = json.loads(text)
-    return {unit: Totals(*plain[unit]) for unit in Unit}
+    return {unit: Totals(*plain[unit]) for unit in Unit if unit in plain}
+
+
+def write_series(terms: SeriesTerms, period: Period) -> str:
+    """A period of a series as JSON."""
+    return json.dumps({"terms": terms.to_dict(), "period": period.to_dict()})
+
+
+def read_series(text: str | None) -> tuple[SeriesTerms | None, Period | None]:
+    """What `write_series` wrote; nothing for a charge that is no period of a series."""
+    if text is None:
+        return None, None
+    plain = json.loads(text)
+    return SeriesTerms.from_dict(plain["terms"]), Period.from_dict(plain["period"])
 
 
 def write_limits(limits: Iterable[Limit]) -> str:

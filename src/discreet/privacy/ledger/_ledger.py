@@ -5,22 +5,36 @@ from __future__ import annotations
 import datetime
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.privacy._events import Event, Unit
-from discreet.privacy._guarantee import Guarantee
-from discreet.privacy._provenance import MOST_LETTERS, ChargeRecord, is_line
-from discreet.privacy._randomness import Randomness
-from discreet.privacy._receipt import Receipt, issue
+from discreet.privacy._events import FIT_UNITS, MOST_LETTERS, Event, Unit, is_line
+from discreet.privacy._guarantee import ChargeRecord, Guarantee
+from discreet.privacy._receipt import Randomness, Receipt, issue
+from discreet.privacy._series import Period, SeriesTerms
 from discreet.privacy.accounting import Totals
 from discreet.privacy.ledger import _entries, _store
 from discreet.privacy.ledger._entries import Entry, Row, Spent, Title
-from discreet.privacy.ledger._limits import Limit, Plan, Room, costs_of, make_plan, spend
+from discreet.privacy.ledger._limits import (
+    Cost,
+    Limit,
+    Plan,
+    Room,
+    costs_of,
+    largest_release,
+    make_plan,
+    planned_release,
+    spend,
+)
 from discreet.privacy.ledger._pairing import Pairing, pair
+from discreet.privacy.ledger._periods import Progress, superseding
 
+_ADVICE = (
+    "'discreet ledger plan' says how large each of several releases may be, and 'discreet series' "
+    "refreshes a release without measuring old ratings again"
+)
 _WAIT = 30.0
 """Seconds to wait for another process's transaction, which takes milliseconds. Chosen."""
 
@@ -57,7 +71,8 @@ class Ledger:
         Args:
             path: Where.
             population: Whose spends it counts, in words: "customers of the shop".
-            limits: One for `user`, one for `rating`, or both. They never change.
+            limits: One for `user`, one for `rating`, or for any other units; one each. They never
+                change.
             wait: How many seconds to wait while another process writes.
 
         Raises:
@@ -67,7 +82,10 @@ class Ledger:
         limits = tuple(limits)
         _check_text("a population's name", population)
         if not limits or len({limit.unit for limit in limits}) < len(limits):
-            raise InputError("a ledger needs a limit for user, for rating, or one for each")
+            raise InputError(
+                f"a ledger needs a limit for at least one unit ({', '.join(Unit)}), and no more "
+                "than one for each"
+            )
         title = Title(population, _entries.now(), _entries.write_limits(limits))
         _store.create(Path(path), title)
         return cls(Path(path), title, wait)
@@ -155,18 +173,91 @@ class Ledger:
         if not events:
             raise InputError("there is nothing to charge: no event was given")
         is_private = randomness is None or randomness.is_private
-        text = _entries.write_events(events)
         with _store.writing(self.path, self._wait) as connection:
-            last = self._last(connection)
-            spent = _entries.write_spent(self._after(_spent_by(last), events))
-            previous, number = (
-                (self._title.digest, 0) if last is None else (last.digest, last.number)
-            )
-            fields = (number + 1, _entries.now(), purpose, int(is_private), text, spent)
-            row = Row(previous, *fields, configuration)
+            last, spent = self._state(connection)
+            after = self._after(spent, events)
+            row = self._row(last, purpose, is_private, events, after, configuration)
             _store.append(connection, row)
-        record = ChargeRecord(self.fingerprint, self.population, row.number, row.digest)
+        return issue(events, randomness, self._record(row.number, row.digest))
+
+    def charge_period(
+        self,
+        terms: SeriesTerms,
+        period: Period,
+        purpose: str,
+        *,
+        randomness: Randomness | None = None,
+        configuration: str | None = None,
+    ) -> Receipt:
+        """Record the next period of a series and issue the receipt to draw `terms.event`.
+
+        The first period fixes the terms. What a period adds depends on the unit: nothing for a
+        rating after the first, since every rating lies in one period; something for a user who
+        may be there in all of them (`SeriesTerms.cost`).
+
+        Nothing that was drawn may leave the process before `record_publication` has returned. So
+        a period that was charged and not published may be charged again, after a crash or with
+        another configuration, and costs nothing more. The same configuration gives a receipt for
+        the same charge; another one makes a new charge, and nothing can be published with the old
+        one any more.
+
+        Args:
+            terms: The same for all periods of a series.
+            period: The next one.
+            purpose: What for: one line for the history, without anything private.
+            randomness: The source of the noise. A seeded source costs the same.
+            configuration: The digest of the public configuration that is paid for, for the record.
+
+        Raises:
+            BudgetExceeded: A limit would be passed; nothing was charged.
+            PeriodExists: The period was published before.
+            InputError: The terms are not those of the series, or the period is not its next one,
+                or it is not disjoint from those before.
+            LedgerError: The ledger cannot be used; there is no receipt, so nothing can be drawn.
+        """
+        _check_text("a purpose", purpose)
+        is_private = randomness is None or randomness.is_private
+        events = (terms.event,)
+        with _store.writing(self.path, self._wait) as connection:
+            last, spent = self._state(connection)
+            progress = Progress(terms.series, _read(self.path, connection, self._title))
+            progress.check(terms, period)
+            begun = progress.unfinished
+            asked = (period, configuration, is_private)
+            if begun and (begun.period, begun.configuration, begun.is_private) == asked:
+                record = self._record(begun.number, begun.digest)
+            else:
+                after = self._after_costs(spent, progress.costs(terms, period))
+                series = _entries.write_series(terms, period)
+                row = self._row(last, purpose, is_private, events, after, configuration, series)
+                _store.append(connection, row)
+                record = self._record(row.number, row.digest)
         return issue(events, randomness, record)
+
+    def periods(self, series: str) -> tuple[Period, ...]:
+        """The periods of a series that were published, in order."""
+        done = Progress(series, self.history())
+        return done.periods[:-1] if done.unfinished else done.periods
+
+    def _row(
+        self,
+        last: Row | None,
+        purpose: str,
+        is_private: bool,
+        events: Sequence[Event],
+        after: Spent,
+        configuration: str | None,
+        series: str | None = None,
+    ) -> Row:
+        previous, number = (self._title.digest, 0) if last is None else (last.digest, last.number)
+        texts = (_entries.write_events(events), _entries.write_spent(after))
+        return Row(
+            previous, number + 1, _entries.now(), purpose, int(is_private), *texts, configuration,
+            series,
+        )  # fmt: skip
+
+    def _record(self, number: int, digest: str) -> ChargeRecord:
+        return ChargeRecord(self.fingerprint, self.population, number, digest)
 
     def record_publication(self, charge: ChargeRecord, content: str) -> None:
         """Record what a charge paid for, so that the file and the ledger can be held together.
@@ -183,10 +274,12 @@ class Ledger:
         """
         with _store.writing(self.path, self._wait) as connection:
             self._check_title(connection)
-            found = _store.read_digest(connection, charge.number)
+            found, is_period = _store.read_charge(connection, charge.number)
             if charge.ledger != self.fingerprint or found != charge.digest:
                 raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
             before = _store.content_of(connection, charge.number)
+            if before is None and is_period:
+                self._check_current(connection, charge.number)
             if before not in (None, content):
                 raise LedgerError(
                     f"{self.path}: charge {charge.number:,} has paid for another file already"
@@ -194,6 +287,15 @@ class Ledger:
             if before is None:
                 new = (_entries.now(), (charge.number, charge.digest), content)
                 _store.append_publication(self.path, connection, self._title, *new)
+
+    def _check_current(self, connection: sqlite3.Connection, number: int) -> None:
+        """Refuse to publish with a charge of a period that was charged again since."""
+        later = superseding(number, _read(self.path, connection, self._title))
+        if later is not None:
+            raise LedgerError(
+                f"{self.path}: charge {number:,} was replaced by charge {later.number:,} for the "
+                "same period, and nothing may be published with it"
+            )
 
     def pair(self, guarantee: Guarantee, content: str) -> Pairing:
         """Whether a charge of this ledger paid for a file.
@@ -234,23 +336,66 @@ class Ledger:
         """
         return make_plan(self.limits, self._spent(), tuple(events), times)
 
+    def largest(
+        self, times: int, unit: Unit, delta: float, *, ratings_per_user: int | None = None
+    ) -> float:
+        """How large each of `times` more releases may be: the largest epsilon that all fit with.
+
+        Rounded down; 0 if nothing is left. Books nothing.
+
+        Args:
+            times: How many releases.
+            unit: What each protects.
+            delta: Of each; 0 for pure differential privacy.
+            ratings_per_user: For unit `rating`, the most ratings that a user may have.
+
+        Raises:
+            InputError: `times` is below 1 or absurd.
+            BudgetExceeded: No size would do: nothing bounds the cost, or a limit has delta 0.
+        """
+        return largest_release(
+            self.limits,
+            self._spent(),
+            times,
+            lambda epsilon: planned_release(unit, epsilon, delta, ratings_per_user),
+        )
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """Ratings, users, and user-periods as far as they have a limit or something was for them.
+
+        What other units have spent follows from what these have, and is seldom asked for.
+        """
+        asked = {event.unit for entry in self.history() for event in entry.events}
+        asked |= {limit.unit for limit in self.limits}
+        return tuple(unit for unit in Unit if unit in FIT_UNITS or unit in asked)
+
     def _spent(self) -> Spent:
         with _store.reading(self.path, self._wait) as connection:
-            return _spent_by(self._last(connection))
+            return self._state(connection)[1]
 
-    def _last(self, connection: sqlite3.Connection) -> Row | None:
+    def _state(self, connection: sqlite3.Connection) -> tuple[Row | None, Spent]:
+        """The last charge, and what all units have spent after it."""
         self._check_title(connection)
-        return _store.read_last(self.path, connection, self._title)
+        last = _store.read_last(self.path, connection, self._title)
+        if last is None:
+            return None, dict.fromkeys(Unit, Totals())
+        spent = _entries.read_spent(last.spent)
+        if len(spent) < len(Unit):  # written by a version that knew fewer units
+            spent = _spends(list(_store.read_rows(self.path, connection, self._title)))[-1]
+        return last, spent
 
     def _check_title(self, connection: sqlite3.Connection) -> None:
         if _store.read_title(self.path, connection) != self._title:
             raise LedgerError(f"{self.path}: is another ledger than the one that was opened")
 
     def _after(self, spent: Spent, events: Sequence[Event]) -> Spent:
-        return {unit: self._after_for(unit, spent[unit], events) for unit in Unit}
+        return self._after_costs(spent, {unit: costs_of(events, unit) for unit in Unit})
 
-    def _after_for(self, unit: Unit, spent: Totals, events: Sequence[Event]) -> Totals:
-        costs = costs_of(events, unit)
+    def _after_costs(self, spent: Spent, costs: Mapping[Unit, Sequence[Cost]]) -> Spent:
+        return {unit: self._after_for(unit, spent[unit], costs[unit]) for unit in Unit}
+
+    def _after_for(self, unit: Unit, spent: Totals, costs: Sequence[Cost]) -> Totals:
         limit = self.limit(unit)
         if limit is None:
             return spend(spent, costs)
@@ -266,18 +411,35 @@ class Ledger:
         return (
             f"the ledger of '{self.population}' admits {limit}; spent is {before:.4g}, this charge "
             f"alone is {alone:.4g}, together {total:.4g}; what still fits is {_left(room)}; "
-            "nothing was charged"
+            f"nothing was charged; {_ADVICE}"
         )
 
 
 def _read(path: Path, connection: sqlite3.Connection, title: Title) -> list[Entry]:
     rows = list(_store.read_rows(path, connection, title))
     published = {p.charge: p.content for p in _store.read_publications(path, connection, title)}
-    return [row.entry(published.get(row.number)) for row in rows]
+    return [
+        row.entry(spent, published.get(row.number))
+        for row, spent in zip(rows, _spends(rows), strict=True)
+    ]
 
 
-def _spent_by(last: Row | None) -> dict[Unit, Totals]:
-    return dict.fromkeys(Unit, Totals()) if last is None else _entries.read_spent(last.spent)
+def _spends(rows: Sequence[Row]) -> list[dict[Unit, Totals]]:
+    """What all units have spent after each charge.
+
+    Versions that knew fewer units did not write what the others spent. That follows from what was
+    charged, by the rule for units without a limit: such a ledger limits none of them.
+    """
+    before, spends = dict.fromkeys(Unit, Totals()), []
+    for row in rows:
+        written = _entries.read_spent(row.spent)
+        if len(written) < len(Unit):
+            events = _entries.read_events(row.events)
+            for unit in set(Unit) - set(written):
+                written[unit] = spend(before[unit], costs_of(events, unit))
+        before = {unit: written[unit] for unit in Unit}
+        spends.append(before)
+    return spends
 
 
 def _left(room: Room) -> str:

@@ -6,15 +6,16 @@ The rule is a privacy filter; PROOF.md proves it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
-from discreet.privacy._events import Event, Unit, round_up
+from discreet.privacy._events import Event, GaussianEvent, PureEvent, Unit, round_up
 from discreet.privacy.accounting import (
     LEAST_DELTA,
     Totals,
+    calibrate_gaussian,
     compose,
     gaussian_delta,
     gaussian_epsilon,
@@ -33,6 +34,9 @@ _MOST_EPSILON = 1e6
 
 # Charges: how far a plan counts. Chosen by hand; ten thousand take a few seconds.
 MOST = 10_000
+
+# Halvings of an interval of epsilons: to a 10^-15th part of it, about what a float can express.
+_HALVINGS = 50
 
 _LONG = {("day", 365): "a year", ("week", 52): "a year", ("month", 12): "a year"}
 
@@ -259,11 +263,69 @@ def make_plan(
         InputError: `times` is not from 1 to `MOST`, or there is no event.
         BudgetExceeded: Nothing bounds a cost, or a limit's delta admits no such noise.
     """
-    if not 1 <= times <= MOST:
-        raise InputError(f"a plan is for 1 to {MOST:,} charges, not {times:,}")
+    _check_times(times)
     if not events:
         raise InputError("there is nothing to plan: no event was given")
     return Plan(times, tuple(_planned(limit, spent[limit.unit], events, times) for limit in limits))
+
+
+def planned_release(
+    unit: Unit, epsilon: float, delta: float, ratings_per_user: int | None = None
+) -> Event:
+    """A release of this size: Gaussian, or a pure one if delta is 0.
+
+    Args:
+        unit: What it protects.
+        epsilon: At `delta`.
+        delta: 0 for pure differential privacy.
+        ratings_per_user: For unit `rating`, the most ratings that a user may have.
+    """
+    label, bound = "a planned release", ratings_per_user if unit is Unit.RATING else None
+    if delta == 0:
+        return PureEvent(
+            unit=unit, label=label, epsilon=epsilon, mechanism="any", ratings_per_user=bound
+        )
+    sigma = calibrate_gaussian(1.0, epsilon, delta)
+    return GaussianEvent(
+        unit=unit, label=label, sensitivity=1.0, sigma=sigma, ratings_per_user=bound
+    )
+
+
+def largest_release(
+    limits: Sequence[Limit],
+    spent: Mapping[Unit, Totals],
+    times: int,
+    of_size: Callable[[float], Event],
+) -> float:
+    """The largest epsilon of which `times` more releases fit, rounded down; 0 if none does.
+
+    Raises:
+        InputError: `times` is not from 1 to `MOST`.
+        BudgetExceeded: Nothing bounds a cost, or a limit's delta admits no such noise.
+    """
+    _check_times(times)
+
+    def fits(epsilon: float) -> bool:
+        for limit in limits:
+            costs = costs_of([of_size(epsilon)], limit.unit)
+            limit.check_bounded(costs)
+            if not limit.admits(_repeated(limit, spent[limit.unit], costs, times)):
+                return False
+        return True
+
+    # No release is larger than a limit for its own unit; of a larger unit it is even less.
+    small, large = 0.0, 2 * max(limit.epsilon for limit in limits)
+    while fits(large):  # where only a smaller unit is limited
+        small, large = large, 2 * large
+    for _ in range(_HALVINGS):
+        middle = (small + large) / 2
+        small, large = (middle, large) if fits(middle) else (small, middle)
+    return small
+
+
+def _check_times(times: int) -> None:
+    if not 1 <= times <= MOST:
+        raise InputError(f"a plan is for 1 to {MOST:,} charges, not {times:,}")
 
 
 def _planned(limit: Limit, spent: Totals, events: Sequence[Event], times: int) -> PlannedCost:

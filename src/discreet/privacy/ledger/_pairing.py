@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from discreet.privacy._events import Event, Unit
-from discreet.privacy._guarantee import Guarantee
-from discreet.privacy._provenance import ChargeRecord, Provenance
+from discreet.privacy._guarantee import ChargeRecord, Guarantee, Provenance
+from discreet.privacy._series import SeriesRecord
 from discreet.privacy.accounting import compose
 from discreet.privacy.ledger._entries import Entry
 
@@ -75,6 +75,7 @@ def pair(
         )
         return Pairing(None, (missing,), is_contradiction=True)
     problems = _differences(entry, provenance, charge, guarantee.events, content)
+    problems += _other_period(entry, guarantee.series)
     if problems:
         return Pairing(None, tuple(problems), is_contradiction=True)
     return Pairing(charge.number)
@@ -113,6 +114,18 @@ def _differences(
             f"one's is {_short(content)}."
         )
     return said
+
+
+def _other_period(entry: Entry, series: SeriesRecord | None) -> list[str]:
+    name = f"Charge {entry.number:,} of this ledger"
+    if entry.terms is None or entry.period is None:
+        return [] if series is None else [f"{name} is not for a period of a series."]
+    if series is None or series.terms != entry.terms:
+        return [f"{name} is for a period of a series, under other terms than this file states."]
+    stated = (series.periods, series.latest, series.is_timed)
+    if stated != (entry.period.number, entry.period.name, entry.period.is_timed):
+        return [f"{name} is for another period of the series than this file states."]
+    return []
 
 
 def _covers(charged: Sequence[Event], spent: Sequence[Event]) -> bool:

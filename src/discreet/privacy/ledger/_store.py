@@ -17,11 +17,13 @@ from discreet.domain.errors import LedgerError
 from discreet.domain.files import flush
 from discreet.privacy.ledger._entries import Publication, Row, Title
 
-FORMAT = 2
-"""The newest layout that this code reads, and the one it writes."""
+FORMAT = 3
+"""The newest layout that this code reads, and the one it writes. Older ones are read as they are,
+and made into the newest by the first transaction that writes."""
 FIRST = 1
-"""The layout of discreet 0.1.0, without configurations and publications: read as it is, and made
-into the newest by the first transaction that writes."""
+"""The layout of discreet 0.1.0, without configurations and publications."""
+_SECOND = 2
+"""The layout without periods of series, and without units that have a period."""
 _APPLICATION = 0x64736C67  # "dslg"
 _SCHEMA = """
 PRAGMA journal_mode = OFF;
@@ -38,7 +40,7 @@ CREATE TABLE charges (
 """
 # A new file is made by the same steps as an old one is upgraded, so there is one layout only.
 # Adding a column rewrites no row, and all steps are undone together where a transaction is.
-_UPGRADE = (
+_TO_SECOND = (
     "ALTER TABLE charges ADD COLUMN configuration TEXT",
     "ALTER TABLE title ADD COLUMN publications INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE title ADD COLUMN last_publication TEXT",
@@ -46,12 +48,18 @@ _UPGRADE = (
     number INTEGER PRIMARY KEY, time TEXT NOT NULL, charge INTEGER NOT NULL UNIQUE,
     charge_digest TEXT NOT NULL, content TEXT NOT NULL, digest TEXT NOT NULL
 )""",
+    f"PRAGMA user_version = {_SECOND}",
+)
+_TO_THIRD = (
+    "ALTER TABLE charges ADD COLUMN series TEXT",
     f"PRAGMA user_version = {FORMAT}",
 )
+_STEPS = {FIRST: _TO_SECOND + _TO_THIRD, _SECOND: _TO_THIRD, FORMAT: ()}
+_FIELDS = "SELECT number, time, purpose, is_private, events, spent"
 _ROWS = {
-    FIRST: "SELECT number, time, purpose, is_private, events, spent, NULL, digest FROM charges",
-    FORMAT: "SELECT number, time, purpose, is_private, events, spent, configuration, digest "
-    "FROM charges",
+    FIRST: f"{_FIELDS}, NULL, NULL, digest FROM charges",
+    _SECOND: f"{_FIELDS}, configuration, NULL, digest FROM charges",
+    FORMAT: f"{_FIELDS}, configuration, series, digest FROM charges",
 }
 
 _BUSY = "another process is using it; try again when that one is done"
@@ -188,16 +196,20 @@ def append(connection: sqlite3.Connection, row: Row) -> None:
     """Write one more charge."""
     fields = [row.number, row.time, row.purpose, row.is_private, row.events, row.spent]
     connection.execute(
-        "INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        [*fields, row.digest, row.configuration],
+        "INSERT INTO charges VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [*fields, row.digest, row.configuration, row.series],
     )
     connection.execute("UPDATE title SET charges = ?, head = ?", [row.number, row.digest])
 
 
-def read_digest(connection: sqlite3.Connection, number: int) -> str | None:
-    """The digest of a charge; None if there is no such charge."""
-    found = connection.execute("SELECT digest FROM charges WHERE number = ?", [number]).fetchone()
-    return None if found is None else found[0]
+def read_charge(connection: sqlite3.Connection, number: int) -> tuple[str | None, bool]:
+    """The digest of a charge, None if there is no such charge; and whether it is of a series.
+
+    Only while writing, which makes a file one of the newest format.
+    """
+    select = "SELECT digest, series IS NOT NULL FROM charges WHERE number = ?"
+    found = connection.execute(select, [number]).fetchone()
+    return (None, False) if found is None else (found[0], bool(found[1]))
 
 
 def read_publications(
@@ -293,9 +305,8 @@ def _version_of(connection: sqlite3.Connection) -> int:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    if _version_of(connection) == FIRST:
-        for step in _UPGRADE:
-            connection.execute(step)
+    for step in _STEPS[_version_of(connection)]:
+        connection.execute(step)
 
 
 @contextlib.contextmanager

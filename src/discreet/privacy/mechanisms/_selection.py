@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.privacy._events import PureEvent, Unit
-from discreet.privacy._randomness import Randomness
-from discreet.privacy._receipt import Permit, redeem
+from discreet.privacy._receipt import Permit, Randomness, redeem
 
 # The sizes for which the kernels' error bounds are proved (k_subset/PROOF.md).
 MAX_ITEMS, MAX_CHOSEN = 1 << 20, 1 << 10

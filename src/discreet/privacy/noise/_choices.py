@@ -15,7 +15,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from discreet.privacy._randomness import Randomness
+from discreet.privacy._receipt import Randomness
 
 # How close to its probability a coin is settled exactly: far above a double's error of 2^-53, and
 # seldom enough (one coin in 2^39) to cost nothing. Chosen by hand.

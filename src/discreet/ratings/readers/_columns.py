@@ -28,6 +28,8 @@ _THINGS = (
 # fmt: on
 ITEM_IDS = frozenset(["iid", *(f"{thing}id" for thing in _THINGS)])
 ITEM_WORDS = frozenset(["asin", "isbn", "sku", *_THINGS])
+ITEM_TITLES = frozenset(["title", *(f"{thing}title" for thing in _THINGS)])
+ITEM_NAMES = frozenset(["name", *(f"{thing}name" for thing in _THINGS)])
 
 # In groups: a later group counts only where no earlier one occurs. Names are compared in lower
 # case without anything but letters and digits, so that User-ID and user_id are userid.

@@ -16,7 +16,7 @@ import polars as pl
 from discreet.domain import Catalog, InputError
 from discreet.ratings.readers._batch import REASONS, Fault, Ids
 from discreet.ratings.readers._cells import read_ids
-from discreet.ratings.readers._ids import UNKNOWN, CatalogLookup
+from discreet.ratings.readers._collect import UNKNOWN, CatalogLookup
 from discreet.ratings.readers._public import PublicTable, TableSource, open_public
 
 Floats = npt.NDArray[np.float32]

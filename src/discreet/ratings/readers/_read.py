@@ -16,7 +16,12 @@ from discreet.ratings.readers._columns import Columns
 from discreet.ratings.readers._files import ahead
 from discreet.ratings.readers._frames import open_frame
 from discreet.ratings.readers._layouts import Layout, open_path
-from discreet.ratings.readers._public import TableSource, read_catalog, refuse_columns
+from discreet.ratings.readers._public import (
+    CatalogColumns,
+    TableSource,
+    read_catalog,
+    refuse_columns,
+)
 from discreet.ratings.readers.text import Quoting, TableDescription
 
 RatingSource = TableSource
@@ -35,6 +40,7 @@ def read_ratings(
     scale: GivenScale | None = None,
     implicit: bool = False,
     catalog: Catalog | str | os.PathLike[str] | None = None,
+    catalog_columns: CatalogColumns | None = None,
     keep_columns: Sequence[str] = (),
     layout: Layout = "auto",
     columns: Columns | None = None,
@@ -71,6 +77,8 @@ def read_ratings(
             `read_catalog` reads, or the word `"from-data"`. The last reads the list off the
             private ratings: that an item is listed then shows that somebody rated it, and every
             release made from these ratings says so.
+        catalog_columns: Names of the `id` and the `title` column of the list of items, where
+            they are not usual ones.
         keep_columns: Further columns of the list of items to keep: see `read_catalog`.
         layout: How files are laid out; `auto` recognises published layouts by their file names.
         columns: Which column is the `user`, the `item`, the `rating` and the `time`, where names
@@ -82,7 +90,8 @@ def read_ratings(
             `multiline`: a field in quotes may contain line breaks; the release then says that it
             relies on whoever wrote the file to have doubled every quote. `none`: nothing.
         on_bad_rows: `refuse` raises on the first bad row, naming file and line; `skip` leaves bad
-            rows out and counts them in `Ratings.skipped`.
+            rows out and counts them in `Ratings.skipped`. It is about private rows: a list of
+            items is public and part of every release, so a bad one is always refused.
         most_ratings: Keep at most this many ratings of each user (`bound_contributions`), so that
             a promise per rating is one per user too. Choose it without looking at the ratings.
         progress: Called with how much is read and how much there is.
@@ -91,6 +100,15 @@ def read_ratings(
         InputError: Something is missing, cannot be read or is wrong; the message is one line that
             says where and what would be right, and never shows a user, an item or a rating. That
             rows were refused, and which, depends on private rows: it is for the curator's eyes.
+
+    Example:
+        >>> import discreet
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"user": ["ann", "bob"], "item": ["7", "8"], "rating": [5, 3]})
+        >>> films = discreet.Catalog(["7", "8", "9"], ["Alien", "Heat", "Ran"])
+        >>> ratings = discreet.read_ratings(table, scale=(1, 5), catalog=films)
+        >>> len(ratings), ratings
+        (2, Ratings(private, catalogue of 3 items, scale 1..5 in steps of 1))
     """
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
@@ -99,7 +117,13 @@ def read_ratings(
     implicit = given == PRESENCE
     found = _open(source, layout, TableDescription(columns, separator, quoting, implicit))
     known_scale = _scale(given, found)
-    known_catalog = _catalog(catalog, found, keep_columns)
+    try:
+        known_catalog = _catalog(catalog, found, catalog_columns, keep_columns)
+    except InputError as error:
+        if on_bad_rows == "refuse" or error.line is None:
+            raise
+        reason = f"{error.reason}; the list of items is public, so its rows are never skipped"
+        raise InputError(reason, path=error.path, line=error.line) from None
     collector = Collector(
         known_scale, known_catalog, on_bad_rows, found.keep_user_ids, found.assumes
     )
@@ -164,14 +188,20 @@ def _scale(given: Scale | None, source: Source) -> Scale:
 
 
 def _catalog(
-    given: Catalog | str | os.PathLike[str] | None, source: Source, keep: Sequence[str]
+    given: Catalog | str | os.PathLike[str] | None,
+    source: Source,
+    columns: CatalogColumns | None,
+    keep: Sequence[str],
 ) -> Catalog | None:
     """The catalogue, or None if it is to be read off the ratings."""
+    is_file = given is not None and not isinstance(given, Catalog) and given != FROM_DATA
+    if columns is not None and not is_file:
+        raise InputError("catalog_columns are for a list of items in a file of its own")
     if isinstance(given, Catalog) or given == FROM_DATA:
         refuse_columns(keep)
         return given if isinstance(given, Catalog) else None
     if given is not None:
-        return read_catalog(given, keep_columns=keep)
+        return read_catalog(given, columns=columns, keep_columns=keep)
     if source.find_catalog is None:
         file, from_data = Hint("catalog", "items.csv"), Hint("catalog", FROM_DATA)
         raise InputError(

@@ -65,7 +65,13 @@ _CONTINUOUS_PARTS = 20
 _NO_SPAN_YEAR = 2000
 
 
-def make_ratings(shape: Shape | str, *, seed: int = 0, progress: Progress | None = None) -> Ratings:
+def make_ratings(
+    shape: Shape | str,
+    *,
+    ratings: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Ratings:
     """Made-up ratings of the given shape, the same for the same shape and seed.
 
     Exactly `shape.ratings` of them, by exactly `shape.users` users with at least one each. The
@@ -75,15 +81,23 @@ def make_ratings(shape: Shape | str, *, seed: int = 0, progress: Progress | None
 
     Args:
         shape: A shape, or the name of one of `SHAPES`.
+        ratings: How many, with users and items in proportion; the shape's own if absent.
         seed: A whole number from 0 to 2**64 - 1.
         progress: Called after every block of at most about a million ratings with how many are
             done and how many there will be. What it raises ends the work.
 
     Raises:
-        InputError: There is no shape of that name, or the seed is out of range.
+        InputError: There is no shape of that name, or a number is out of range.
+
+    Example:
+        >>> import discreet
+        >>> discreet.make_ratings("ml-100k", ratings=2000, seed=1)
+        Ratings(private, catalogue of 352 items, scale 1..5 in steps of 1)
     """
     if isinstance(shape, str):
         shape = find_shape(shape)
+    if ratings is not None:
+        shape = shape.scaled(ratings=ratings)
     if not 0 <= seed < 2**64:
         raise InputError("the seed must be a whole number from 0 to 2**64 - 1")
     rng = np.random.default_rng(seed)

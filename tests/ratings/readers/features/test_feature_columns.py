@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,13 +16,13 @@ from discreet.domain import Catalog, InputError
 from discreet.ratings import ItemFeatures, read_features
 
 
-def features(most: int = 64, **columns: object) -> ItemFeatures:
+def features(most: int = 64, **columns: Any) -> ItemFeatures:
     frame = pl.DataFrame(columns, strict=False)
     ids = [str(row) for row in range(frame.height)]
     return read_features(frame.with_columns(id=pl.Series(ids)), Catalog(ids), most=most)
 
 
-def column(name: str, **columns: object) -> list[float]:
+def column(name: str, **columns: Any) -> list[float]:
     found = features(**columns)
     return found.values[:, found.names.index(name)].tolist()
 
@@ -116,7 +117,7 @@ def test_a_few_equal_titles_are_titles_all_the_same():
 
 
 def test_at_most_so_many_columns_the_numbers_first_then_the_most_frequent():
-    columns = {
+    columns: dict[str, Any] = {
         "words": ["a|b|c", "a|b", "a", "b|c", ""],
         "x": [1, 2, 3, 4, 5],
         "others": ["d", "d", "d", "e", "e"],
@@ -134,7 +135,8 @@ def test_at_most_so_many_columns_the_numbers_first_then_the_most_frequent():
 
 def test_a_value_may_contain_anything():
     words = ["x=y", "x=y", "é 'quoted'", "é 'quoted'", "z"]
-    found = features(**{"a=b": words, "a": [f"b={word}" for word in words]})
+    columns: dict[str, Any] = {"a=b": words, "a": [f"b={word}" for word in words]}
+    found = features(**columns)
     assert found.names == ("a=b=x=y", "a=b=é 'quoted'", "a=b=x=y", "a=b=é 'quoted'")
     np.testing.assert_array_equal(found.values[:, :2], found.values[:, 2:])
 
@@ -153,7 +155,7 @@ def test_only_shared_items_count():
 
 
 def test_features_by_hand():
-    made = ItemFeatures(["a", "b"], [[1, 2], [3, 4], [5, 6]])
+    made = ItemFeatures(["a", "b"], [[1, 2], [3, 4], [5, 6]])  # type: ignore[arg-type]
     assert (made.names, len(made), made.values.dtype) == (("a", "b"), 3, np.float32)
     for names, values, reason in [
         (("a",), [[1, 2]], "1 names but 2 feature columns"),

@@ -58,9 +58,7 @@ def map_in_arrow(rows: Table, work: Work, schema: str) -> Table:
         with without_pandas_warning():
             return rows.mapInArrow(work, schema)
     except ImportError:
-        raise MissingPart(
-            "pyspark needs the package pandas: pip install 'discreet[spark]'"
-        ) from None
+        raise MissingPart.of("pyspark needs the package pandas", "spark") from None
 
 
 def run_job(

@@ -33,6 +33,7 @@ from discreet.ratings import Intake, read_catalog, read_ratings
 from discreet.ratings.readers import (
     FROM_DATA,
     BadRows,
+    CatalogColumns,
     Columns,
     GivenScale,
     Quoting,
@@ -174,6 +175,7 @@ def read_public(
     implicit: bool,
     catalog: Catalog | str | os.PathLike[str] | None,
     keep_columns: Sequence[str] = (),
+    catalog_columns: CatalogColumns | None = None,
 ) -> tuple[Scale, Catalog | None]:
     """What is public of the ratings, which needs no Spark; no catalogue if it is from data.
 
@@ -182,6 +184,7 @@ def read_public(
         implicit: Treat rows as interactions; ignore ratings.
         catalog: The list of items.
         keep_columns: Columns of it to keep: see `read_catalog`.
+        catalog_columns: What its `id` and its `title` column are called.
 
     Raises:
         InputError: Something is missing or wrong.
@@ -204,7 +207,7 @@ def read_public(
         return known, catalog
     if catalog == FROM_DATA:
         return known, None
-    return known, read_catalog(catalog, keep_columns=keep_columns)
+    return known, read_catalog(catalog, columns=catalog_columns, keep_columns=keep_columns)
 
 
 def check_workers(spark: Session) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from discreet.domain import InputError
+from discreet.domain.errors import MissingPart
 
 Session = Any
 """A `pyspark.sql.SparkSession`: pyspark is optional, so nothing here names its types."""
@@ -263,7 +264,7 @@ def _pyspark_sql() -> Any:
     try:
         return import_module("pyspark.sql")
     except ImportError:
-        raise InputError("Spark needs the package pyspark: pip install 'discreet[spark]'") from None
+        raise MissingPart.of("Spark needs the package pyspark", "spark") from None
 
 
 def _find_python() -> None:

@@ -26,8 +26,8 @@ import pyarrow as pa
 from numba import njit
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.measure._source import Measure, RemoteRatings
-from discreet.measure._statistic import PairStatistic
+from discreet.domain.triangles import packed_size
+from discreet.measure._source import Measure, PairStatistic, RemoteRatings
 from discreet.measure.engines.spark._errors import CHANGED
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Shape, joined, task_context, use_own_cores_only
@@ -352,7 +352,7 @@ class RatingsInParts(RemoteRatings):
 
     def triangles(self, statistic: PairStatistic) -> tuple[Ints, ...]:
         size, count = len(statistic.head), statistic.triangle_count
-        outs = tuple(np.zeros(size * (size + 1) // 2, np.int64) for _ in range(count))
+        outs = tuple(np.zeros(packed_size(size), np.int64) for _ in range(count))
         blocks = blocks_in(size, self._band)
         work = SumPairs(self._shape, statistic, self._bundles, self._band)
         volume = 8 * count * sum(block.cells for block in blocks)

@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.privacy._randomness import Randomness
+from discreet.privacy._receipt import Randomness
 from discreet.privacy.mechanisms._selection import Moves, Selection
 from discreet.privacy.noise import GUARD, precision
 

@@ -1,4 +1,7 @@
-"""Symmetric matrices stored as their upper triangle, row after row, diagonal included."""
+"""Symmetric matrices stored as their upper triangle, row after row, diagonal included.
+
+Kernels have the place of a row, `i n - i (i + 1)/2`, written out: they are compiled without this.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
+from discreet.domain.errors import InputError
 
 # Side of the square tiles in which a matrix is mirrored: two of 256 x 256 float64 fit into a
 # 1 MiB cache. Chosen by hand; it does not change results.

@@ -1,0 +1,650 @@
+"""A series: records arrive in periods, each is measured once, and releases follow one another.
+
+PROOF.md has what a series promises, and why an interrupted period can be repeated.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import math
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain.errors import PeriodExists
+from discreet.domain.files import whole_file
+from discreet.measure import (
+    Budget,
+    GivenLedger,
+    RatingsSource,
+    RemoteRatings,
+    Request,
+    RunningSpender,
+    between,
+    mentioning_charge,
+    open_ledger,
+)
+from discreet.measure.history_pairs import APPEND_ONLY, FrozenWeights
+from discreet.methods import (
+    Method,
+    MethodName,
+    OlderRecords,
+    PeriodTask,
+    method_of,
+    release_of,
+)
+from discreet.privacy import (
+    SEEDED,
+    GaussianEvent,
+    Noise,
+    NoisePlan,
+    Period,
+    Randomness,
+    Receipt,
+    SeriesRecord,
+    SeriesTerms,
+    Unit,
+)
+from discreet.privacy.accounting import compose
+from discreet.privacy.ledger import Ledger
+from discreet.ratings import Ratings, cap_periods
+from discreet.release import Release, StoredCatalog, encode_catalog, load
+from discreet.series._periods import kind_of, period_of
+from discreet.series._state import (
+    FORMAT,
+    Arrays,
+    Folder,
+    make_key,
+    read_key,
+    read_secret,
+    read_state,
+    write_secret,
+    write_state,
+)
+
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, how much of it is done and how much there is."""
+
+
+@dataclass(frozen=True)
+class AddedPeriod:
+    """One period of a series, as its folder remembers it. Public.
+
+    Attributes:
+        period: Which one.
+        added: When it was added, in UTC.
+        charge: The number of the charge that paid for it; None if no ledger did.
+        release: The digest of the release that it led to.
+        size: About how many ratings it had, or how many users; None without noise.
+        noise: How much noise totals have, over that of a single release of the same budget.
+    """
+
+    period: Period
+    added: str
+    charge: int | None
+    release: str
+    size: float
+    noise: float
+
+
+class Series:
+    """Releases that follow one another, each from all periods so far; no record is read twice.
+
+    Use `create` and `open`.
+
+    Example:
+        >>> import discreet, tempfile, pathlib
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> ratings = discreet.make_ratings("ml-100k", ratings=5000, seed=1)
+        >>> series = discreet.Series.create(
+        ...     folder / "films.series", scale=ratings.scale, catalog=ratings.catalog,
+        ...     protect="rating", epsilon=1, period="any",
+        ... )
+        >>> release = series.add(ratings, "March", ledger="unbooked")
+        >>> [added.period.name for added in series.periods]
+        ['March']
+    """
+
+    def __init__(self, folder: Folder, content: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._load(content)
+
+    def _load(self, content: Mapping[str, Any]) -> None:
+        try:
+            self.terms = SeriesTerms.from_dict(content["terms"])
+            self.kind: str = content["period"]
+            self.delta = float(content["delta"])
+            self.scale = Scale(**content["scale"])
+            self.method = method_of(content["method"], content["settings"])
+            self.noise = self.method.noise
+            self.created: str = content["created"]
+            self._generation: int = content["generation"]
+            self._tag: str = content["tag"]
+            share = float(content["older_share"])
+            self._weights = FrozenWeights(share=share) if share else None
+            self._columns: list[str] = content["columns"]
+            self._origin = CatalogOrigin(content["origin"])
+            self.periods: tuple[AddedPeriod, ...] = tuple(
+                AddedPeriod(**{**each, "period": Period.from_dict(each["period"])})
+                for each in content["periods"]
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{self._folder.path}: series.json is damaged ({error})") from None
+
+    def _content(self) -> dict[str, Any]:
+        settings = {
+            name: str(value) if isinstance(value, str) else value
+            for name, value in vars(self.method).items()
+        }
+        return {
+            "format": FORMAT,
+            "terms": self.terms.to_dict(),
+            "period": self.kind,
+            "delta": self.delta,
+            "scale": {field.name: getattr(self.scale, field.name)
+                      for field in dataclasses.fields(self.scale) if field.init},
+            "method": str(self.method.name),
+            "settings": settings,
+            "created": self.created,
+            "generation": self._generation,
+            "tag": self._tag,
+            "older_share": 0.0 if self._weights is None else self._weights.share,
+            "columns": self._columns,
+            "origin": str(self._origin),
+            "periods": [
+                vars(each) | {"period": each.period.to_dict()} for each in self.periods
+            ],
+        }  # fmt: skip
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        scale: Scale,
+        catalog: Catalog,
+        protect: Unit | str = Unit.USER_WEEK,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        method: Method | str | None = None,
+        noise: Noise | str = Noise.GAUSSIAN,
+        period: str | None = None,
+        half_life: float | None = None,
+        horizon: int | None = None,
+        plan: str = "factorised",
+        most_periods: int | None = None,
+        most_ratings: int | None = None,
+        older_share: float = 0.0,
+        key: str | os.PathLike[str] | None = None,
+        **settings: Any,
+    ) -> Series:
+        """Start a series in a new folder. Nothing is charged yet.
+
+        Args:
+            path: The folder, which must not exist.
+            scale: Of the ratings.
+            catalog: The items; more may come later. It must be public: not `from-data`.
+            protect: `rating`, or `user-day`, `user-week`, `user-month`: one person's ratings of
+                one period.
+            epsilon: What one rating, or one person's ratings of one period, costs over the whole
+                life of the series.
+            delta: For Gaussian noise, 1e-6 by default; Laplace noise has 0.
+            method: As in `fit`; `settings` are the method's.
+            noise: `gaussian` or `laplace`; Laplace noise is drawn afresh for every period.
+            period: `day`, `week`, `month` or `range`; `any` for records without times. None for
+                what `protect` says, or `range`.
+            half_life: Periods after which a rating counts half; None for ratings that count for
+                ever.
+            horizon: For how many periods noise is planned; None for 64, or with a half-life for
+                as many as there may be.
+            plan: `factorised`, whose totals have the least noise; or `fresh`, which costs less for
+                somebody who is there in many periods, and needs no secret.
+            most_periods: In how many periods of all one person's ratings are used at most.
+            most_ratings: The most ratings of one person in one period; for `rating`.
+            older_share: How much of the pairs' budget goes to pairs of a new record with the
+                person's older ones, where these are given to `add` too: 0.15 where people come
+                back. For interactions with times, `rating` and method `lists`.
+            key: Where to put the key that the noise of earlier periods is encrypted with; beside
+                the folder if absent.
+            settings: Of the method, by name.
+
+        Raises:
+            InputError: Something does not go together, or the folder exists.
+        """
+        unit = _unit(protect)
+        if catalog.origin is CatalogOrigin.FROM_DATA:
+            raise InputError("a series needs a public catalogue: give the list of items")
+        noise = Noise(noise)
+        delta = noise.kind.default_delta if delta is None else delta
+        chosen = method_of(
+            method,
+            {**settings, "protect": _statistics_unit(unit), "noise": noise},
+            presence=scale.presence,
+        )
+        chosen.check_scale(scale)
+        if plan not in ("factorised", "fresh"):
+            raise InputError(f"a plan is factorised or fresh, not '{plan}'")
+        if noise is Noise.LAPLACE or plan == "fresh":
+            noises = NoisePlan.fresh(half_life)
+        else:
+            noises = NoisePlan.factorised(half_life, horizon)
+        budget = Budget.of(unit, noise, epsilon, delta)
+        budget.check_finite()
+        budget = dataclasses.replace(budget, ratings_per_user=most_ratings)
+        folder = Folder(path)
+        series = cls.__new__(cls)
+        series._folder = folder
+        identity = secrets.token_hex(16)
+        series.terms = SeriesTerms(
+            identity,
+            unit,
+            budget.event(f"{chosen.name} series"),
+            noises,
+            most_periods,
+            crosses=older_share > 0,
+        )
+        if older_share:
+            _check_older(chosen, scale, unit, noise, most_ratings, kind_of(unit, period))
+        series._weights = FrozenWeights(share=older_share) if older_share else None
+        series.kind = kind_of(unit, period)
+        series.delta, series.scale, series.method, series.noise = delta, scale, chosen, noise
+        series.created = _now()
+        series._generation, series._tag, series.periods = 0, identity, ()
+        series._columns, series._origin = list(catalog.columns), catalog.origin
+        key_path = folder.key_path if key is None else Path(key)
+        folder.create(series._content())
+        write_state(folder.state_path(0), {}, encode_catalog(catalog))
+        if noises.buffers or most_periods is not None:
+            make_key(key_path)
+        return series
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Series:
+        """Open a series.
+
+        Raises:
+            InputError: It is missing, damaged or of a newer format.
+        """
+        folder = Folder(path)
+        return cls(folder, folder.read())
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._folder.path
+
+    @property
+    def unit(self) -> Unit:
+        """What it protects."""
+        return self.terms.unit
+
+    @property
+    def plan(self) -> NoisePlan:
+        """How noise takes back earlier noise."""
+        return self.terms.plan
+
+    @property
+    def epsilon(self) -> float:
+        """What one unit of one period costs over the whole life of the series."""
+        return self.terms.cost_after(self.unit, 1).epsilon(self.delta)
+
+    def epsilon_in(self, periods: int) -> float:
+        """What a person pays who is there in so many periods; infinite if nothing bounds it."""
+        cost = self.terms.cost_of_life(periods)
+        return math.inf if math.isinf(cost.pure) else cost.epsilon(self.delta)
+
+    @property
+    def release_path(self) -> Path | None:
+        """The latest release; None before the first period."""
+        return self._folder.release_path(self._generation) if self.periods else None
+
+    @property
+    def catalog(self) -> Catalog:
+        """The items so far; read ratings with it."""
+        _, arrays = read_state(self._folder.state_path(self._generation))
+        return StoredCatalog(arrays, self._origin, self._columns)
+
+    def catalog_with(self, newer: Catalog) -> Catalog:
+        """The items so far, and after them those that a newer list has besides.
+
+        Titles and columns are the newer ones where both have an item. What a series has measured
+        is kept by place, so that no item moves.
+
+        Raises:
+            InputError: The newer list has other columns.
+        """
+        return _grown(self.catalog, newer)
+
+    def period(self, name: str) -> Period:
+        """The next period, by its name.
+
+        Raises:
+            PeriodExists: It was added before.
+            InputError: It is not written like a period of this series, or is not after the last.
+        """
+        for each in self.periods:
+            if each.period.name == name:
+                raise PeriodExists(
+                    f"{self.path}: period {name} was added before; its release is in the series"
+                )
+        new = period_of(self.kind, name, len(self.periods) + 1)
+        last = self.periods[-1].period if self.periods else None
+        ends = None if last is None else last.end
+        if last is not None and ends is not None and new.start is not None and new.start < ends:
+            raise InputError(
+                f"{self.path}: period {name} begins before the end of {last.name}, the latest "
+                "one; periods are added in order, and no two overlap"
+            )
+        return new
+
+    def add(
+        self,
+        ratings: RatingsSource,
+        period: str,
+        *,
+        ledger: GivenLedger = None,
+        out: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
+        new_noise: bool = False,
+        features: npt.NDArray[np.float64] | None = None,
+        randomness: Randomness | None = None,
+        progress: Progress | None = None,
+    ) -> Release:
+        """Measure a period's ratings, and make a release of all periods so far.
+
+        Only ratings whose time lies in the period are measured, if there are times. An add that
+        was interrupted can be repeated, and is charged once.
+
+        Args:
+            ratings: Private; read with `catalog`, or one from `catalog_with`.
+            period: Its name: "2026-W12".
+            ledger: The ledger to charge; or `"unbooked"`.
+            out: A file to write the release to as well.
+            key: Where the key is, if it is not beside the folder.
+            new_noise: Go on without the noise of earlier periods, which is lost: totals then have
+                more noise than they would have.
+            features: Public, as in `fit`.
+            randomness: For experiments: a seeded source makes releases that say "not private".
+            progress: As in `fit`.
+
+        Raises:
+            PeriodExists: It was added before.
+            BudgetExceeded: The ledger has no room; nothing was measured.
+            InputError: Something cannot be used.
+        """
+        with self._folder.locked():
+            self._load(self._folder.read())
+            book = open_ledger(ledger)
+            self._recover(book)
+            if out is not None and self.periods and self.periods[-1].period.name == period:
+                # Added before, but perhaps interrupted before the file was written.
+                assert self.release_path is not None
+                load(self.release_path).save(out, overwrite=True)
+            return self._add(
+                ratings, period, ledger, book, out, key, new_noise, features, randomness, progress
+            )
+
+    def _add(
+        self,
+        ratings: RatingsSource,
+        name: str,
+        ledger: GivenLedger,
+        book: Ledger | None,
+        out: str | os.PathLike[str] | None,
+        key: str | os.PathLike[str] | None,
+        new_noise: bool,
+        features: npt.NDArray[np.float64] | None,
+        randomness: Randomness | None,
+        progress: Progress | None,
+    ) -> Release:
+        period = self.period(name)
+        self._check(ratings)
+        streams, arrays = read_state(self._folder.state_path(self._generation))
+        place = self._folder.key_path if key is None else Path(key)
+        secret = self._read_secret(place, new_noise)
+        known = StoredCatalog(arrays, self._origin, self._columns)
+        _check_catalog(known, ratings.catalog)
+        for label, stream in streams.items():
+            buffers = secret.get(f"noise:{label}")
+            if buffers is None:
+                stream.sigma, stream.buffers = _afresh(stream, self.plan)
+            else:
+                stream.buffers = buffers
+        measured = _within(ratings, period)
+        request = Request.of(
+            measured, self.unit, f"{self.method.name} series",
+            settings=self.method, terms=self.terms.to_dict(), period=period.to_dict(),
+        )  # fmt: skip
+        budget = self._budget()
+        label = f"{self.method.name} series"
+        receipt = self._charge(request, period, ledger, book, randomness)
+        spender = RunningSpender(
+            budget, receipt, label, plan=self.plan, period=period.number, streams=streams
+        )
+        with mentioning_charge(book is not None):
+            seen = None
+            if self.terms.most_periods is not None:
+                measured, seen = _capped(measured, secret, self.terms.most_periods)
+            spender.measure_size(measured, self.method.protect)
+            task = PeriodTask(measured, spender, features, progress, self._older(ratings, period))
+            learnt = self.method.learn(task)
+            record = SeriesRecord(self.terms, period.number, period.name, period.is_timed)
+            reasons = () if spender.is_private else (SEEDED,)
+            more = () if self._weights is None else (APPEND_ONLY,)
+            promise = request.promise(
+                (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
+            )
+            release = release_of(request, promise, self.method, learnt)
+            self._publish(release, streams, seen, place, period, receipt, book, spender)
+        if out is not None:
+            release.save(out, overwrite=True)
+        return release
+
+    def _older(self, ratings: RatingsSource, period: Period) -> OlderRecords | None:
+        """What the period's records meet, if they meet older ones."""
+        if self._weights is None:
+            return None
+        assert period.start is not None and period.end is not None
+        return OlderRecords(ratings, period.start, period.end, self._weights)
+
+    def _budget(self) -> Budget:
+        event = self.terms.event
+        # As `NoiseKind.event` made it: all of the budget is one event.
+        amount = event.sensitivity if isinstance(event, GaussianEvent) else compose([event]).pure
+        return Budget(self.unit, self.noise, amount, self.delta, event.ratings_per_user)
+
+    def _check(self, ratings: RatingsSource) -> None:
+        if ratings.scale != self.scale:
+            raise InputError(f"the series has the scale {self.scale}, not {ratings.scale}")
+        if self.kind != "any" and not ratings.has_times:
+            raise InputError(
+                f"the periods of this series are told by time ({self.kind}), and these ratings "
+                "have no times"
+            )
+        most = self.terms.event.ratings_per_user
+        if self.unit is Unit.RATING and most != ratings.intake.most_ratings:
+            wanted = "as many as there are" if most is None else f"at most {most:,}"
+            raise InputError(f"the series counts on {wanted} ratings of a user in a period")
+        self.method.check(ratings)
+
+    def _charge(
+        self,
+        request: Request,
+        period: Period,
+        ledger: GivenLedger,
+        book: Ledger | None,
+        randomness: Randomness | None,
+    ) -> Receipt:
+        purpose = f"{self.method.name} series, period {period.name}"
+        if book is None:
+            return request.charge((self.terms.event,), purpose, ledger, randomness)
+        request.check_bookable()
+        return book.charge_period(
+            self.terms, period, purpose,
+            randomness=randomness, configuration=request.configuration,
+        )  # fmt: skip
+
+    def _read_secret(self, place: Path, new_noise: bool) -> Arrays:
+        """The noise of earlier periods, and who was in how many of them."""
+        counts = self.terms.most_periods is not None
+        if not self.periods or not (self.plan.buffers or counts):
+            return {}
+        if new_noise and not counts:
+            return {}
+        if new_noise:
+            raise InputError(
+                "without its secret the series cannot tell in how many periods a person was; "
+                "restore it from a backup, or start a new series"
+            )
+        path = self._folder.secret_path(self._generation)
+        try:
+            return read_secret(path, read_key(place), self._tag)
+        except InputError as error:
+            raise InputError(
+                f"{error}; restore it from a backup, or go on with more noise: new_noise=True, "
+                "--new-noise"
+            ) from error
+
+    def _publish(
+        self,
+        release: Release,
+        streams: dict[str, Any],
+        seen: Arrays | None,
+        place: Path,
+        period: Period,
+        receipt: Receipt,
+        book: Ledger | None,
+        spender: RunningSpender,
+    ) -> None:
+        """Write drafts, record what was published, and let the drafts count: in this order."""
+        folder, new = self._folder, self._generation + 1
+        tag = secrets.token_hex(16)
+        write_state(folder.state_path(new), streams, encode_catalog(release.catalog))
+        hidden = {f"noise:{label}": s.buffers for label, s in streams.items() if s.buffers.size}
+        hidden |= seen or {}
+        if self.plan.buffers or seen is not None:
+            write_secret(folder.secret_path(new), read_key(place), tag, hidden)
+        with whole_file(folder.release_path(new), private=True) as temporary:
+            release.save(temporary, overwrite=True)
+        digest = release.digest()
+        added = AddedPeriod(
+            period,
+            _now(),
+            None if receipt.charge is None else receipt.charge.number,
+            digest,
+            round(spender.size, 1),
+            round(self.plan.lifetime * self.plan.spread(period.number), 4),
+        )
+        content = {
+            **self._content(),
+            "generation": new,
+            "tag": tag,
+            "columns": list(release.catalog.columns),
+            "periods": [
+                *self._content()["periods"], vars(added) | {"period": period.to_dict()}
+            ],
+        }  # fmt: skip
+        folder.write_draft(new, content)
+        if book is not None:
+            assert receipt.charge is not None
+            book.record_publication(receipt.charge, digest)
+        folder.commit(new)
+        self._load(folder.read())
+
+    def _recover(self, book: Ledger | None) -> None:
+        """Finish an add that was interrupted after its publication was recorded; drop others."""
+        draft = self._folder.read_draft(self._generation + 1)
+        if draft is not None and book is not None:
+            latest = draft["periods"][-1]
+            done = {entry.number: entry.published for entry in book.history()}
+            if done.get(latest["charge"]) == latest["release"]:
+                self._folder.commit(self._generation + 1)
+                self._load(self._folder.read())
+        self._folder.remove_others(self._generation)
+
+
+def _unit(protect: Unit | str) -> Unit:
+    units = (Unit.RATING, Unit.USER_DAY, Unit.USER_WEEK, Unit.USER_MONTH)
+    if protect not in units:
+        raise InputError(f"a series protects one of {', '.join(units)}, not '{protect}'")
+    return Unit(protect)
+
+
+def _check_older(
+    method: Method, scale: Scale, unit: Unit, noise: Noise, most_ratings: int | None, kind: str
+) -> None:
+    """Refuse a series in which a new record cannot meet older ones.
+
+    Raises:
+        InputError: Says what would be right.
+    """
+    fits = method.name is MethodName.LISTS and scale.presence and unit is Unit.RATING
+    if not fits or noise is not Noise.GAUSSIAN or most_ratings is not None or kind == "any":
+        raise InputError(
+            "new records meet older ones (older_share) in a series of interactions with times, "
+            "with method lists, Gaussian noise, single records protected and all of them kept"
+        )
+
+
+def _statistics_unit(unit: Unit) -> Unit:
+    """Within one period a user-week is a user."""
+    return Unit.RATING if unit is Unit.RATING else Unit.USER
+
+
+def _within(ratings: RatingsSource, period: Period) -> RatingsSource:
+    """The ratings whose time lies in the period: each rating's own time decides."""
+    if period.start is None or period.end is None:
+        return ratings
+    return between(ratings, period.start, period.end)
+
+
+def _afresh(stream: Any, plan: NoisePlan) -> tuple[float, npt.NDArray[np.int64]]:
+    """Without earlier noise the next draw starts afresh: what the total has stays in it."""
+    if stream.steps:
+        own = stream.sigma / stream.grid * plan.spread(stream.steps)
+        stream.before += own**2
+    stream.steps = 0
+    return 0.0, np.zeros((plan.buffers, stream.total.size), np.int64)
+
+
+def _check_catalog(known: Catalog, given: Catalog) -> None:
+    if given.ids[: len(known)] != known.ids:
+        raise InputError(
+            "the catalogue's items are not those of the series, in its order; read the ratings "
+            "with series.catalog, or with series.catalog_with(newer) if there are new items"
+        )
+
+
+def _grown(known: Catalog, newer: Catalog) -> Catalog:
+    if list(newer.columns) != list(known.columns):
+        raise InputError("the newer list of items has other columns than the series' catalogue")
+    places = {name: place for place, name in enumerate(newer.ids)}
+    added = [name for name in newer.ids if name not in set(known.ids)]
+    ids = (*known.ids, *added)
+
+    def merged(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(
+            new[places[name]] if name in places else old[place] for place, name in enumerate(ids)
+        )
+
+    columns = {name: merged(known.columns[name], newer.columns[name]) for name in known.columns}
+    return Catalog(ids, merged(known.titles, newer.titles), known.origin, columns)
+
+
+def _capped(ratings: RatingsSource, secret: Arrays, most: int) -> tuple[Ratings, Arrays]:
+    """Ratings of people who were in fewer than `most` periods, and in how many everybody was."""
+    if isinstance(ratings, RemoteRatings):
+        raise InputError("a bound on a person's periods is for ratings on this machine, not Spark")
+    return cap_periods(ratings, secret, most)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
