@@ -43,7 +43,7 @@ from discreet.audit.lower_bound._mechanisms import (
 from discreet.audit.lower_bound._planted import movements, root_weights
 from discreet.audit.lower_bound._protocols import PROTOCOLS, half_alike, true_hash, whole_hash
 from discreet.methods import MethodName
-from discreet.privacy import Noise, Randomness, Unit, unbooked
+from discreet.privacy import FIT_UNITS, Noise, Randomness, unbooked
 from discreet.privacy.mechanisms import Moves, RandomizedResponse
 from discreet.protocols.open_clusters.messages import Collection
 
@@ -69,10 +69,10 @@ class TestStatistics(SubjectBattery):
         "covariance-diagonal/rating/laplace": 0.6,
     }
     tight = (
-        *(f"item-counts/{unit}/{noise}" for unit in Unit for noise in Noise),
+        *(f"item-counts/{unit}/{noise}" for unit in FIT_UNITS for noise in Noise),
         *(f"head-counts/{unit}/{noise}" for unit in FIT_UNITS for noise in Noise),
-        *(f"level/{unit}/{noise}" for unit in Unit for noise in Noise),
-        *(f"agreement/{unit}/{noise}" for unit in Unit for noise in Noise),
+        *(f"level/{unit}/{noise}" for unit in FIT_UNITS for noise in Noise),
+        *(f"agreement/{unit}/{noise}" for unit in FIT_UNITS for noise in Noise),
         "item-sums/rating/laplace",
         "centred-sums/rating/gaussian",
         "covariance-triangle/rating/gaussian",
@@ -130,7 +130,7 @@ class TestPlanted(PlantedBattery):
 
 def test_every_kind_of_thing_has_a_subject() -> None:
     for method in MethodName:
-        for unit in Unit:
+        for unit in FIT_UNITS:
             for noise in Noise:
                 assert f"pipeline/{method}/{unit}/{noise}" in SUBJECTS
     groups = {name.split("/")[0] for name in SUBJECTS}
