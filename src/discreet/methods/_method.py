@@ -196,7 +196,9 @@ class PeriodTask(Task):
     ) -> npt.NDArray[np.int32]:
         """Earlier items for ever, as the bound for older records asks, and the most popular."""
         before = self.spender.frame_of(label).get("head", np.empty(0, np.int32))
-        best = np.setdiff1d(most_popular(counts, size), before)
+        # Whatever comes in stays: early periods, which know little, take in few.
+        part = min(self.spender.period / _FORESEEN, 1.0)
+        best = np.setdiff1d(most_popular(counts, max(round(part * size), 2)), before)
         free = max(most - len(before), 0)
         if len(best) > free:
             best = best[np.argsort(-counts[best], kind="stable")[:free]]
