@@ -382,12 +382,12 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "people.ledger", "people", limits)
 
 
-def whole(unit: Unit = MONTH, epsilon: float = 1.0, **more: int | None) -> SeriesTerms:
+def whole(unit: Unit = MONTH, epsilon: float = 1.0, most_periods: int | None = None) -> SeriesTerms:
     """A series that takes all of a limit of 1 at 1e-6."""
     event = GaussianEvent(
         unit=unit, label="a series", sensitivity=1.0, sigma=calibrate_gaussian(1.0, epsilon, 1e-6)
     )
-    return SeriesTerms(SERIES, unit, event, FACTORISED, **more)
+    return SeriesTerms(SERIES, unit, event, FACTORISED, most_periods)
 
 
 def charge(
