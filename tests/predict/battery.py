@@ -49,14 +49,18 @@ class PredictorBattery:
 
     @pytest.fixture
     def model(self) -> Predictor:
-        return self.release().predictor(self.name, **self.options)
+        made = self.release().predictor(self.name, **self.options)
+        assert isinstance(made, Predictor)
+        return made
 
     @pytest.fixture
     def plain(self, model: Predictor) -> Predictor:
         """The same, with lists ordered by the expected rating alone, if there are ratings."""
         if not model.predicts_ratings:
             return model
-        return model.release.predictor(self.name, order="expected", **self.options)
+        made = model.release.predictor(self.name, order="expected", **self.options)
+        assert isinstance(made, Predictor)
+        return made
 
     @pytest.fixture
     def people(self, model: Predictor) -> People:

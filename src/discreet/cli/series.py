@@ -13,7 +13,6 @@ from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._console import Json, stages
 from discreet.cli._inputs import ReadingOptions
 from discreet.cli.fit import open_book, warn_of_no_ledger
-from discreet.cli.inspect import release_data
 from discreet.domain import InputError, Scale
 from discreet.privacy import Noise, Unit
 from discreet.ratings import read_catalog
@@ -213,7 +212,7 @@ def add(
     where = output or series.release_path
     if json:
         data = {"path": str(where), "series": _data(series)}
-        _console.write_json(data | release_data(release))
+        _console.write_json(data | release.describe())
         return
     _console.say(str(where))
     _console.say(str(release.guarantee))
