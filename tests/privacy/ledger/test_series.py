@@ -425,9 +425,11 @@ def test_a_users_limit_ends_a_series_unless_periods_are_capped(tmp_path: Path) -
     limits = [Limit(USER, 4.0, 1e-6)]
     for cap, expected in ((None, 5), (2, 30)):
         ledger = Ledger.create(tmp_path / f"{cap}.ledger", "people", limits)
-        with contextlib.suppress(BudgetExceeded):
-            for n in range(1, 31):
-                add(ledger, month(n), whole(most_periods=cap))
+        for n in range(1, expected + 1):
+            add(ledger, month(n), whole(most_periods=cap))
+        if cap is None:
+            with pytest.raises(BudgetExceeded, match=r"per user; .*most_periods"):
+                add(ledger, month(expected + 1), whole())
         assert len(ledger.history()) == expected
 
 
