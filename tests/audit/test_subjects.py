@@ -70,6 +70,7 @@ class TestStatistics(SubjectBattery):
     }
     tight = (
         *(f"item-counts/{unit}/{noise}" for unit in Unit for noise in Noise),
+        *(f"head-counts/{unit}/{noise}" for unit in Unit for noise in Noise),
         *(f"level/{unit}/{noise}" for unit in Unit for noise in Noise),
         *(f"agreement/{unit}/{noise}" for unit in Unit for noise in Noise),
         "item-sums/rating/laplace",
@@ -136,7 +137,8 @@ def test_every_kind_of_thing_has_a_subject() -> None:
     assert groups >= {
         "gaussian", "laplace", "randomized-response", "modified-laplace", "k-subset", "gumbel",
         "private-sets", "ledger", "local-reports", "open-clusters", "closed-clusters", "one-run",
-        "item-counts", "item-sums", "centred-sums", "user-votes", "level", "probe-error",
+        "item-counts", "head-counts", "item-sums", "centred-sums", "user-votes", "level",
+        "probe-error",
         "agreement", "covariance-triangle", "weights-triangle", "slope-one-differences",
         "cosine-products", "refinement-rows", "answers-slope-one", "answers-cosine",
         "presence-pairs", "head-weights-records", "period-counts", "recent-counts", "history-pairs",

@@ -12,7 +12,7 @@ from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring
 from discreet.measure.covariance import RatingCovariance, UserCovariance
 from discreet.measure.history_pairs import FrozenWeights, HistoryNumbers, HistoryPairs
-from discreet.measure.item_counts import ItemCounts
+from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.pairs import CosinePairs, DifferencePairs
@@ -40,6 +40,16 @@ class TestItemVotes(StatisticBattery):
 class TestItemCounts(PerRating):
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         return ItemCounts(Unit.RATING, noise)
+
+
+class TestHeadVotes(StatisticBattery):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadCounts(Unit.USER, noise, HEAD)
+
+
+class TestHeadCounts(PerRating):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadCounts(Unit.RATING, noise, HEAD)
 
 
 class TestRatingTotals(PerRating):

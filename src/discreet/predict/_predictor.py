@@ -30,7 +30,13 @@ from discreet.domain import (
     SimilarItem,
     SimilarItems,
 )
-from discreet.predict._lists import ListScores, cosines, has_and_likes, popularity_scores
+from discreet.predict._lists import (
+    ListScores,
+    cosines,
+    has_and_likes,
+    likes,
+    popularity_scores,
+)
 from discreet.predict._people import People
 from discreet.release import Names, Own, Release, Where
 
@@ -394,9 +400,12 @@ class Predictor(abc.ABC):
     ) -> list[tuple[tuple[str, float], ...]]:
         """For each item, the few own ratings that raise its score most.
 
-        What raises all items alike is no reason for one of them.
+        What raises all items alike is no reason for one of them. The lists section counts that
+        somebody has an item, whatever they gave it; what they did not like is no reason either.
         """
         _, contributions = self._moves(own, items)
+        if self._best and self._lists is not None:
+            contributions = np.where(likes(own.values, self.release.scale), contributions, 0.0)
         order = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS]
         titles = self.catalog.titles
         return [

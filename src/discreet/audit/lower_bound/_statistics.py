@@ -15,7 +15,7 @@ from discreet.audit._registry import Entry, register
 from discreet.audit.lower_bound._engine import RUNS, Auditable, Ints
 from discreet.audit.lower_bound._noisy import Measure, StatisticSubject
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import ItemCounts
+from discreet.measure import HeadCounts, ItemCounts
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
@@ -104,6 +104,17 @@ def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSu
     if unit is Unit.USER:
         neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 1))
     args = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *args)
+
+
+@_add("head-counts/{unit}/{noise}", "counts of some items alone", unit=Unit, noise=Noise)
+def _head_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    """Items outside the head do not make a user's votes smaller: the most that anybody can move."""
+    statistic = HeadCounts(unit, noise, np.array([1, 3], dtype=np.int32))
+    neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
+    if unit is Unit.USER:
+        neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 2))
+    args = (statistic.measure, neighbours, noise, statistic.parts[0].sensitivity)
     return StatisticSubject.of(name, about, *args)
 
 
