@@ -101,7 +101,7 @@ def test_a_release_of_another_kind_works_offline_too(
 ) -> None:
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["slope-one"], path, NO_ANSWER)
-    made[method].save(path)
+    made[method].save(path, overwrite=True)
     with running(Settings(path, **FREE), url):
         page.reload()
         wait_ready(page)
@@ -116,7 +116,7 @@ def test_a_release_that_there_is_no_room_for_leaves_the_one_before_with_its_scri
 ) -> None:
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["covariance"], path, NO_ANSWER)
-    made["cosine"].save(path)
+    made["cosine"].save(path, overwrite=True)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)
     page.add_init_script("Cache.prototype.put = () => Promise.reject(new Error('no room'))")
@@ -262,7 +262,7 @@ def test_a_new_version_with_a_release_of_another_kind_is_kept_when_its_worker_is
     """Until then the old worker has the old document, and the release that this can read."""
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["slope-one"], path, "")
-    made["covariance"].save(path)
+    made["covariance"].save(path, overwrite=True)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)
     if fails:
@@ -281,7 +281,7 @@ def test_an_old_document_that_cannot_read_a_new_release_goes_on_with_what_it_kee
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["slope-one"], path, "")
     before = recommended(page)
-    made["covariance"].save(path)
+    made["covariance"].save(path, overwrite=True)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)
     asked: list[str] = []

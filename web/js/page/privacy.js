@@ -15,8 +15,8 @@ export function promiseOf({ epsilon, delta, unit, not_private: none }) {
   return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${whomOf(unit)}`;
 }
 
-/** What a release says that it has learnt: nothing if it does not say. @param {any} parameters @returns {string[]} */
-export const learntBy = ({ learnt }) => (Array.isArray(learnt?.words) ? learnt.words : []).filter((said) => typeof said === "string" && said.length < 1000).slice(0, 2);
+/** What a release says that it has learnt. @param {any} parameters @returns {string[]} */
+const learntBy = ({ learnt }) => [learnt?.words ?? []].flat().slice(0, 2).map(String);
 
 /** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */
 export function showGuarantee({ release, sha256, bytes }) {
