@@ -73,7 +73,7 @@ def list_section(count: int) -> dict[str, np.ndarray]:
 def collecting(folder: Path, name: str = "local-reports", **terms: Any) -> Settings:
     """A service that has the films' release and collects about them."""
     release = film_release()
-    release.save(folder / "films.discreet")
+    release.save(folder / "films.discreet", overwrite=True)
     usual: dict[str, dict[str, Any]] = {
         "local-reports": {"epsilon": 2.0},
         "open-clusters": {"bits": 2},

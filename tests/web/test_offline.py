@@ -45,7 +45,7 @@ def test_the_page_works_after_the_service_is_gone(visit: Visit, films: Path) -> 
 
 def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) -> None:
     path = tmp_path / "films.discreet"
-    film_release(seed=1).save(path)
+    film_release(seed=1).save(path, overwrite=True)
     with running(Settings(path, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True)
         wait_kept(page)
@@ -69,7 +69,7 @@ def releases_by_method() -> dict[str, Release]:
 
 def visited(visit: Visit, release: Release, path: Path, allow: str) -> tuple[Any, str]:
     """A page that keeps a release, and its address; the service is gone again."""
-    release.save(path)
+    release.save(path, overwrite=True)
     with running(Settings(path, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True, allow=allow)
         wait_kept(page)

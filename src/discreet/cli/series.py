@@ -113,6 +113,15 @@ def init(
         int | None,
         typer.Option(help="Keep at most this many ratings per user and period.", min=1),
     ] = None,
+    older_share: Annotated[
+        float,
+        typer.Option(
+            help="Let new records meet the person's older ones, with this share of the pairs' "
+            "budget: 0.15 where people come back. For --implicit, with times and --protect rating.",
+            min=0.0,
+            max=0.9,
+        ),
+    ] = 0.0,
     key: _Key = None,
     json: Json = False,
 ) -> None:
@@ -142,6 +151,7 @@ def init(
         plan=plan,
         most_periods=most_periods,
         most_ratings=most_ratings,
+        older_share=older_share,
         key=key,
     )
     _show(series, json)

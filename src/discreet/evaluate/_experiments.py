@@ -489,6 +489,8 @@ class _Experiment:
         for at in range(len(self.splits)):
             for draw in range(trial.draws):
                 began = time.perf_counter()
+                # One release serves all predictors: differences between them are not those of the
+                # noise.
                 made = self._make(trial, at, draw)
                 fitting = time.perf_counter() - began
                 for name in names:

@@ -32,7 +32,15 @@ from discreet.measure import (
     mentioning_charge,
     open_ledger,
 )
-from discreet.methods import Method, PeriodTask, method_of, release_of
+from discreet.measure.history_pairs import APPEND_ONLY, FrozenWeights
+from discreet.methods import (
+    Method,
+    MethodName,
+    OlderRecords,
+    PeriodTask,
+    method_of,
+    release_of,
+)
 from discreet.privacy import (
     SEEDED,
     GaussianEvent,
@@ -48,7 +56,7 @@ from discreet.privacy import (
 from discreet.privacy.accounting import compose
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings, cap_periods
-from discreet.release import Release, StoredCatalog, encode_catalog
+from discreet.release import Release, StoredCatalog, encode_catalog, load
 from discreet.series._periods import kind_of, period_of
 from discreet.series._state import (
     FORMAT,
@@ -120,6 +128,8 @@ class Series:
             self.created: str = content["created"]
             self._generation: int = content["generation"]
             self._tag: str = content["tag"]
+            share = float(content["older_share"])
+            self._weights = FrozenWeights(share=share) if share else None
             self._columns: list[str] = content["columns"]
             self._origin = CatalogOrigin(content["origin"])
             self.periods: tuple[AddedPeriod, ...] = tuple(
@@ -146,6 +156,7 @@ class Series:
             "created": self.created,
             "generation": self._generation,
             "tag": self._tag,
+            "older_share": 0.0 if self._weights is None else self._weights.share,
             "columns": self._columns,
             "origin": str(self._origin),
             "periods": [
@@ -171,6 +182,7 @@ class Series:
         plan: str = "factorised",
         most_periods: int | None = None,
         most_ratings: int | None = None,
+        older_share: float = 0.0,
         key: str | os.PathLike[str] | None = None,
         **settings: Any,
     ) -> Series:
@@ -197,6 +209,9 @@ class Series:
                 somebody who is there in many periods, and needs no secret.
             most_periods: In how many periods of all one person's ratings are used at most.
             most_ratings: The most ratings of one person in one period; for `rating`.
+            older_share: How much of the pairs' budget goes to pairs of a new record with the
+                person's older ones, where these are given to `add` too: 0.15 where people come
+                back. For interactions with times, `rating` and method `lists`.
             key: Where to put the key that the noise of earlier periods is encrypted with; beside
                 the folder if absent.
             settings: Of the method, by name.
@@ -229,8 +244,16 @@ class Series:
         series._folder = folder
         identity = secrets.token_hex(16)
         series.terms = SeriesTerms(
-            identity, unit, budget.event(f"{chosen.name} series"), noises, most_periods
+            identity,
+            unit,
+            budget.event(f"{chosen.name} series"),
+            noises,
+            most_periods,
+            crosses=older_share > 0,
         )
+        if older_share:
+            _check_older(chosen, scale, unit, noise, most_ratings, kind_of(unit, period))
+        series._weights = FrozenWeights(share=older_share) if older_share else None
         series.kind = kind_of(unit, period)
         series.delta, series.scale, series.method, series.noise = delta, scale, chosen, noise
         series.created = _now()
@@ -361,6 +384,10 @@ class Series:
             self._load(self._folder.read())
             book = open_ledger(ledger)
             self._recover(book)
+            if out is not None and self.periods and self.periods[-1].period.name == period:
+                # Added before, but perhaps interrupted before the file was written.
+                assert self.release_path is not None
+                load(self.release_path).save(out, overwrite=True)
             return self._add(
                 ratings, period, ledger, book, out, key, new_noise, features, randomness, progress
             )
@@ -407,17 +434,26 @@ class Series:
             if self.terms.most_periods is not None:
                 measured, seen = _capped(measured, secret, self.terms.most_periods)
             spender.measure_size(measured, self.method.protect)
-            learnt = self.method.learn(PeriodTask(measured, spender, features, progress))
+            task = PeriodTask(measured, spender, features, progress, self._older(ratings, period))
+            learnt = self.method.learn(task)
             record = SeriesRecord(self.terms, period.number, period.name, period.is_timed)
             reasons = () if spender.is_private else (SEEDED,)
+            more = () if self._weights is None else (APPEND_ONLY,)
             promise = request.promise(
-                (self.terms.event,), self.delta, receipt.charge, *reasons, series=record
+                (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
             )
             release = release_of(request, promise, self.method, learnt)
             self._publish(release, streams, seen, place, period, receipt, book, spender)
         if out is not None:
             release.save(out, overwrite=True)
         return release
+
+    def _older(self, ratings: RatingsSource, period: Period) -> OlderRecords | None:
+        """What the period's records meet, if they meet older ones."""
+        if self._weights is None:
+            return None
+        assert period.start is not None and period.end is not None
+        return OlderRecords(ratings, period.start, period.end, self._weights)
 
     def _budget(self) -> Budget:
         event = self.terms.event
@@ -540,6 +576,22 @@ def _unit(protect: Unit | str) -> Unit:
     if protect not in units:
         raise InputError(f"a series protects one of {', '.join(units)}, not '{protect}'")
     return Unit(protect)
+
+
+def _check_older(
+    method: Method, scale: Scale, unit: Unit, noise: Noise, most_ratings: int | None, kind: str
+) -> None:
+    """Refuse a series in which a new record cannot meet older ones.
+
+    Raises:
+        InputError: Says what would be right.
+    """
+    fits = method.name is MethodName.LISTS and scale.presence and unit is Unit.RATING
+    if not fits or noise is not Noise.GAUSSIAN or most_ratings is not None or kind == "any":
+        raise InputError(
+            "new records meet older ones (older_share) in a series of interactions with times, "
+            "with method lists, Gaussian noise, single records protected and all of them kept"
+        )
 
 
 def _statistics_unit(unit: Unit) -> Unit:
