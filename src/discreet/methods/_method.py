@@ -196,10 +196,11 @@ class PeriodTask(Task):
     ) -> npt.NDArray[np.int32]:
         """Earlier items for ever, as the bound for older records asks, and the most popular."""
         before = self.spender.frame_of(label).get("head", np.empty(0, np.int32))
-        free = max(min(size, most) - len(before), 0)
-        others = counts.copy()
-        others[before] = -np.inf
-        return np.union1d(before, most_popular(others, free)).astype(np.int32)
+        best = np.setdiff1d(most_popular(counts, size), before)
+        free = max(most - len(before), 0)
+        if len(best) > free:
+            best = best[np.argsort(-counts[best], kind="stable")[:free]]
+        return np.union1d(before, best).astype(np.int32)
 
     def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
         """Turned as a whole, so that each column is near what it was in the period before."""
