@@ -194,11 +194,7 @@ class PeriodTask(Task):
         return self.spender.settled.setdefault(name, value)
 
     def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
-        """The most popular items, and earlier ones while they are among twice as many.
-
-        Early periods, which know little, take few.
-        """
-        size = max(round(min(self.spender.period / _FORESEEN, 1.0) * size), 2)
+        """The most popular items, and earlier ones while they are among twice as many."""
         if self.older is not None:
             return self._grown_head(label, counts, size, self.older.weights.most)
         best = most_popular(counts, size)
@@ -213,7 +209,9 @@ class PeriodTask(Task):
     ) -> npt.NDArray[np.int32]:
         """Earlier items for ever, as the bound for older records asks, and the most popular."""
         before = self.spender.frame_of(label).get("head", np.empty(0, np.int32))
-        best = np.setdiff1d(most_popular(counts, size), before)
+        # Whatever comes in stays: early periods, which know little, take in few.
+        part = min(self.spender.period / _FORESEEN, 1.0)
+        best = np.setdiff1d(most_popular(counts, max(round(part * size), 2)), before)
         free = max(most - len(before), 0)
         if len(best) > free:
             best = best[np.argsort(-counts[best], kind="stable")[:free]]
