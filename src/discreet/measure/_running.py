@@ -30,6 +30,9 @@ Frame = Mapping[str, npt.NDArray[Any]]
 # Noise has a standard deviation of 2^32 to 2^33 grid units, or more where the rounding of buffers
 # would not be next to nothing beside it: 30 bits are left for sums beyond it. Chosen for safety.
 _FINE = 32
+# Bits of a period's boost that are used at least, as long as noise stays below 2^46: boosts are
+# then right to a sixteenth, and sums have room for a billion ratings. Chosen by hand.
+_BOOST_BITS, _COARSE = 4, 46
 # A stream goes on while what it asks for is at most this much more precise than before: starting
 # afresh costs the cancelling of earlier noise, so that a little precision is not worth it. Chosen
 # by hand.
@@ -292,7 +295,8 @@ class RunningSpender(Spender):
         power = 0
         if not self.budget.is_infinite:
             plain = part.sensitivity * self.plan.lifetime * super().spread_of(share)
-            power = _FINE - math.floor(math.log2(plain))
+            bits = math.floor(math.log2(plain))
+            power = max(_FINE - bits, min(_BOOST_BITS, _COARSE - bits))
             if self.plan.buffers:
                 least = self.plan.slack(size) / (ROUNDING * part.sensitivity)
                 power = max(power, math.ceil(math.log2(least)))
