@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import json
 import math
 from fractions import Fraction
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import InputError
 from discreet.privacy import (
+    PERIOD_UNITS,
     Event,
     GaussianEvent,
     GeometricEvent,
@@ -214,6 +216,44 @@ def test_a_rating_sees_a_user_leave_and_another_come(event: Event) -> None:
     assert (seen.unit, seen.count) == (Unit.RATING, 3)
     # The way back is not known any more: nothing says how many ratings the user had.
     assert seen.seen_by(Unit.USER) is None
+
+
+DAY, WEEK, MONTH = PERIOD_UNITS
+# How many units of an event's kind change with one of another kind; None for any number.
+SEEN = {
+    (Unit.RATING, DAY): 7, (Unit.RATING, WEEK): 7, (Unit.RATING, MONTH): 7,
+    (Unit.USER, DAY): 2, (Unit.USER, WEEK): 2, (Unit.USER, MONTH): 2,
+    (DAY, Unit.RATING): 2, (WEEK, Unit.RATING): 2, (MONTH, Unit.RATING): 2,
+    (DAY, Unit.USER): None, (WEEK, Unit.USER): None, (MONTH, Unit.USER): None,
+    (WEEK, DAY): 2, (MONTH, DAY): 2, (MONTH, WEEK): 4,
+    (DAY, WEEK): 7, (DAY, MONTH): 31, (WEEK, MONTH): 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("own", "other"), SEEN)
+@pytest.mark.parametrize("event", EXAMPLES)
+def test_user_periods_are_groups_of_each_other(event: Event, own: Unit, other: Unit) -> None:
+    asked = dataclasses.replace(event, unit=own, ratings_per_user=7, count=3)
+    seen, factor = asked.seen_by(other), SEEN[own, other]
+    if factor is None:
+        assert seen is None
+        return
+    assert seen is not None
+    assert exact_cost(seen) == pytest.approx(factor * exact_cost(event), rel=1e-15)
+    assert (seen.unit, seen.count, seen.ratings_per_user) == (other, 3, None)
+
+
+def test_months_meet_weeks_as_the_calendar_says() -> None:
+    """By every month of 400 years, after which the calendar repeats itself."""
+    most = []
+    for month in range(1600 * 12, 2000 * 12):
+        first, then = (datetime.date(n // 12, n % 12 + 1, 1) for n in (month, month + 1))
+        weeks: dict[int, int] = {}
+        for day in range(first.toordinal(), then.toordinal()):
+            week = (day - 1) // 7  # 1 January of the year 1 was a Monday
+            weeks[week] = weeks.get(week, 0) + 1
+        most.append((sum(1 if days == 7 else 2 for days in weeks.values()), len(weeks)))
+    assert max(most) == (SEEN[WEEK, MONTH], 6)
 
 
 @given(EVENTS)

@@ -14,15 +14,19 @@ from hypothesis import strategies as st
 from discreet.domain import InputError
 from discreet.privacy import (
     NO_NOISE,
+    PERIOD_UNITS,
     SEEDED,
     Event,
     GaussianEvent,
     Guarantee,
+    NoisePlan,
     PureEvent,
+    SeriesRecord,
+    SeriesTerms,
     Unit,
 )
 from discreet.privacy._guarantee import _number, _odds, spell_factor
-from discreet.privacy.accounting import calibrate_gaussian, gaussian_epsilon
+from discreet.privacy.accounting import calibrate_gaussian, gaussian_epsilon, gaussian_mu
 from privacy.accounting import _exact
 
 RATING, USER = Unit.RATING, Unit.USER
@@ -350,3 +354,110 @@ def test_a_missing_field_is_refused(name: str) -> None:
     del data[name]
     with pytest.raises(InputError, match=f"a guarantee has wrong fields: '{name}'"):
         Guarantee.from_dict(data)
+
+
+# --- Series -----------------------------------------------------------------------------------
+
+
+def in_series(
+    unit: Unit, periods: int, *, cap: int | None = None, bound: int | None = None,
+    plan: NoisePlan | None = None, timed: bool = True, **more: Any,
+) -> Guarantee:  # fmt: skip
+    sigma = calibrate_gaussian(1.0, 1.0, 1e-6)
+    event = GaussianEvent(
+        unit=unit, label="x", sensitivity=1.0, sigma=sigma, ratings_per_user=bound
+    )
+    terms = SeriesTerms("ab" * 16, unit, event, plan or NoisePlan.fresh(), cap)
+    return Guarantee(
+        unit, (event,), 1e-6, series=SeriesRecord(terms, periods, "2026-W12", timed), **more
+    )
+
+
+MONTH = Unit.USER_MONTH
+
+
+def test_a_series_per_rating_in_words() -> None:
+    assert in_series(RATING, 52).sentences() == [
+        "With or without any one rating, the probability of any outcome of the whole series, all "
+        "52 periods so far and all to come, changes by at most a factor of 2.72, plus at most 1 in "
+        "1,000,000.",
+        "A changed rating counts as removed and added again: factor 8.36 (epsilon 2.123).",
+        "For a person's whole history there is no bound, because nothing limits how much one "
+        "person rates.",
+    ]
+    bounded = " ".join(in_series(RATING, 1, bound=3).sentences())
+    assert "of the whole series, its first period and all to come, changes" in bounded
+    assert "At most 3 ratings of each user and period were kept" in bounded
+    three = gaussian_epsilon(3 * gaussian_mu(1.0, 1e-6), 1e-6)
+    assert f"of one period, added or removed, the epsilon is {_number(three)}." in bounded
+    assert "For somebody active in 12 periods the epsilon is" in bounded
+
+
+def test_a_series_per_user_and_month_in_words() -> None:
+    mu = gaussian_mu(1.0, 1e-6)
+    year, so_far = (gaussian_epsilon(mu * math.sqrt(n), 1e-6) for n in (12, 30))
+    made = in_series(MONTH, 30)
+    assert made.sentences() == [
+        "With or without any one person's ratings of any one month, the probability of any outcome "
+        "of the whole series, all 30 periods so far and all to come, changes by at most a factor "
+        "of 2.72, plus at most 1 in 1,000,000.",
+        "A changed rating, or another month of the same person, counts as removed and added again: "
+        "factor 8.36 (epsilon 2.123).",
+        "For one rating added or removed the epsilon is 2.123, because its person's month counts "
+        "as removed and added again.",
+        f"For somebody active in 12 months the epsilon is {_number(year)}; in all 30 so far, "
+        f"{_number(so_far)} (at the same delta).",
+    ]
+    assert made.per(USER) == pytest.approx(so_far, rel=1e-6)
+    assert made.per(RATING) == pytest.approx(made.changed_rating)
+    assert made.to_dict()["per"].keys() == {"rating", "user", "user-month"}
+    assert str(made).startswith("epsilon 1, delta 1e-06, per user-month\n")
+
+
+def test_noise_that_is_taken_back_costs_more_for_somebody_who_comes_often() -> None:
+    fresh, factorised = (
+        in_series(MONTH, 12, plan=plan) for plan in (NoisePlan.fresh(), NoisePlan.factorised())
+    )
+    assert fresh.epsilon == factorised.epsilon
+    often = [made.per(USER) for made in (fresh, factorised)]
+    assert often == pytest.approx([3.905, 12.43], rel=1e-3)
+
+
+def test_a_capped_series_in_words() -> None:
+    said = in_series(MONTH, 30, cap=24).sentences()
+    assert said[3].startswith("For somebody active in 12 months the epsilon is")
+    assert said[4].startswith(
+        "Nobody is counted in more than 24 months: for a whole life the epsilon is"
+    )
+    assert "A month here is one that counts: for somebody with more of them" in said[4]
+    few = in_series(MONTH, 30, cap=1).sentences()
+    assert few[3].startswith("Nobody is counted in more than 1 month: for a whole life the epsilon")
+    assert "12 months" not in " ".join(few)
+
+
+@pytest.mark.parametrize("unit", [RATING, MONTH])
+def test_a_series_without_times_says_what_it_assumes(unit: Unit) -> None:
+    made = in_series(unit, 2, timed=False, assumes=("one account is one person",))
+    assert made.assumes[0] == "one account is one person"
+    assert "no rating was added in two periods" in made.assumes[1]
+    assert "(there are no times to check it by)." in " ".join(made.sentences())
+    assert ("no month is in two periods" in made.assumes[1]) == (unit is MONTH)
+    assert in_series(unit, 2).assumes == ()
+    assert Guarantee.from_dict(made.to_dict()) == made
+
+
+@pytest.mark.parametrize("unit", [RATING, *PERIOD_UNITS])
+def test_series_are_read_back_and_not_believed(unit: Unit) -> None:
+    made = in_series(unit, 3, cap=None if unit is RATING else 5)
+    data = json.loads(json.dumps(made.to_dict()))
+    assert Guarantee.from_dict(data) == made
+    assert "series" not in promise(RATING, pure(1.0)).to_dict()
+    for wrong in (
+        {"unit": "user"},
+        {"events": [gaussian(5.0, unit).to_dict()]},
+        {"series": data["series"] | {"periods": 0}},
+        {"series": {"terms": data["series"]["terms"]}},
+        {"series": None},
+    ):
+        with pytest.raises(InputError):
+            Guarantee.from_dict(data | wrong)

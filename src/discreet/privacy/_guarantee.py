@@ -316,6 +316,7 @@ class Guarantee:
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
+        whom += f" of any one {self.unit.period}" if self.unit.is_period else ""
         bounds = [f"a factor of {spell_factor(self.epsilon)}"] if self.epsilon > 0 else []
         bounds += [_odds(self.delta)] if self.delta else []
         change = f"changes by at most {', plus at most '.join(bounds)}"

@@ -18,7 +18,7 @@ from discreet.privacy import (
     Unit,
     spell_factor,
 )
-from discreet.privacy.accounting import compose
+from discreet.privacy.accounting import Totals, compose
 from discreet.privacy.ledger import Entry, Ledger, Pairing
 from discreet.release import Release, load
 from discreet.report import _html
@@ -357,6 +357,13 @@ def history_epsilon(guarantee: Guarantee, items: int) -> float | None:
         guarantee: What the release guarantees.
         items: How many items a person can rate.
     """
+    if guarantee.series is not None:
+        terms = guarantee.series.terms
+        life = terms.cost_of_life(terms.most_periods or guarantee.series.periods)
+        if math.isinf(life.pure):
+            return None
+        # One history less and another one more: a group of two.
+        return Totals(2 * life.pure, 4 * life.mu_squared).epsilon(guarantee.delta)
     seen = [_of_history(event, items) for event in guarantee.events]
     bounded = [event for event in seen if event is not None]
     if len(bounded) < len(seen):
@@ -396,9 +403,15 @@ def _except(delta: float) -> str:
     return f" (except with probability {one_in(chance)})" if chance else ""
 
 
+def _whom(unit: Unit) -> str:
+    if unit.is_period:
+        return f"person's {unit.period}"
+    return "person" if unit is Unit.USER else "rating"
+
+
 def _beliefs(guarantee: Guarantee) -> Html:
     factor, _ = odds_factor(guarantee.epsilon, guarantee.delta)
-    whom = "person" if guarantee.unit is Unit.USER else "rating"
+    whom = _whom(guarantee.unit)
     rows = [
         (percent_up(prior), "no bound" if math.isinf(factor) else percent_up(after(prior, factor)))
         for prior in _PRIORS
@@ -439,6 +452,12 @@ def _not_guaranteed(release: Release) -> Html:
     if guarantee.is_private and guarantee.per(Unit.USER) is None:
         said.append(
             "A person's whole history is not protected: nothing limits how many ratings it has."
+        )
+    series = guarantee.series
+    if guarantee.is_private and series and series.terms.most_periods is None:
+        said.append(
+            "A person's whole history in periods to come is not protected as a whole: every "
+            "further period that somebody is active in adds to what the series reveals of them."
         )
     if guarantee.is_private and made_by(release) is Made.LOCAL:
         said.append("Sending a report is not protected: the number of reports is published.")
@@ -664,7 +683,7 @@ def _who_can(release: Release) -> _Rows:
     made = made_by(release)
     if made in (Made.OPEN, Made.CLOSED):
         return _who_can_with_clusters(made)
-    unit = "person" if release.guarantee.unit is Unit.USER else "rating"
+    unit = _whom(release.guarantee.unit)
     is_private = release.guarantee.is_private
     cannot = (
         f"tell whether any one {unit} is in the data, beyond the odds above"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 import mpmath
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import log_ndtr, ndtr
 
 from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
@@ -28,6 +25,7 @@ from discreet.privacy.accounting import (
 )
 from discreet.privacy.ledger import Limit
 from discreet.privacy.ledger._limits import Cost, costs_of, spend
+from privacy.ledger._adversary import Move, Rule, best_delta, gaussian_hockey_stick
 
 epsilons = st.floats(0.01, 50)
 deltas = st.floats(-12, -1.5).map(lambda power: 10**power)
@@ -43,19 +41,6 @@ def pure(epsilon: float) -> Cost:
 
 # --- An adversary who sees every output before choosing the next step -------------------------
 
-Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Move:
-    """Gaussian noise (mu) or randomized response (epsilon), and the totals after it."""
-
-    mu: float
-    epsilon: float
-    after: Totals
-
-
-Rule = Callable[[Totals], Iterator[Move]]
 _SHARES = (0.05, 0.4, 1.0)
 _LEAST = 1e-4
 
@@ -91,38 +76,6 @@ def by_one_common_cap(limit: Limit) -> Rule:
                 yield Move(0.0, epsilon, spent + Totals(pure=epsilon))
 
     return moves
-
-
-_NODES = np.linspace(-8.5, 8.5, 256)
-_WEIGHTS = np.exp(-_NODES * _NODES / 2) / np.exp(-_NODES * _NODES / 2).sum()
-
-
-def gaussian_hockey_stick(mu: float, x: Floats) -> Floats:
-    tail = np.exp(np.minimum(x + log_ndtr(-mu / 2 - x / mu), 0.0))
-    return np.asarray(ndtr(mu / 2 - x / mu) - tail)
-
-
-def best_delta(rule: Rule, spent: Totals, steps: int, x: Floats) -> Floats:
-    """sup over adaptive strategies of P(S) - e^x Q(S), by integrating over the privacy loss.
-
-    A Gaussian step's loss is N(mu^2/2, mu^2) under P; randomized response, the worst pure step,
-    has the loss +epsilon with probability e^epsilon/(1 + e^epsilon), else -epsilon.
-    """
-    best: Floats = np.maximum(0.0, -np.expm1(x))
-    if steps == 0:
-        return best
-    for move in rule(spent):
-        if move.mu and (steps == 1 or not list(rule(move.after))):
-            value = gaussian_hockey_stick(move.mu, x)
-        elif move.mu:
-            loss = move.mu * move.mu / 2 + move.mu * _NODES
-            value = best_delta(rule, move.after, steps - 1, x[..., None] - loss) @ _WEIGHTS
-        else:
-            chance = 1 / (1 + math.exp(-move.epsilon))
-            value = chance * best_delta(rule, move.after, steps - 1, x - move.epsilon)
-            value += (1 - chance) * best_delta(rule, move.after, steps - 1, x + move.epsilon)
-        best = np.maximum(best, value)
-    return best
 
 
 LIMITS = [(e, d) for e in (0.5, 1.0, 3.0, 8.0) for d in (1e-2, 1e-4, 1e-6)]
