@@ -484,9 +484,12 @@ class Series:
     def _read_secret(self, place: Path, new_noise: bool) -> Arrays:
         """The noise of earlier periods, and who was in how many of them."""
         counts = self.terms.most_periods is not None
-        if not self.periods or not (self.plan.buffers or counts):
+        if not (self.plan.buffers or counts):
             return {}
-        if new_noise and not counts:
+        if new_noise and not counts and not place.exists():
+            make_key(place)
+        if not self.periods or (new_noise and not counts):
+            read_key(place)  # what is drawn now is written with it: better to know before
             return {}
         if new_noise:
             raise InputError(
