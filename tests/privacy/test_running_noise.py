@@ -207,9 +207,7 @@ def test_given_the_outputs_draws_move_by_what_is_booked(data: Any, plan: NoisePl
     """Small numbers and small noise: there the floors in the buffers are as bad as they get."""
     n, size = plan.horizon, data.draw(st.integers(1, 4))
     small = st.integers(-50, 50)
-    exacts = [
-        np.array(data.draw(st.lists(small, min_size=size, max_size=size))) for _ in range(n)
-    ]
+    exacts = [np.array(data.draw(st.lists(small, min_size=size, max_size=size))) for _ in range(n)]
     sigma = data.draw(st.sampled_from([0.5, 3.0, 1000.0]))
     outputs, draws = run(plan, exacts, None, sigma, data.draw(st.integers(0, 10**6)))
     s = data.draw(st.integers(0, n - 1))

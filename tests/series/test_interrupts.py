@@ -115,9 +115,7 @@ def test_an_add_that_was_cut_off_is_repeated(
     again.add(films([number + 1]), WEEKS[number + 1], ledger=book)
 
 
-def check_what_is_left(
-    folder: Path, series: Series, book: Ledger, number: int, step: str
-) -> None:
+def check_what_is_left(folder: Path, series: Series, book: Ledger, number: int, step: str) -> None:
     """Nothing came out, nothing can be read by others, and the ledger has what was charged."""
     _, _, is_charged, is_recorded = STEPS[step]
     counts = step == "tidy"
@@ -146,9 +144,7 @@ def test_what_was_drawn_before_is_not_what_comes_out(
     assert not list(series.path.glob("draft*"))
 
 
-def test_an_unbooked_add_is_drawn_anew_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unbooked_add_is_drawn_anew_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     series = a_series(tmp_path)
     with monkeypatch.context() as patch:
         cut_before("commit", raise_cut, patch.setattr)
@@ -206,7 +202,9 @@ def test_two_adds_at_once_are_refused(tmp_path: Path, monkeypatch: pytest.Monkey
         real(self, *args)
 
     monkeypatch.setattr(RunningSpender, "measure_size", slow)
-    first = threading.Thread(target=series.add, args=(films([0]), WEEKS[0]), kwargs={"ledger": book})
+    first = threading.Thread(
+        target=series.add, args=(films([0]), WEEKS[0]), kwargs={"ledger": book}
+    )
     first.start()
     try:
         assert measuring.wait(60)

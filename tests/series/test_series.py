@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import discreet
-import discreet.predict  # noqa: F401 (predictors of releases)
+import discreet.predict
 from discreet.domain import PRESENCE, CatalogOrigin, InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError, PeriodExists
 from discreet.measure import RunningSpender
