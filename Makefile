@@ -36,9 +36,10 @@ $(VENV)/demo-ready: $(VENV)/made pyproject.toml constraints.txt
 	@$(PIP) install -c constraints.txt -e '.[plots]'
 	@touch $@
 
+# Modules are compiled when they are first imported, and most of these packages' never are.
 $(VENV)/test-ready: $(VENV)/made pyproject.toml constraints.txt
 	@echo "Installing discreet and its test tools into $(VENV) (a minute or two, once)"
-	@$(PIP) install -c constraints.txt -e '.[plots,serve,spark,dev]'
+	@$(PIP) install --no-compile -c constraints.txt -e '.[plots,serve,spark,dev]'
 	@if command -v npm >/dev/null; then \
 	  npm install --silent --no-audit --no-fund --no-save --fetch-retries 0 --fetch-timeout 30000 --prefix $(VENV) typescript@$(TYPESCRIPT) >/dev/null \
 	    || echo "TypeScript could not be installed: the types of the page's scripts are not checked"; fi
@@ -89,7 +90,7 @@ bench: $(VENV)/test-ready
 	@$(BIN)/python -m benchmarks
 
 docs: $(VENV)/test-ready
-	@$(BIN)/python docs/make_commands.py && $(BIN)/python docs/make_rooms.py
+	@$(BIN)/python docs/make_commands.py && $(BIN)/python docs/make_rooms.py && $(BIN)/python docs/make_python.py
 	@$(BIN)/mkdocs build --strict --quiet
 	@echo "The documentation is in site/index.html"
 

@@ -33,20 +33,33 @@ _ROOT = Path(__file__).resolve().parent.parent
 # One process runs all of these, and first, since they mostly wait: for Spark, for a browser.
 _WHOLE = ("tests/spark", "tests/web")
 
-# `make quick` leaves these out as a whole, and elsewhere what is marked `slow`. It keeps the
-# batteries, which hold statistics, mechanisms, predictors and readers to their claims.
+# `make quick` leaves these out: folders and files, which it does not even import, and tests whose
+# names begin so. It keeps the batteries, which hold statistics, mechanisms, predictors and readers
+# to their claims.
 _SLOW = (
     *("tests/spark", "tests/web", "tests/integration", "tests/audit", "tests/papers"),
     *("tests/serve", "tests/statistical", "tests/measure/engines"),
     *(f"tests/measure/test_{name}.py" for name in (
         "outputs_bounds", "pairs_bounds", "covariance_bounds", "refinement_bounds", "item_sums",
         "agreement", "refinement_users", "covariance", "centring", "item_counts", "user_votes",
-        "pairs", "budget",
+        "pairs", "budget", "recency", "level",
     )),
     *("tests/methods/test_bounded.py", "tests/methods/test_never_worse.py"),
     *("tests/methods/test_nothing.py", "tests/protocols/local_reports/test_draw.py"),
     *("tests/protocols/local_reports/test_server.py", "tests/privacy/ledger/test_faults.py"),
     *("tests/cli/test_demo.py", "tests/cli/test_choose_epsilon.py"),
+    *("tests/protocols/local_reports/test_real_data.py", "tests/privacy/ledger/test_interrupts.py"),
+    *("tests/protocols/closed_clusters/test_quotient_attack.py", "tests/ratings/test_stability.py"),
+    *("tests/ratings/test_synthetic_figures.py", "tests/ratings/readers/test_tables_agree.py"),
+    "tests/cli/test_main.py::test_every_hint_is_an_argument_and_an_option",
+    "tests/cli/test_main.py::test_who_stops_reading_ends_it_with_a_code_of_its_own",
+    "tests/measure/test_sets.py::test_one_vector_makes_one_set_and_a_function_the_same_as_its_table",
+    "tests/privacy/mechanisms/test_gumbel_top_k.py::test_sure_rows_are_what_brute_force_says",
+    "tests/ratings/readers/features/test_feature_tables.py::test_the_order_of_rows_and_of_an_id",
+    "tests/ratings/readers/test_bad_input.py::test_a_line_is_too_long_by_itself",
+    "tests/ratings/readers/test_presence.py::test_the_order_of_rows_does_not_count",
+    "tests/ratings/test_splits.py::test_ranks_agree_with_sorting_user_by_user",
+    "tests/test_architecture.py::test_public_rooms_work_where_private_ones_were_deleted",
 )  # fmt: skip
 
 # Parts that a lean set-up lacks, and how to get them; files that import one are skipped without it.
@@ -80,6 +93,13 @@ def pytest_make_collect_report(
         reason = f"Skipped: {part} is absent: pip install '.[{_EXTRAS[part]}]'"
         report.outcome, report.longrepr = "skipped", (str(collector.path), 1, reason)
     return report
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What would be deselected as a whole need not be imported: half of a collection's time."""
+    if config.option.markexpr == "not slow" and collection_path.is_relative_to(_ROOT):
+        return collection_path.relative_to(_ROOT).as_posix() in _SLOW or None
+    return None
 
 
 def _group(nodeid: str) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -59,3 +62,71 @@ def test_the_changelog_begins_with_this_version() -> None:
     page = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     released = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", page, re.MULTILINE)
     assert released[0] == __version__
+
+
+# Rooms with public names that people do not import from: they are described where they are used.
+INTERNAL = (
+    "discreet.cli",
+    "discreet.estimate",
+    "discreet.measure",
+    "discreet.protocols",
+    "discreet.serve",
+)
+
+
+@pytest.fixture(scope="module")
+def reference() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_python", ROOT / "docs" / "make_python.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def python_page(reference: ModuleType) -> str:
+    page = reference.page()
+    assert isinstance(page, str)
+    return page
+
+
+def test_the_reference_has_every_public_name_with_words(
+    reference: ModuleType, python_page: str
+) -> None:
+    parts = re.split(r"^### `(.+)`$", python_page, flags=re.MULTILINE)
+    shown = dict(zip(parts[1::2], parts[2::2], strict=True))
+    wanted = {
+        f"{room}.{name}"
+        for room in reference.ROOMS
+        for name in importlib.import_module(room).__all__
+        if not name.startswith("__")
+    }
+    assert shown.keys() == wanted
+    for name, text in shown.items():
+        said = re.sub(r"```(.|\n)*?```", "", text)
+        assert said.strip(), f"{name} has no docstring"
+
+
+def test_every_member_in_the_reference_has_words(python_page: str) -> None:
+    parts = re.split(r"^#### `(.+)`$", python_page, flags=re.MULTILINE)
+    silent = []
+    for name, text in zip(parts[1::2], parts[2::2], strict=True):
+        own = re.split(r"^##", text, flags=re.MULTILINE)[0]
+        if not re.sub(r"```(.|\n)*?```", "", own).strip():
+            silent.append(name)
+    assert silent == []
+
+
+def test_the_reference_has_every_room_that_people_import_from(reference: ModuleType) -> None:
+    rooms = {
+        ".".join(["discreet", *path.parent.relative_to(ROOT / "src" / "discreet").parts])
+        for path in (ROOT / "src" / "discreet").glob("*/__init__.py")
+        if "__all__" in path.read_text(encoding="utf-8")
+    }
+    assert rooms <= {*reference.ROOMS, *INTERNAL}
+
+
+def test_links_within_the_reference_lead_somewhere(python_page: str) -> None:
+    headings = re.findall(r"^#+ `?(.+?)`?$", python_page, re.MULTILINE)
+    anchors = {re.sub(r"[^a-z0-9_-]", "", heading.lower()) for heading in headings}
+    assert set(re.findall(r"\]\(#([^)]+)\)", python_page)) <= anchors

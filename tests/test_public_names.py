@@ -153,3 +153,27 @@ def test_a_new_error_elsewhere_would_be_found() -> None:
     assert Stray in subclasses(DiscreetError)
     Stray.__module__ = __name__
     assert Stray not in subclasses(DiscreetError)
+
+
+@pytest.mark.parametrize("room", ["audit", "evaluate", "predict", "report"])
+@pytest.mark.parametrize(
+    "first", ["import discreet", "import discreet.{0}", "from discreet.{0} import *"]
+)
+def test_a_room_can_be_called_whatever_was_imported_first(room: str, first: str) -> None:
+    code = f"""
+import inspect
+{first.format(room)}
+import discreet
+called = discreet.{room}
+assert inspect.ismodule(called) and callable(called), called
+function = getattr(called, {room!r})
+assert inspect.signature(called) == inspect.signature(function)
+try:
+    called()
+except (TypeError, discreet.InputError) as error:
+    print(type(error).__name__)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # It is the function that misses its arguments.
+    assert done.stdout.strip() == ("InputError" if room == "audit" else "TypeError")

@@ -3,7 +3,7 @@
 #
 #   refresh.sh FOLDER RELEASE
 #
-# FOLDER is the curator's own: films.series and its ledger (README.md makes them), and
+# FOLDER is the curator's own: films.series and members.ledger (README.md makes them), and
 #   waiting/ratings-2026-W12.csv   a week's records, put there whole once the week is over
 #   added/                         where the file goes when its week is in the series
 # RELEASE is the file that `discreet serve` watches.
@@ -24,7 +24,8 @@ for file in waiting/ratings-*.csv; do
     period=${name#ratings-}
     period=${period%.csv}
     code=0
-    discreet series add films.series "$file" --period "$period" -o "$release" || code=$?
+    discreet series add films.series "$file" --period "$period" -o "$release" \
+        --ledger members.ledger || code=$?
     if [ "$code" -eq "$already" ] && [ -e "added/$name" ]; then
         echo "$file: week $period was added before, from added/$name; a week is added once" >&2
         exit "$code"

@@ -1,7 +1,11 @@
 """Recommendations that keep every rating private.
 
+`fit` makes a release from ratings, `recommend`, `similar` and `predict` use it, `evaluate`,
+`choose_epsilon`, `audit` and `report` are about it. `make docs` builds the reference.
+
 Names load on first use, so that `predict` and `serve` work on machines where the rooms that handle
-private ratings were deleted.
+private ratings were deleted. `audit`, `evaluate`, `predict` and `report` are rooms, too: calling
+one calls its function of the same name.
 """
 
 from __future__ import annotations
@@ -10,22 +14,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.audit import audit as audit
+    from discreet.audit import choose_epsilon as choose_epsilon
     from discreet.domain import Catalog as Catalog
     from discreet.domain import DiscreetError as DiscreetError
     from discreet.domain import InputError as InputError
     from discreet.domain import OwnRatings as OwnRatings
     from discreet.domain import Scale as Scale
+    from discreet.evaluate import Results as Results
+    from discreet.evaluate import Row as Row
+    from discreet.evaluate import Scorer as Scorer
+    from discreet.evaluate import evaluate as evaluate
     from discreet.methods import fit as fit
+    from discreet.predict import Predictor as Predictor
     from discreet.predict import load as load
+    from discreet.predict import predict as predict
+    from discreet.predict import recommend as recommend
+    from discreet.predict import similar as similar
     from discreet.privacy import Guarantee as Guarantee
+    from discreet.privacy import SeededRandomness as SeededRandomness
     from discreet.privacy import Unit as Unit
     from discreet.privacy.ledger import Ledger as Ledger
     from discreet.privacy.ledger import Limit as Limit
     from discreet.ratings import Ratings as Ratings
+    from discreet.ratings import Shape as Shape
+    from discreet.ratings import Split as Split
     from discreet.ratings import make_ratings as make_ratings
     from discreet.ratings import read_catalog as read_catalog
     from discreet.ratings import read_ratings as read_ratings
     from discreet.release import Release as Release
+    from discreet.report import report as report
     from discreet.series import Series as Series
     from discreet.series import plan_series as plan_series
 
@@ -39,17 +57,31 @@ _HOME = {
     "Ledger": "discreet.privacy.ledger",
     "Limit": "discreet.privacy.ledger",
     "OwnRatings": "discreet.domain",
+    "Predictor": "discreet.predict",
     "Ratings": "discreet.ratings",
     "Release": "discreet.release",
+    "Results": "discreet.evaluate",
+    "Row": "discreet.evaluate",
     "Scale": "discreet.domain",
+    "Scorer": "discreet.evaluate",
+    "SeededRandomness": "discreet.privacy",
     "Series": "discreet.series",
+    "Shape": "discreet.ratings",
+    "Split": "discreet.ratings",
     "Unit": "discreet.privacy",
+    "audit": "discreet.audit",
+    "choose_epsilon": "discreet.audit",
+    "evaluate": "discreet.evaluate",
     "fit": "discreet.methods",
     "load": "discreet.predict",
     "make_ratings": "discreet.ratings",
     "plan_series": "discreet.series",
+    "predict": "discreet.predict",
     "read_catalog": "discreet.ratings",
     "read_ratings": "discreet.ratings",
+    "recommend": "discreet.predict",
+    "report": "discreet.report",
+    "similar": "discreet.predict",
 }
 
 __all__ = [
@@ -60,25 +92,41 @@ __all__ = [
     "Ledger",
     "Limit",
     "OwnRatings",
+    "Predictor",
     "Ratings",
     "Release",
+    "Results",
+    "Row",
     "Scale",
+    "Scorer",
+    "SeededRandomness",
     "Series",
+    "Shape",
+    "Split",
     "Unit",
     "__version__",
+    "audit",
+    "choose_epsilon",
+    "evaluate",
     "fit",
     "load",
     "make_ratings",
     "plan_series",
+    "predict",
     "read_catalog",
     "read_ratings",
+    "recommend",
+    "report",
+    "similar",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOME[name]), name)
+    home = importlib.import_module(_HOME[name])
+    # Importing a room makes it an attribute, so the room it is from the first time on.
+    return home if home.__name__ == f"discreet.{name}" else getattr(home, name)
 
 
 def __dir__() -> list[str]:

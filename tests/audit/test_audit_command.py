@@ -94,8 +94,8 @@ def test_planted_bugs_are_caught_and_one_that_is_missed_is_an_error() -> None:
 
 def test_a_violation_is_told_and_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"mine/half": PLANTED["half-noise/laplace"]}
-    monkeypatch.setattr("discreet.cli.audit.SUBJECTS", broken)
-    monkeypatch.setattr("discreet.cli.audit.READERS", {})
+    monkeypatch.setattr("discreet.audit._auditing.SUBJECTS", broken)
+    monkeypatch.setattr("discreet.audit._auditing.READERS", {})
     said = call("audit", "all", "--seed", 1)
     assert said.code == 1
     assert "VIOLATED" in said.out and "an event came up" in said.out

@@ -71,6 +71,7 @@ class TestStatistics(SubjectBattery):
     }
     tight = (
         *(f"item-counts/{unit}/{noise}" for unit in Unit for noise in Noise),
+        *(f"head-counts/{unit}/{noise}" for unit in Unit for noise in Noise),
         *(f"level/{unit}/{noise}" for unit in Unit for noise in Noise),
         *(f"agreement/{unit}/{noise}" for unit in Unit for noise in Noise),
         "item-sums/rating/laplace",
@@ -142,10 +143,12 @@ def test_every_kind_of_thing_has_a_subject() -> None:
     assert groups >= {
         "gaussian", "laplace", "randomized-response", "modified-laplace", "k-subset", "gumbel",
         "private-sets", "ledger", "local-reports", "open-clusters", "closed-clusters", "one-run",
-        "item-counts", "item-sums", "centred-sums", "user-votes", "level", "probe-error",
+        "item-counts", "head-counts", "item-sums", "centred-sums", "user-votes", "level",
+        "probe-error",
         "agreement", "covariance-triangle", "weights-triangle", "slope-one-differences",
         "cosine-products", "refinement-rows", "answers-slope-one", "answers-cosine",
-        "presence-pairs", "head-weights-records", "period-counts", "recent-counts", "series",
+        "presence-pairs", "head-weights-records", "period-counts", "recent-counts", "history-pairs",
+        "series",
     }  # fmt: skip
     assert sum(
         map(len, (MECHANISMS, TestStatistics.subjects, PROTOCOLS, FITS, ONE_RUN, SERIES))
@@ -157,7 +160,7 @@ def test_every_bug_that_was_asked_for_is_planted(observed: Observed) -> None:
     assert kinds >= {
         "half-noise", "thin-noise", "forgotten-clip", "no-corner", "coarse-grid", "reused-seed",
         "forgetful-ledger", "dropped-candidates", "memoised-answers", "paper-000", "paper-002",
-        "paper-003", "wrong-unit",
+        "paper-003", "wrong-unit", "one-period",
     }  # fmt: skip
     theorems = {"paper-000/theorem-3", "paper-000/theorem-4", "paper-002/quotient"}
     assert theorems <= PLANTED.keys()

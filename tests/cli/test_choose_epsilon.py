@@ -93,7 +93,7 @@ def test_the_end_of_what_was_tried_is_told_of() -> None:
         (("--shape", "moon"), "moon"),
         (("--cost-of-breach", "-1"), "--cost-of-breach is a number from 0 on"),
         (("--value-of-utility", "0", "--cost-of-breach", "0"), "every epsilon is equally good"),
-        (("--protect", "nobody"), "'--protect'"),
+        (("--protect", "nobody"), "protect is one of rating, user"),
         (("-o", "gone/p.png"), "gone/p.png"),
         (("-o", "p.pdf"), ".png"),
     ],

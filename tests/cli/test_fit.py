@@ -150,6 +150,7 @@ def test_what_cannot_be_is_a_line_and_costs_nothing(
     output = () if "-o" in options else ("-o", "m.discreet")
     said = call("fit", *sample, *output, "--ledger", ledger.path, *options)
     lines = [line for line in said.err.splitlines() if "warning" not in line]
+    # What has no room in the ledger has a code of its own.
     code = 3 if complaint in ("nothing was charged", "nothing bounds") else 2
     assert (said.code, said.out, len(lines)) == (code, "", 1)
     assert complaint in lines[0]

@@ -53,8 +53,7 @@ def test_columns_of_a_list_of_items_can_be_named(tiny: list[str], tmp_path: Path
     games = tmp_path / "games.csv"
     games.write_text(GAMES)
     told = ("evaluate", ratings, "--scale", "1..5", "--catalog", games, "--models", "popularity")
-    told += ("--split", "leave-out")
-    unnamed = call(*told).complaint()
+    unnamed = call(*told, "--split", "leave-out").complaint()
     assert "needs a column of item ids" in unnamed and "it has Game Number, Spelt, Year" in unnamed
     assert "--catalog-columns id=NAME" in unnamed
     fit = ("fit", "--no-ledger", ratings, "--scale", "1..5", "--catalog", games)

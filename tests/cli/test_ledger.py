@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from cli._calling import call
 from discreet.cli._app import app
 from discreet.domain import DiscreetError
 from discreet.domain.errors import LedgerError
-from discreet.privacy import GaussianEvent, PureEvent, SeededRandomness, Unit
-from discreet.privacy.accounting import calibrate_gaussian
-from discreet.privacy.ledger import Ledger
+from discreet.privacy import GaussianEvent, NoisePlan, PureEvent, SeededRandomness, Unit
+from discreet.privacy.accounting import calibrate_gaussian, gaussian_epsilon, gaussian_mu
+from discreet.privacy.ledger import Ledger, Period, SeriesTerms
 
 
 def says(*arguments: str | Path, code: int = 0) -> str:
@@ -155,6 +156,57 @@ def test_a_plan_per_rating_needs_a_bound_under_a_limit_per_user(path: Path) -> N
     with pytest.raises(DiscreetError, match="bound how many ratings of a user count"):
         says("plan", path, *release)
     assert data("plan", path, *release, "--ratings-per-user", "10")["fitting"] == 3
+
+
+def test_a_plan_without_an_epsilon_says_how_large_each_release_may_be(path: Path) -> None:
+    asked = ("plan", path, "--protect", "user", "--times", "12")
+    assert says(*asked) == (
+        "Each of 12 releases may have epsilon 0.775 at delta 1e-06 per user (the limit is 3 per "
+        "user)."
+    )
+    most = data(*asked)["largest"]
+    assert 0.775 < most < 0.776
+    assert data(*asked, "--epsilon", str(most))["fits"]
+    assert not data(*asked, "--epsilon", str(most * 1.0001), code=1)["fits"]
+    assert "One release may have epsilon 3 at" in says(*asked[:-1], "1")
+    assert "epsilon 0.25 at delta 0 per user" in says(*asked, "--delta", "0")
+    with pytest.raises(DiscreetError, match="see discreet series"):
+        says("plan", path, "--protect", "user-month")
+
+
+def test_nothing_left_is_exit_code_1(path: Path) -> None:
+    Ledger.open(path).charge([gaussian(3.0)], "all of it")
+    asked = ("plan", path, "--protect", "user", "--times", "2")
+    assert says(*asked, code=1) == (
+        "Nothing is left for 2 releases per user (the limit is 3 per user)."
+    )
+
+
+def test_limits_of_user_periods_are_shown_beside_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
+    limits = ("--protect", "user-month", "--epsilon", "1", "--protect", "user", "--epsilon", "20")
+    made = says("init", path, "--population", "people", *limits)
+    assert "user-month 0 1 1e-06 1 1" in made and "user 0 20 1e-06" in made
+    assert "user-day" not in made
+    event = GaussianEvent(
+        unit=Unit.USER_MONTH, label="x", sensitivity=1.0, sigma=calibrate_gaussian(1.0, 1.0, 1e-6)
+    )
+    terms = SeriesTerms("ab" * 16, Unit.USER_MONTH, event, NoisePlan.fresh())
+    for number in (1, 2):
+        charge = Ledger.open(path).charge_period(terms, Period(number, f"m{number}"), "add").charge
+        assert charge is not None
+        Ledger.open(path).record_publication(charge, f"{number:064x}")
+    shown = data("show", path)["units"]
+    assert shown["user-month"]["spent"]["epsilon"] == pytest.approx(1.0)
+    assert shown["user"]["spent"]["epsilon"] == pytest.approx(
+        gaussian_epsilon(math.sqrt(2) * gaussian_mu(1.0, 1e-6), 1e-6), rel=1e-6
+    )
+    told = says("history", path)
+    assert "period 2, 'm2', of series abababab" in told and "spent per user-month" in told
+    entries = data("history", path)
+    assert entries[1]["series"] == {
+        "terms": terms.to_dict(), "period": Period(2, "m2").to_dict()
+    }  # fmt: skip
 
 
 def test_a_plan_books_nothing(path: Path) -> None:

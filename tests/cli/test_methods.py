@@ -117,7 +117,7 @@ def test_presence_is_shown_without_figures_of_ratings(clicks: list[str], tmp_pat
     table = [" ".join(line.split()) for line in said.out.splitlines()]
     assert "model epsilon NDCG@10 recall@20 coverage NDCG@10, few" in table
     assert [line.split()[1] for line in table if line.startswith("private ")] == ["4", "20"]
-    assert table[-1].startswith("standard deviation over draws, at most: NDCG@10 ")
+    assert table[-3].startswith("standard deviation over draws, at most: NDCG@10 ")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 

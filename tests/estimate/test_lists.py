@@ -110,7 +110,7 @@ def test_weights_are_those_of_ease() -> None:
     activity = rng.uniform(0.1, 0.3, items)
     activity[head] = L[:, 0] = np.abs(L[:, 0])
     D, p = rng.uniform(0.5, 2.0, items), rng.uniform(0.05, 0.5, items)
-    model = _model(p, activity, L, D, head, np.ones(items))
+    model = _model(p, activity, L, D, head, np.ones(items), 1.0)
     wide = np.zeros((items, 4))
     wide[:, 0] = activity
     wide[head] = L
@@ -285,3 +285,41 @@ def test_strength_is_nothing_where_counts_are_noise() -> None:
     assert count_strength(Noisy(np.array([3.0, 4.0]), 0.0), 2.0) == pytest.approx(2 * 25 / 7)
     assert count_strength(Noisy(np.array([3.0, 4.0]), 5.0), 2.0) == 0
     assert math.isfinite(count_strength(Noisy(np.array([3.0, 4.0]), 0.0), math.inf))
+
+
+def test_own_items_held_back_leave_popularity() -> None:
+    """Half of what own items say is half way between popularity and all of it."""
+    rng = np.random.default_rng(4)
+    head = np.arange(4, dtype=np.int32)
+    p, activity, D = rng.uniform(0.1, 0.4, 6), rng.uniform(0.1, 0.3, 6), rng.uniform(1, 2, 6)
+    L = np.hstack([activity[head, None], rng.normal(0, 0.5, (4, 2))])
+    whole, half, none = (
+        _model(p, activity, L, D, head, np.ones(6), own) for own in (1.0, 0.5, 0.0)
+    )
+    assert none.start == pytest.approx(p) and not none.gain.any()
+    assert half.gain == pytest.approx(whole.gain / 2)
+    assert half.start - p == pytest.approx((whole.start - p) / 2)
+    assert np.array_equal(half.rows, whole.rows)
+
+
+def test_chance_makes_no_directions_without_noise() -> None:
+    """A few directions that are there are found, and no others, however exact the pairs are."""
+    rng = np.random.default_rng(5)
+    people, items = 4000, 150
+    tastes = rng.choice([-1.0, 1.0], (people, 2)) @ rng.choice([-1.0, 1.0], (2, items))
+    have = rng.random((people, items)) < 0.1 + 0.04 * tastes
+    m = have.sum(axis=1)
+    w = np.where(m > 1, 1 / np.sqrt(np.maximum(m * (m - 1), 1)), 0.0)
+    matrix = (have * w[:, None]).T.astype(float) @ have
+    np.fill_diagonal(matrix, 0.0)
+    counts = Noisy(have.sum(axis=0) / math.sqrt(m.mean()), 0.0)
+    sums = PairSums(
+        np.arange(items, dtype=np.int32),
+        Noisy(matrix[np.triu_indices(items)], 0.0),
+        Noisy(float((w * m).sum()), 0.0),
+        Noisy(float(w.sum()), 0.0),
+        people / 2,
+    )
+    values = PairSpectrum.of(counts, sums, 63).values
+    assert 2 <= len(values) < 40
+    assert values[1] > 3 * values[2:].max(initial=0.0)

@@ -11,7 +11,7 @@ import pytest
 import discreet
 from discreet.domain import InputError
 from discreet.evaluate import Baseline, Results, _room, evaluate, popularity
-from discreet.methods import CosineMethod, CovarianceMethod, RefinedMethod
+from discreet.methods import Cleaning, CosineMethod, CovarianceMethod, RefinedMethod
 from discreet.predict import People
 from discreet.ratings import Ratings, make_ratings, split_folds, split_random
 
@@ -107,7 +107,7 @@ def test_people_add_up_to_the_row(ratings: Ratings) -> None:
     results = evaluate(split, models=["item-mean"], per_user=True)
     frame = results.people_frame()
     assert frame.height == results[0].people
-    squares = (frame["rmse"] ** 2 * frame["tested"]).sum() / frame["tested"].sum()
+    squares = np.average(frame["rmse"].to_numpy() ** 2, weights=frame["tested"].to_numpy())
     assert math.sqrt(squares) == pytest.approx(results[0].rmse)
     known = frame["ndcg_at_10"].drop_nans()
     assert known.mean() == pytest.approx(results[0].ndcg_at_10)
@@ -151,7 +151,7 @@ def test_the_room_of_a_fit_grows_with_its_pairs(ratings: Ratings) -> None:
     side = len(ratings.catalog)
     assert sizes[0] <= sizes[1] <= sizes[2] == 24 * side * (side + 1) // 2
     assert _room.bytes_of_fit(RefinedMethod(), ratings, math.inf) == 0
-    assert _room.bytes_of_fit(CovarianceMethod(clean="paper"), ratings, math.inf) > sizes[2]
+    assert _room.bytes_of_fit(CovarianceMethod(clean=Cleaning.PAPER), ratings, math.inf) > sizes[2]
 
 
 def test_free_memory_is_what_the_tightest_limit_leaves(

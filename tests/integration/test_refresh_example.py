@@ -107,9 +107,9 @@ class Curator:
         return sorted(path.name for path in (self.folder / folder).iterdir())
 
     def add(self, week: str) -> str:
-        return (
-            f"series add films.series waiting/ratings-{week}.csv --period {week} -o {self.release}"
-        )
+        file = f"waiting/ratings-{week}.csv"
+        told = f"series add films.series {file} --period {week} -o {self.release}"
+        return f"{told} --ledger members.ledger"
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ class TestMyCounts(StatisticBattery):
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.domain import Scale
+from discreet.domain import PRESENCE, Scale
 from discreet.measure import PairStatistic, Statistic, measure_all
 from discreet.privacy import Noise, Unit
 from measure._neighbours import (
@@ -42,6 +43,8 @@ class StatisticBattery:
     items: ClassVar[int] = 6
     timed: ClassVar[bool] = False
     """Whether records have times: then a record's value says its time, whichever it is."""
+    presence: ClassVar[bool] = False
+    """Whether the values are taken off after that."""
 
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         """One for this noise; what else there is to choose, `data.draw` chooses."""
@@ -52,6 +55,9 @@ class StatisticBattery:
         ratings = ratings_of(people, self.items, self.scale)
         if self.timed:
             ratings = timed_by_values(ratings)
+        if self.presence:
+            codes = PRESENCE.encode(np.ones(len(ratings)))
+            ratings = replace(ratings, scale=PRESENCE, codes=codes)
         (exact,) = measure_all(ratings, statistic)
         found = []
         for part, integers in zip(statistic.parts, exact, strict=True):

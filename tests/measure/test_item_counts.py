@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.domain import Catalog, Scale
-from discreet.measure import ItemCounts
+from discreet.domain import Catalog, InputError, Scale
+from discreet.measure import HeadCounts, ItemCounts
 from discreet.measure.item_counts import GRID
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
@@ -94,3 +94,38 @@ def test_protecting_ratings_is_not_protecting_users() -> None:
     statistic = ItemCounts(Unit.RATING, Noise.GAUSSIAN)
     moved = statistic.measure(ratings_of([set(range(ITEMS))]))
     assert norm(statistic, moved) > statistic.sensitivity
+
+
+heads = st.sets(st.integers(0, ITEMS - 1), min_size=1).map(
+    lambda chosen: np.array(sorted(chosen), dtype=np.int32)
+)
+
+
+@every_statistic
+@given(histories=people, head=heads)
+def test_a_heads_counts_are_those_of_its_records_alone(
+    statistic: ItemCounts, histories: list[set[int]], head: np.ndarray
+) -> None:
+    among = HeadCounts(statistic.unit, statistic.noise, head)
+    inside = [history & set(head.tolist()) for history in histories]
+    counted = among.measure(ratings_of(histories))
+    assert counted.dtype == np.int64
+    assert counted.tolist() == [slow_counts(statistic, inside)[item] for item in head]
+
+
+@pytest.mark.parametrize("noise", Noise)
+@given(history=st.sets(st.integers(0, ITEMS - 1)), head=heads)
+def test_whoever_has_one_item_of_the_head_moves_it_as_far_as_anybody_may(
+    noise: Noise, history: set[int], head: np.ndarray
+) -> None:
+    """However many others they have: votes are by the head's items alone."""
+    one = (history - set(head.tolist())) | {int(head[0])}
+    among = HeadCounts(Unit.USER, noise, head)
+    assert among.measure(ratings_of([one])).tolist() == [GRID] + [0] * (len(head) - 1)
+    assert among.parts[0].sensitivity == GRID
+
+
+@pytest.mark.parametrize("head", [[], [-1, 2], [2, 2], [3, 1]])
+def test_a_head_is_listed_in_rising_order(head: list[int]) -> None:
+    with pytest.raises(InputError, match="rising"):
+        HeadCounts(Unit.USER, Noise.GAUSSIAN, np.array(head, dtype=np.int32))

@@ -1,4 +1,4 @@
-"""Running totals: neighbouring series with the same outputs, draw by draw, and integers at the edge.
+"""Running totals: neighbouring series with the same outputs, draw by draw, and huge integers.
 
 Given everything that came out, the noise of a series follows from its data. So a series is run,
 then its neighbour is run with the same outputs forced upon it, and the draws of the two are

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE
@@ -10,7 +11,8 @@ from discreet.measure import Statistic
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring
 from discreet.measure.covariance import RatingCovariance, UserCovariance
-from discreet.measure.item_counts import ItemCounts
+from discreet.measure.history_pairs import FrozenWeights, HistoryNumbers, HistoryPairs
+from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.item_sums import RatingTotals, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.pairs import CosinePairs, DifferencePairs
@@ -38,6 +40,16 @@ class TestItemVotes(StatisticBattery):
 class TestItemCounts(PerRating):
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         return ItemCounts(Unit.RATING, noise)
+
+
+class TestHeadVotes(StatisticBattery):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadCounts(Unit.USER, noise, HEAD)
+
+
+class TestHeadCounts(PerRating):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HeadCounts(Unit.RATING, noise, HEAD)
 
 
 class TestRatingTotals(PerRating):
@@ -146,6 +158,23 @@ class TestHeadWeightsPerRecord(PerRating):
 class TestHeadWeightsPerUser(StatisticBattery):
     def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
         return HeadWeights(self.unit, noise, HEAD)
+
+
+class TestHistoryPairs(PerRating):
+    """Ratings of 1 and 2 are older ones, 5 is not there yet."""
+
+    timed = presence = True
+    weights = FrozenWeights(share=0.4, flat=2, most=5)
+
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        if noise is not Noise.GAUSSIAN:
+            pytest.skip("bounded in L2 alone")
+        return HistoryPairs(HEAD, 25, 45, self.weights)
+
+
+class TestHistoryNumbers(TestHistoryPairs):
+    def statistic(self, noise: Noise, data: st.DataObject) -> Statistic:
+        return HistoryNumbers(HEAD, 25, 45, self.weights)
 
 
 # Ratings of 1 and 2 lie before the first, 5 after the end of the last.

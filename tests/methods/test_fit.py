@@ -330,3 +330,10 @@ def test_scales_too_fine_or_too_wide_are_refused_before_the_charge(
     with pytest.raises(InputError, match="another unit"):
         fit(ratings_of([{0: 0.0}], 3, scale), ledger=ledger)
     assert ledger.history() == []
+
+
+def test_a_seed_is_answered_with_what_would_be_right(split: Split) -> None:
+    with pytest.raises(InputError, match=r"randomness=discreet.SeededRandomness\(seed\)"):
+        fit(split.train, epsilon=1.0, seed=3, ledger="unbooked")
+    seeded = fit(split.train, epsilon=1.0, randomness=SeededRandomness(3))
+    assert not seeded.guarantee.is_private

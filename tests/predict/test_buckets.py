@@ -116,6 +116,12 @@ def test_own_mean_and_the_buckets_average() -> None:
     np.testing.assert_allclose(cut, np.clip(found + own.values.mean(), 1, 5), atol=1e-6)
 
 
+def buckets_of(release: Release, **options: Any) -> BucketPredictor:
+    made = release.predictor(**options)
+    assert isinstance(made, BucketPredictor)
+    return made
+
+
 def test_a_thin_bucket_falls_back_on_neighbours_and_then_on_everybody() -> None:
     # Buckets 2 and 1 differ from bucket 3 by one bit, bucket 0 by two.
     release = make(
@@ -123,33 +129,33 @@ def test_a_thin_bucket_falls_back_on_neighbours_and_then_on_everybody() -> None:
          3: {0: (-1.0, 2), 1: (2.0, 1)}},
         effects=0.125,
     )  # fmt: skip
-    plain = release.predictor().averages(3)
+    plain = buckets_of(release).averages(3)
     np.testing.assert_allclose(plain[:2], [-0.5, 2.0])  # the bucket's own
-    np.testing.assert_allclose(release.predictor().averages(0)[1], 0.5)  # none: neighbours'
+    np.testing.assert_allclose(buckets_of(release).averages(0)[1], 0.5)  # none: neighbours'
     np.testing.assert_allclose(plain[5], 0.125)  # none there either: everybody's
-    held = release.predictor(thin=4.0).averages(3)
+    held = buckets_of(release, thin=4.0).averages(3)
     near = (2.0 + 4 * 0.125) / (4 + 4)
     np.testing.assert_allclose(held[0], (-1.0 + 4 * near) / (2 + 4))
     np.testing.assert_allclose(held[5], 0.125)
-    assert make({}, thin=4.0).predictor().averages(1).tolist() == [0.0] * 8
+    assert buckets_of(make({}, thin=4.0)).averages(1).tolist() == [0.0] * 8
 
 
 def test_what_fakes_are_expected_to_add_is_taken_off() -> None:
     release = make({1: {0: (6.0, 9), 1: (1.0, 2)}}, fakes=3.0, thin=2.0, effects=0.5)
-    found = release.predictor().averages(1)
+    found = buckets_of(release).averages(1)
     near = (0 + 2 * 0.5) / 2
     np.testing.assert_allclose(found[0], (6 + 2 * near) / (6 + 2))
     np.testing.assert_allclose(found[1], (1 + 2 * near) / (0 + 2))
     # Three fakes at -0.4 put -1.2 there; the true ones are each 0.4 too high for it.
-    shifted = make({1: {0: (6.0, 9)}}, fakes=3.0, fake_mean=-0.4).predictor().averages(1)
+    shifted = buckets_of(make({1: {0: (6.0, 9)}}, fakes=3.0, fake_mean=-0.4)).averages(1)
     np.testing.assert_allclose(shifted[0], (6 + 1.2 - 6 * 0.4) / 6, rtol=1e-6)
-    popular = make({1: {0: (6.0, 9)}}, popular_share=2 / 3).predictor().averages(1)
+    popular = buckets_of(make({1: {0: (6.0, 9)}}, popular_share=2 / 3)).averages(1)
     np.testing.assert_allclose(popular[0], 6 / 3)
 
 
 def test_somebody_whose_ratings_say_nothing_gets_everybodys_average() -> None:
     release = make({b: {0: (9.0, 9)} for b in range(4)}, effects=0.25)
-    model = release.predictor()
+    model = buckets_of(release)
     np.testing.assert_allclose(model.predict({}), 3.75)
     same = model.read({"title 1": 2, "title 4": 2})
     assert model.bucket(same) is None

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from discreet.domain import PRESENCE
-from discreet.predict import Predictor
-from discreet.release import Release
+from discreet.release import Recommender, Release
 from predict._worlds import STARS, two_tastes, two_tastes_by_matrix
 from release._making import make_release
 from vectors.make_predictions import clustered, factored, listed, paired
 
 CLUSTER_ENTRIES = ("bucket_items", "bucket_sums", "bucket_counts")
-Make = Callable[[], Predictor]
+Make = Callable[[], Recommender]
 
 
 def _made(world: Callable[[], Release], name: str, **options: float) -> Make:
@@ -31,39 +30,39 @@ def _made(world: Callable[[], Release], name: str, **options: float) -> Make:
         pytest.param(_made(two_tastes_by_matrix, "knn", shrink=0.0), id="knn by matrix"),
     ]
 )
-def model(request: pytest.FixtureRequest) -> Predictor:
+def model(request: pytest.FixtureRequest) -> Recommender:
     make: Make = request.param
     return make()
 
 
-def titles(model: Predictor, own: dict[str, float], n: int = 10, **options: Any) -> list[str]:
+def titles(model: Recommender, own: dict[str, float], n: int = 10, **options: Any) -> list[str]:
     return [entry.title for entry in model.recommend(own, n, **options)]
 
 
-def test_who_likes_a_comedy_gets_comedies_first(model: Predictor) -> None:
+def test_who_likes_a_comedy_gets_comedies_first(model: Recommender) -> None:
     own = {"comedy A": 5.0, "horror A": 1.0}
     assert titles(model, own) == ["comedy B", "comedy C", "horror B", "horror C"]
     assert titles(model, own, n=1) == ["comedy B"]
 
 
-def test_who_likes_horror_gets_horror_first(model: Predictor) -> None:
+def test_who_likes_horror_gets_horror_first(model: Recommender) -> None:
     own = {"comedy A": 1.0, "horror A": 5.0}
     assert titles(model, own) == ["horror B", "horror C", "comedy B", "comedy C"]
 
 
-def test_a_single_rating_is_enough_for_the_right_kind(model: Predictor) -> None:
+def test_a_single_rating_is_enough_for_the_right_kind(model: Recommender) -> None:
     assert titles(model, {"horror C": 5.0}, n=2) == ["horror A", "horror B"]
     assert titles(model, {"horror C": 1.0}, n=3) == ["comedy A", "comedy B", "comedy C"]
 
 
-def test_without_ratings_the_items_own_effects_decide(model: Predictor) -> None:
+def test_without_ratings_the_items_own_effects_decide(model: Recommender) -> None:
     best = model.recommend({}, 6)
     assert [entry.item for entry in best] == [0, 3, 1, 4, 2, 5]
     assert [entry.expected for entry in best] == pytest.approx([3.3, 3.3, 3.2, 3.2, 3.1, 3.1])
     np.testing.assert_allclose(model.predict({}), [3.3, 3.2, 3.1, 3.3, 3.2, 3.1], atol=1e-6)
 
 
-def test_predictions_are_cut_to_the_scale(model: Predictor) -> None:
+def test_predictions_are_cut_to_the_scale(model: Recommender) -> None:
     own = {f"id{i}": 5.0 if i < 3 else 1.0 for i in range(6) if i != 1}
     (best,) = model.recommend(own, 1)
     (predicted,) = model.predict(own, ["comedy B"])
@@ -114,7 +113,7 @@ def test_who_knows_nothing_of_items_invents_no_reason(release: Release, name: st
     assert all(entry.because == () for entry in listed)
 
 
-def test_explanations_name_the_rating_that_mattered(model: Predictor) -> None:
+def test_explanations_name_the_rating_that_mattered(model: Recommender) -> None:
     own = {"comedy A": 5.0, "horror C": 3.0}
     best = model.recommend(own, 2, explain=True)
     assert best[0].title == "comedy B"

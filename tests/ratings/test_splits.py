@@ -295,17 +295,17 @@ def test_folds_hold_out_every_rating_once() -> None:
     assert "4-fold split" in str(parts[0].train.intake.part)
     for wrong in (1, 101, 2.5, True):
         with pytest.raises(InputError, match="folds is a whole number from 2 to 100"):
-            split_folds(ratings, wrong)
+            split_folds(ratings, wrong)  # type: ignore[arg-type]
 
 
 def test_one_rating_more_leaves_every_other_in_its_fold() -> None:
     users, items = [f"u{i % 7}" for i in range(35)], [i % 5 for i in range(35)]
     table = pl.DataFrame({"user": users, "item": items, "rating": [3] * 35})
-    told = {"scale": (1, 5), "catalog": Catalog([str(i) for i in range(6)])}
+    catalog = Catalog([str(i) for i in range(6)])
     more = pl.concat([table, pl.DataFrame({"user": ["a"], "item": [5], "rating": [1]})])
 
     def sides(frame: pl.DataFrame) -> dict[tuple[str, int], int]:
-        parts = split_folds(read_ratings(frame, **told), 3, seed=1)
+        parts = split_folds(read_ratings(frame, scale=(1, 5), catalog=catalog), 3, seed=1)
         return {
             (str(part.test.users[user]), int(item)): fold
             for fold, part in enumerate(parts)
@@ -333,4 +333,4 @@ def test_parts_that_do_not_belong_together_are_refused() -> None:
         (good.train, [1, 2], "two Ratings"),
     ):
         with pytest.raises(InputError, match=complaint):
-            Split(train, test)
+            Split(train, test)  # type: ignore[arg-type]

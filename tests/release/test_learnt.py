@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -23,7 +24,7 @@ def films() -> Ratings:
     return make_ratings(find_shape("ml-100k").scaled(ratings=20_000), seed=1)
 
 
-def learnt(ratings: Ratings, epsilon: float, **told: object) -> LearntSummary:
+def learnt(ratings: Ratings, epsilon: float, **told: Any) -> LearntSummary:
     return fit(ratings, epsilon=epsilon, randomness=SeededRandomness("a"), **told).learnt
 
 

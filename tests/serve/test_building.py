@@ -161,7 +161,7 @@ def test_a_file_that_the_service_has_not_made_is_kept_once(tmp_path: Path) -> No
         assert "previous" not in talk.rebuild()
         assert spare.read_bytes() == curators
         # A second file of the curator's takes nothing from the first.
-        random_release(60, 4, catalog=make_catalog()).save(file)
+        random_release(60, 4, catalog=make_catalog()).save(file, overwrite=True)
         second = file.read_bytes()
         assert talk.rebuild()["previous"] == f"{spare.name}2"
     assert spare.read_bytes() == curators

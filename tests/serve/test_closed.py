@@ -195,7 +195,7 @@ def test_a_newer_directory_is_taken_while_the_service_runs(town: Town) -> None:
         assert "should start with" in reload(talk)["reason"]
         town.authority.begin_epoch(TERMS.hash_digest, TERMS.bits)
         town.publish(join=b"")
-        assert "another epoch" in reload(talk)["reason"]
+        assert "another period" in reload(talk)["reason"]
         upload(talk, town, 1)
 
 

@@ -131,7 +131,7 @@ def test_the_authoritys_own_commands(files: Path) -> None:
         "no such folder" in call("authority", "admit", *state, *nowhere, "--key", one).complaint()
     )
     assert call("authority", "show", *state).json()["members"] == 0
-    assert "epoch 1, 1 member\n" in call("authority", "admit", *state, *output, "--key", one).err
+    assert "period 1, 1 member\n" in call("authority", "admit", *state, *output, "--key", one).err
     written = (files / "directory").read_bytes()
     (files / "directory").unlink()
     assert call("authority", "export", *state, *output).code == 0

@@ -146,6 +146,6 @@ def test_an_older_epoch_asks_for_another_directory(town: Town) -> None:
     with running(town.settings()) as talk:
         upload(talk, town, 0)
     (town.folder / "directory").write_bytes(first)
-    advice = "go on with a directory of epoch 2, which the authority signs, or go back with"
+    advice = "go on with a directory of period 2, which the authority signs, or go back with"
     with pytest.raises(InputError, match=advice):
         Server(town.settings(), "127.0.0.1", 0)

@@ -55,7 +55,7 @@ def test_taking_part_from_the_command_line(told: list[str], mine: list[str]) -> 
     assert "frozen" in call("client", "report", *told, *mine).err
     assert call("client", "show", *told, "--json").json()["protocol"] == "local-reports"
     shown = call("client", "show", *told)
-    assert "your answers of epoch 1" in shown.out
+    assert "your answers of period 1" in shown.out
     assert "of 60 items" in shown.out
     assert "1 report drawn" in shown.out
     assert "{" not in shown.out
@@ -71,9 +71,11 @@ def test_the_terms_are_told_to_anybody_and_in_words(talk: Talk, tmp_path: Path) 
     said = call("client", "terms", "--server", talk.url)
     assert said.code == 0
     for part in (
-        "local reports", "epsilon 2 for each rating", "120 for everything", "Epoch: 1",
+        "local reports", "epsilon 2 for each rating", "120 for everything", "Period: 1",
         "Items: 60", "1..5", "modified-laplace", "What leaves your device",
         "more than 7.39 times as likely", "differential privacy",
+        "costs as much again: for somebody who takes part in 12 periods the epsilon is 24; in the "
+        "one so far, 2.",
     ):  # fmt: skip
         assert part in said.out, part
     assert said.err == ""

@@ -62,7 +62,7 @@ def altered(**changes: Any) -> dict[str, Any]:
         (None, "object"), (7, "object"), ([], "object"), ("x", "object"),
         (altered(values=...), "values"), (altered(values=7), "values"),
         (altered(values="????"), "values"), (altered(reported="AAAA"), "reported"),
-        (altered(more=1), "field"), (altered(epoch=2), "epoch"), (altered(epoch=True), "epoch"),
+        (altered(more=1), "field"), (altered(epoch=2), "period"), (altered(epoch=True), "epoch"),
         (altered(version=9), "version"), (altered(protocol="open-clusters"), "protocol"),
         (altered(collection="0" * 64), "collection"), (altered(values=""), "marked"),
     ],

@@ -150,7 +150,7 @@ def test_everything_is_there_after_a_restart_and_a_new_epoch_counts_anew(tmp_pat
         assert talk.ask("GET", "/v1/report", secret=me).json() == report
         figures = talk.statistics()
         assert (figures["reports"], figures["reports_of_collection"]) == (1, 0)
-        assert "epoch 2" in talk.send(me, report).reason
+        assert "period 2" in talk.send(me, report).reason
         assert talk.send(me, make_report(0, make_collection(epoch=2))).status == 204
         figures = talk.statistics()
         assert (figures["reports"], figures["reports_of_collection"]) == (1, 1)

@@ -49,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "there is no protocol 'postal'; there are closed-clusters, local",
         ),
         (COLLECT, "--term: 'local-reports' needs the term 'epsilon', like epsilon=1"),
-        ([*COLLECT, "--term", "colour=1"], "no term 'colour'; it has mechanism, epsilon, epoch"),
+        ([*COLLECT, "--term", "colour=1"], "no term 'colour'; it has mechanism, epsilon, period"),
         ([*COLLECT, "--term", "epsilon"], "like --term epsilon=1"),
         ([*COLLECT, "--term", "epsilon=99"], "epsilon is from 0.01 to 50"),
         ([*COLLECT, "--term", "epsilon=one"], "the term 'epsilon' is a number, not 'one'"),
@@ -119,7 +119,7 @@ def test_the_first_lines_say_what_is_collected_and_what_is_there(folder: Path) -
     first, second, *rest = said.splitlines()
     assert first.startswith(
         "serving made.discreet (once it is built) and collecting local-reports "
-        "(epsilon 2 for each rating, epoch 1) at http://127.0.0.1:"
+        "(epsilon 2 for each rating, period 1) at http://127.0.0.1:"
     )
     assert second == "2 reports of this very collection are stored"
     assert rest == []
@@ -188,14 +188,15 @@ def test_an_epoch_does_not_go_back_by_forgetting(folder: Path) -> None:
         assert started(*told).code == 0
         talk.send(talk.enrol(), make_report(collection=later))
     complaint = started(*told).complaint()
-    assert "epoch 1 is over: the database has reports of epoch 3" in complaint
-    assert "go on with the term epoch=3, or go back with --allow-older-epoch" in complaint
+    assert "period 1 is over: the database has reports of period 3" in complaint
+    assert "go on with the term period=3, or go back with --allow-older-period" in complaint
     assert started(*told, "--allow-older-epoch").code == 0
-    assert started(*told, "--term", "epoch=3").code == 0
+    assert started(*told, "--allow-older-period").code == 0
+    assert started(*told, "--term", "period=3").code == 0
     assert started(*told, "--term", "epoch=4").code == 0
     # Other terms have epochs of their own.
     assert started(*[each.replace("epsilon=2", "epsilon=3") for each in told]).code == 0
-    with pytest.raises(InputError, match=r"epoch 2 is over.* go back with allow_older_epoch$"):
+    with pytest.raises(InputError, match=r"period 2 is over.* go back with allow_older_epoch$"):
         Server(make_settings(folder, collection=make_collection(epoch=2)), "127.0.0.1", 0)
 
 

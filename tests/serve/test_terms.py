@@ -26,6 +26,8 @@ def make(name: str, terms: dict[str, Any]) -> Any:
 def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
     local = make("local-reports", LAPLACE | {"epsilon": "0.125", "epoch": "7"})
     assert (local.epsilon, local.epoch) == (0.125, 7)
+    assert make("local-reports", LAPLACE | {"epsilon": "1", "period": "7"}).epoch == 7
+    assert make("open-clusters", {"period": 3}).epoch == 3
     assert make("local-reports", {"epsilon": 1}).epsilon == 1.0
     assert make("local-reports", {"epsilon": 1}).mechanism == "modified-laplace"
     clusters = make("open-clusters", {"beacon": "2024", "bits": "3", "bit_epsilon": "1.5"})
@@ -38,7 +40,7 @@ def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
     ("name", "terms", "about"),
     [
         ("local-reports", {}, "'local-reports' needs the term 'epsilon', like epsilon=1"),
-        ("local-reports", {"colour": "red"}, "no term 'colour'; it has mechanism, epsilon, epoch"),
+        ("local-reports", {"colour": "red"}, "no term 'colour'; it has mechanism, epsilon, period"),
         ("local-reports", LAPLACE | {"epsilon": "much"}, "'epsilon' is a number, not 'much'"),
         ("local-reports", LAPLACE | {"epsilon": True}, "'epsilon' is a number, not True"),
         ("local-reports", LAPLACE | {"epsilon": "NaN"}, "'epsilon' is a number"),
@@ -48,7 +50,12 @@ def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
             "from 0.01 to 50, with three decimals at most",
         ),
         ("local-reports", LAPLACE | {"epsilon": "1.0005"}, "three decimals at most, not 1.0005"),
-        ("local-reports", LAPLACE | {"epsilon": "1", "epoch": "1.5"}, "'epoch' is a whole number"),
+        ("local-reports", LAPLACE | {"epsilon": "1", "epoch": "1.5"}, "'period' is a whole number"),
+        (
+            "local-reports",
+            {"epsilon": "1", "epoch": "2", "period": "2"},
+            "the term 'period' is given twice",
+        ),
         (
             "local-reports",
             {"epsilon": "1", "mechanism": "dice"},
@@ -100,7 +107,7 @@ def test_the_documentation_has_every_term_and_its_default(name: str) -> None:
     for term, parameter in signature(type(make(name, USUAL[name]))).parameters.items():
         if term in ("catalog", "scale"):
             continue
-        shown = term.removesuffix("_thousandths")
+        shown = "period" if term == "epoch" else term.removesuffix("_thousandths")
         required = parameter.default is parameter.empty
         said = USUAL[name].get(shown) if required else parameter.default
         assert f"`{shown}`" in row if shown == "epsilon" else f"`{shown}={said}`" in row, shown

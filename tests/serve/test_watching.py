@@ -25,6 +25,7 @@ from discreet.domain import Scale
 from discreet.protocols.common.http import ServiceClient
 from discreet.release import Release
 from discreet.serve import Server, Settings, _watch
+from discreet.serve._published import open_release
 from release._making import random_release
 from serve._running import (
     FREE,
@@ -59,6 +60,11 @@ def until(happens: Callable[[], object]) -> None:
     raise AssertionError("it does not happen")
 
 
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What was refused; other tests may have left the log more talkative."""
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
 def tag(talk: Talk) -> str:
     return talk.ask("HEAD", "/v1/release").headers["etag"].strip('"')
 
@@ -88,7 +94,7 @@ def test_everything_that_is_told_of_a_release_follows_its_file(
         old = talk.ask("GET", "/v1/release")
         assert talk.statistics()["served"]["built"] == "before the start"
         new = random_release(70, 5, seed=2)
-        new.save(settings.release)
+        new.save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
         assert talk.ask("GET", "/v1/release").body == settings.release.read_bytes() != old.body
         about = talk.ask("GET", "/v1/release/about").json()
@@ -126,7 +132,7 @@ def test_who_is_downloading_gets_the_version_that_was_begun(tmp_path: Path) -> N
         begun = answer.read(1000)
         replace_in_place(settings.release, b"nothing of a release" * 1000)
         for seed in (2, 3):
-            random_release(60, 3, seed=seed).save(settings.release)
+            random_release(60, 3, seed=seed).save(settings.release, overwrite=True)
             until(lambda: tag(talk) == digest_of(settings.release))
         assert begun + answer.read() == old
         slow.close()
@@ -169,7 +175,7 @@ class Visitor(threading.Thread):
 def test_under_load_every_answer_is_one_whole_version(tmp_path: Path) -> None:
     versions = [tmp_path / f"{n}.discreet" for n in range(4)]
     for seed, version in enumerate(versions):
-        random_release(3000 + seed, 8, seed=seed).save(version)
+        random_release(3000 + seed, 8, seed=seed).save(version, overwrite=True)
     settings = publishing(tmp_path)
     shutil.copyfile(versions[0], settings.release)
     known = {digest_of(version) for version in versions}
@@ -184,7 +190,7 @@ def test_under_load_every_answer_is_one_whole_version(tmp_path: Path) -> None:
                 else:
                     shutil.copyfile(version, tmp_path / "whole")
                     (tmp_path / "whole").replace(settings.release)
-                until(lambda version=version: tag(talk) == digest_of(version))
+                until(lambda: tag(talk) == digest_of(version))  # noqa: B023
                 with ServiceClient(talk.url) as client:
                     client.fetch_release(tmp_path / "mine.discreet")
                 assert digest_of(tmp_path / "mine.discreet") == digest_of(version)
@@ -201,8 +207,8 @@ def test_two_in_quick_succession_end_with_the_second(tmp_path: Path) -> None:
     settings = publishing(tmp_path)
     with running(settings) as talk:
         for seed in range(2, 12, 2):
-            random_release(60, 3, seed=seed).save(settings.release)
-            random_release(60, 3, seed=seed + 1).save(settings.release)
+            random_release(60, 3, seed=seed).save(settings.release, overwrite=True)
+            random_release(60, 3, seed=seed + 1).save(settings.release, overwrite=True)
             until(lambda: tag(talk) == digest_of(settings.release))
 
 
@@ -234,17 +240,17 @@ def test_what_is_no_release_is_said_once_and_the_old_one_stays(
         wrong = tmp_path / "wrong"
         wrong.write_bytes(spoil((tmp_path / "next").read_bytes()))
         wrong.replace(settings.release)
-        until(lambda: caplog.records)
+        until(lambda: warned(caplog))
         for _ in range(20):
             assert talk.ask("GET", "/v1/release").body == good
         assert talk.ask("GET", "/readyz").status == 200
         # Another one is said again, and a good one is served at last.
         wrong.write_bytes(b"still nothing")
         wrong.replace(settings.release)
-        until(lambda: len(caplog.records) > 1)
+        until(lambda: len(warned(caplog)) > 1)
         (tmp_path / "next").replace(settings.release)
         until(lambda: tag(talk) == digest_of(settings.release))
-    said = [record.getMessage() for record in caplog.records]
+    said = warned(caplog)
     assert len(said) == 2, said
     assert said[0].startswith(f"films.discreet: {reason}"), said
     assert said[0].endswith("; what was served before stays")
@@ -258,15 +264,15 @@ def test_a_file_that_is_gone_is_said_once_and_may_come_back(
     good = settings.release.read_bytes()
     with running(settings) as talk:
         settings.release.unlink()
-        until(lambda: caplog.records)
+        until(lambda: warned(caplog))
         assert talk.ask("GET", "/v1/release").body == good
         assert talk.ask("GET", "/readyz").status == 200
         settings.release.mkdir()
-        until(lambda: len(caplog.records) > 1)
+        until(lambda: len(warned(caplog)) > 1)
         settings.release.rmdir()
-        random_release(60, 3, seed=2).save(settings.release)
+        random_release(60, 3, seed=2).save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
-    said = [record.getMessage() for record in caplog.records]
+    said = warned(caplog)
     assert said[0] == "films.discreet: is gone; what was served before stays"
     # Whether it was seen between the two depends on the moment.
     assert any("Is a directory" in each for each in said)
@@ -286,9 +292,9 @@ def test_what_the_machine_refuses_is_tried_again_and_said_once(
         copy(*paths)
 
     with running(settings) as talk, mock.patch("shutil.copyfile", full):
-        random_release(60, 3, seed=2).save(settings.release)
+        random_release(60, 3, seed=2).save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
-    said = [record.getMessage() for record in caplog.records]
+    said = warned(caplog)
     assert len(said) == 1
     assert "cannot be read or copied: No space left on device" in said[0]
 
@@ -301,12 +307,12 @@ def test_a_fault_of_our_own_ends_neither_serving_nor_watching(
     good = settings.release.read_bytes()
     with running(settings) as talk:
         with mock.patch.object(_watch, "open_release", side_effect=RuntimeError("unexpected")):
-            random_release(60, 3, seed=2).save(settings.release)
-            until(lambda: caplog.records)
+            random_release(60, 3, seed=2).save(settings.release, overwrite=True)
+            until(lambda: warned(caplog))
         assert talk.ask("GET", "/v1/release").body == good
-        random_release(60, 3, seed=3).save(settings.release)
+        random_release(60, 3, seed=3).save(settings.release, overwrite=True)
         until(lambda: tag(talk) == digest_of(settings.release))
-    said = [record.getMessage() for record in caplog.records]
+    said = warned(caplog)
     assert said == ["films.discreet: cannot be opened: RuntimeError; what was served before stays"]
 
 
@@ -318,20 +324,20 @@ def test_while_collecting_only_the_same_items_are_taken(
         file = tmp_path / "made.discreet"
         assert talk.ask("GET", "/v1/release").status == 404
         ours = random_release(60, 3, catalog=make_catalog())
-        ours.save(file)
+        ours.save(file, overwrite=True)
         until(lambda: talk.ask("GET", "/v1/release").status == 200)
         assert tag(talk) == (good := digest_of(file))
-        assert caplog.records == []
-        random_release(60, 3, seed=2).save(file)
-        until(lambda: len(caplog.records) == 1)
+        assert warned(caplog) == []
+        random_release(60, 3, seed=2).save(file, overwrite=True)
+        until(lambda: len(warned(caplog)) == 1)
         other_scale = Release(
             ours.method, Scale(1, 10), ours.catalog, ours.guarantee, ours.parameters, ours.arrays
         )
-        other_scale.save(file)
-        until(lambda: len(caplog.records) == 2)
+        other_scale.save(file, overwrite=True)
+        until(lambda: len(warned(caplog)) == 2)
         assert tag(talk) == good
         assert talk.ask("GET", "/v1/catalog").json()["digest"] == make_catalog().digest()
-    said = {record.getMessage().partition(";")[0] for record in caplog.records}
+    said = {each.partition(";")[0] for each in warned(caplog)}
     assert said == {"made.discreet: has other items or another scale than what is collected"}
 
 
@@ -341,7 +347,7 @@ def test_what_the_service_builds_itself_is_no_news(
 ) -> None:
     caplog.set_level(logging.INFO)
     with running(make_settings(tmp_path)) as talk:
-        opened = mock.Mock(wraps=_watch.open_release)
+        opened = mock.Mock(wraps=open_release)
         for n in range(3):
             talk.send(talk.enrol(), make_report(n))
         with mock.patch.object(_watch, "open_release", opened):
@@ -374,7 +380,7 @@ def test_who_asks_need_not_wait(tmp_path: Path, caplog: pytest.LogCaptureFixture
     settings = publishing(tmp_path)
     with mock.patch.object(_watch, "LOOK_SECONDS", 3600), serving(settings) as (server, talk):
         until(lambda: "films.discreet has not changed" in caplog.text)
-        random_release(60, 3, seed=2).save(settings.release)
+        random_release(60, 3, seed=2).save(settings.release, overwrite=True)
         server.look()
         until(lambda: tag(talk) == digest_of(settings.release))
         # A file that has only just changed is looked at once more; then it is known.
@@ -396,7 +402,8 @@ def test_the_command_looks_by_itself_and_on_a_signal(tmp_path: Path) -> None:
         try:
             talk = Talk(process.stderr.readline().rpartition(" ")[2].strip())
             for number in (None, signal.SIGHUP):
-                random_release(60, 3, seed=2 if number is None else 3).save(settings.release)
+                new = random_release(60, 3, seed=2 if number is None else 3)
+                new.save(settings.release, overwrite=True)
                 if number is not None:
                     process.send_signal(number)
                 assert "films.discreet: the new release is served" in process.stderr.readline()

@@ -32,9 +32,9 @@ import numpy.typing as npt
 
 from discreet.domain import PRESENCE, Catalog, OwnRatings, Scale
 from discreet.domain.cluster_hash import from_grid, to_grid
-from discreet.predict import People, Predictor, load
+from discreet.predict import People, load
 from discreet.privacy import NO_NOISE, GaussianEvent, Guarantee, PureEvent, Unit
-from discreet.release import Release, pack
+from discreet.release import Recommender, Release, pack
 from discreet.release._release import _PREDICTORS
 
 FILE = Path(__file__).with_name("predictions.json")
@@ -249,7 +249,7 @@ def wanted_items(own: OwnRatings, d: int) -> list[int]:
     return sorted({*own.items[:1].tolist(), 0, d // 2, d - 1})
 
 
-def answer(model: Predictor, own: OwnRatings) -> dict[str, Any]:
+def answer(model: Recommender, own: OwnRatings) -> dict[str, Any]:
     """What a predictor says to a person."""
     titles = model.catalog.titles
     items = wanted_items(own, len(titles))

@@ -34,6 +34,10 @@ INSTALLED = """async () => {
 }"""
 
 
+# What the release says that it has learnt; whatever it is, the page shows it as text.
+LEARNT = ["Learnt <b>popularity</b> only.", "What would help: more ratings."]
+
+
 def film_release(*, seed: int = 1, **told: Any) -> Release:
     """Who likes an even film likes the even ones and not the odd ones; film 0 is best known."""
     count = len(TITLES)
@@ -69,7 +73,7 @@ def list_section(count: int) -> dict[str, np.ndarray]:
 def collecting(folder: Path, name: str = "local-reports", **terms: Any) -> Settings:
     """A service that has the films' release and collects about them."""
     release = film_release()
-    release.save(folder / "films.discreet")
+    release.save(folder / "films.discreet", overwrite=True)
     usual: dict[str, dict[str, Any]] = {
         "local-reports": {"epsilon": 2.0},
         "open-clusters": {"bits": 2},

@@ -46,10 +46,10 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def films(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file of a small release."""
-    from web._films import film_release
+    from web._films import LEARNT, film_release
 
     path = tmp_path_factory.mktemp("films") / "films.discreet"
-    film_release().save(path)
+    film_release(learnt={"words": LEARNT}).save(path)
     return path
 
 

@@ -59,7 +59,7 @@ for (const mechanism of MECHANISMS) {
     assert.equal(new Set(reports.map((report) => report.reported)).size, 3);
     assert.equal(new Set(reports.map((report) => report.collection)).size, 1);
     assert.deepEqual([clients[2].cost, clients[2].spent.reports], [0, 3]);
-    assert.throws(() => clients[1].report(RATINGS), /epoch 2 is over/);
+    assert.throws(() => clients[1].report(RATINGS), /period 2 is over/);
     assert.equal(clients[2].spent.reports, 3);
   });
 }

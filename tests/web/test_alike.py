@@ -129,11 +129,13 @@ def test_terms_that_changed_since_they_were_shown_are_shown_and_not_drawn(
         page = visit(f"{talk.url}/")
         rate(page, "Quiet Tea", "5 of 5")
         page.get_by_role("switch", name="Contribute").click()
-        page.get_by_text("for the whole epoch (1)").wait_for()
+        page.get_by_text("for the whole period (1)").wait_for()
+        page.get_by_text("12 periods the epsilon is 24; in the one so far, 2.").wait_for()
     with running(collecting(tmp_path, epoch=5), talk.url):
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_text("The terms have changed since they were shown").wait_for()
-        page.get_by_text("for the whole epoch (5)").wait_for()
+        page.get_by_text("for the whole period (5)").wait_for()
+        page.get_by_text("12 periods the epsilon is 24; in all 5 so far, 10.").wait_for()
         assert page.evaluate(KEPT, "memory local-reports") is None
         page.get_by_role("button", name="Show what would be sent").click()
         send(page)

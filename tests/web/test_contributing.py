@@ -241,6 +241,7 @@ def test_hash_bits_that_cost_an_epsilon_are_within_the_limit(visit: Visit, tmp_p
         rate(page, "Quiet Tea", "5 of 5")
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_text("That costs epsilon 2, for one rating and for all alike").wait_for()
+        page.get_by_text("12 periods the epsilon is 24; in the one so far, 2.").wait_for()
         limit = page.get_by_label("Never tell more than epsilon")
         limit.fill("1")
         limit.blur()
@@ -254,10 +255,10 @@ def test_hash_bits_that_cost_an_epsilon_are_within_the_limit(visit: Visit, tmp_p
         send(page)
         page.get_by_role("button", name="Withdraw it").click()
         page.get_by_text("Withdrawn: the service has deleted it.").wait_for()
-        # The answer of an epoch stays, and costs once.
+        # The answer of a period stays, and costs once.
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_text("Epsilon told so far: 2.").wait_for()
-        page.get_by_text("in this epoch costs nothing").wait_for()
+        page.get_by_text("in this period costs nothing").wait_for()
         assert limit.count() == 0
 
 

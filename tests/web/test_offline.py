@@ -45,12 +45,12 @@ def test_the_page_works_after_the_service_is_gone(visit: Visit, films: Path) -> 
 
 def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) -> None:
     path = tmp_path / "films.discreet"
-    film_release(seed=1).save(path)
+    film_release(seed=1).save(path, overwrite=True)
     with running(Settings(path, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True)
         wait_kept(page)
         first = page.locator("#guarantee").inner_text()
-    film_release(seed=2).save(path)
+    film_release(seed=2).save(path, overwrite=True)
     with running(Settings(path, **FREE), talk.url):
         page.reload()
         wait_ready(page)
@@ -69,7 +69,7 @@ def releases_by_method() -> dict[str, Release]:
 
 def visited(visit: Visit, release: Release, path: Path, allow: str) -> tuple[Any, str]:
     """A page that keeps a release, and its address; the service is gone again."""
-    release.save(path)
+    release.save(path, overwrite=True)
     with running(Settings(path, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True, allow=allow)
         wait_kept(page)
@@ -101,7 +101,7 @@ def test_a_release_of_another_kind_works_offline_too(
 ) -> None:
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["slope-one"], path, NO_ANSWER)
-    made[method].save(path)
+    made[method].save(path, overwrite=True)
     with running(Settings(path, **FREE), url):
         page.reload()
         wait_ready(page)
@@ -116,7 +116,7 @@ def test_a_release_that_there_is_no_room_for_leaves_the_one_before_with_its_scri
 ) -> None:
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["covariance"], path, NO_ANSWER)
-    made["cosine"].save(path)
+    made["cosine"].save(path, overwrite=True)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)
     page.add_init_script("Cache.prototype.put = () => Promise.reject(new Error('no room'))")
@@ -262,7 +262,7 @@ def test_a_new_version_with_a_release_of_another_kind_is_kept_when_its_worker_is
     """Until then the old worker has the old document, and the release that this can read."""
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["slope-one"], path, "")
-    made["covariance"].save(path)
+    made["covariance"].save(path, overwrite=True)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)
     if fails:
@@ -281,7 +281,7 @@ def test_an_old_document_that_cannot_read_a_new_release_goes_on_with_what_it_kee
     made, path = releases_by_method(), tmp_path / "made.discreet"
     page, url = visited(visit, made["slope-one"], path, "")
     before = recommended(page)
-    made["covariance"].save(path)
+    made["covariance"].save(path, overwrite=True)
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)
     asked: list[str] = []

@@ -8,6 +8,7 @@ from typing import Any
 
 from serve._running import Talk
 from web._films import (
+    LEARNT,
     NASTY,
     TITLES,
     about,
@@ -233,6 +234,7 @@ def test_the_panel_says_what_the_release_promises(plain: Talk, visit: Visit) -> 
     assert known["guarantee"]["words"] in " ".join(told.split())
     assert known["sha256"][:16] in told
     assert "not the arithmetic" in told
+    assert LEARNT[0] in told and LEARNT[1] in told
 
 
 def test_forgetting_leaves_nothing_behind(plain: Talk, visit: Visit) -> None:

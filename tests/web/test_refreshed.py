@@ -27,7 +27,7 @@ def test_an_open_page_keeps_its_release_until_it_is_loaded_again(
 ) -> None:
     file = tmp_path / "films.discreet"
     old = film_release()
-    old.save(file)
+    old.save(file, overwrite=True)
     with (
         mock.patch.object(_watch, "LOOK_SECONDS", 0.01),
         running(Settings(file, **FREE)) as talk,
@@ -38,7 +38,7 @@ def test_an_open_page_keeps_its_release_until_it_is_loaded_again(
         shown = page.locator("#guarantee").inner_text()
         # What was the best is the worst.
         effects = {"item_effects": -old.arrays["item_effects"]}
-        replace(old, arrays={**old.arrays, **effects}).save(file)
+        replace(old, arrays={**old.arrays, **effects}).save(file, overwrite=True)
         until(lambda: about(talk.url)["sha256"] == digest_of(file))
         # Everything goes on with the model that the page has.
         rate(page, "Quiet Tea", "5 of 5")
@@ -56,7 +56,7 @@ def test_the_operator_never_sees_a_release_before_what_it_cost(
     visit: Visit, tmp_path: Path
 ) -> None:
     file, path = tmp_path / "films.discreet", tmp_path / "shop.ledger"
-    film_release().save(file)
+    film_release().save(file, overwrite=True)
     film_release(seed=2).save(tmp_path / "next")
     later = digest_of(tmp_path / "next")
     ledger = Ledger.create(path, "customers of the shop", [Limit(Unit.RATING, 5.0, 0.0)])
@@ -64,7 +64,7 @@ def test_the_operator_never_sees_a_release_before_what_it_cost(
     settings = Settings(file, admin_token=TOKEN, ledger=path, **FREE)
     with mock.patch.object(_watch, "LOOK_SECONDS", 0.01), running(settings) as talk:
         page = visit(f"{talk.url}/operator", ready=False)
-        replaced = []
+        replaced: list[Any] = []
 
         def late(route: Any) -> None:
             if not replaced:

@@ -82,7 +82,7 @@ def test_terms_of_an_epoch_that_is_over_leave_the_switch_off(visit: Visit, tmp_p
         page.locator("#contribute-said", has_text="Nothing was sent.").wait_for()
     with running(collecting(tmp_path, epoch=1), talk.url):
         page.get_by_role("switch", name="Contribute").click()
-        page.locator("#contribute-said.wrong", has_text="epoch 1 is over").wait_for()
+        page.locator("#contribute-said.wrong", has_text="period 1 is over").wait_for()
         assert not page.get_by_role("switch", name="Contribute").is_checked()
         assert page.locator("#contribute-more").inner_text() == ""
 

@@ -86,7 +86,7 @@ def test_what_is_kept_of_contributions_is_said_where_there_are_any(
 def elsewhere(folder: Path, name: str, **terms: Any) -> Settings:
     """The release is about films, and the collection about books."""
     release = film_release()
-    release.save(folder / "films.discreet")
+    release.save(folder / "films.discreet", overwrite=True)
     books = Catalog([f"b{n}" for n in range(120)], [f"Book {n}" for n in range(120)])
     protocol = servers.find(name).from_terms(books, release.scale, terms)
     told = FREE | {"admin_token": TOKEN}

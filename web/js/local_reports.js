@@ -1,4 +1,4 @@
-/** Local reports at home: answers are drawn once an epoch, kept, and repeated. */
+/** Local reports at home: answers are drawn once a period (its number is the `epoch` of messages), kept, and repeated. */
 import { flipCoins } from "./coins.js";
 import { drawBinomial, drawNoise, drawPlaces } from "./noise.js";
 import { checkFields, Client, fromBase64, ontoScale, show, toBase64, toldIn } from "./protocol.js";
@@ -186,8 +186,8 @@ export class LocalClient extends Client {
     this._checkLimit(this.spent.perRating, epsilon);
     const drawn = drawReport(collection, own, this.random);
     const event = {
-      ...{ kind: "pure", unit: "rating", label: `a local report, epoch ${epoch}`, count: 1 },
-      ...{ ratings_per_user: items, covers_change: true, epsilon, mechanism: MECHANISMS[mechanism] },
+      kind: "pure", unit: "rating", label: `a local report, period ${epoch}`, count: 1, ratings_per_user: items,
+      covers_change: true, epsilon, mechanism: MECHANISMS[mechanism],
     };
     memory.events = [...(memory.events ?? []), event];
     memory.reports = { ...memory.reports, [digest]: drawn };
@@ -202,7 +202,7 @@ export class LocalClient extends Client {
     if (!Number.isInteger(told?.epoch)) throw new Error("a kept report is damaged");
     if (told.epoch > epoch)
       throw new Error(
-        `epoch ${epoch} is over: this client has answered epoch ${told.epoch}, and a second answer would cost again`,
+        `period ${epoch} is over: this client has answered period ${told.epoch}, and another would cost again`,
       );
     return told.epoch === epoch && readReport(told, this.collection) ? told : null;
   }

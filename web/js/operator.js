@@ -99,8 +99,8 @@ async function showCollection(kind, numbers) {
   const { protocol, epoch, scale, bits } = terms ?? {};
   const epsilon = terms?.epsilon_thousandths ? { "Epsilon a rating": terms.epsilon_thousandths / 1000 } : {};
   pairs(by("collection"), {
-    Collects: protocol ?? kind, Epoch: epoch, ...(scale ? { Scale: scale } : {}), ...epsilon, ...(bits ? { "Hash bits": bits } : {}),
-    Enrolled: rough(numbers.enrolled), Reports: rough(numbers.reports), "Of this epoch's terms": rough(numbers.reports_of_collection),
+    Collects: protocol ?? kind, Period: epoch, ...(scale ? { Scale: scale } : {}), ...epsilon, ...(bits ? { "Hash bits": bits } : {}),
+    Enrolled: rough(numbers.enrolled), Reports: rough(numbers.reports), "Of this period's terms": rough(numbers.reports_of_collection),
   });
   say("collection-about", `Counts are rounded down to tens, so that one person who comes or goes is seldom seen in them; the exact ones tell who took part to whoever sees them before and after.`);
 }

@@ -1,32 +1,87 @@
-"""Attacks on what the other rooms give out, carried out for real. For the curator's eyes only."""
+"""Attacks on what the other rooms give out, carried out for real. For the curator's eyes only.
 
-from discreet.audit._adversary import (
-    Guesses,
-    Victims,
-    attack_release,
-    choose_victims,
-    guess,
-)
-from discreet.audit._compared import METHODS, noised_answers
-from discreet.audit._consequences import (
-    EPSILONS,
-    Choice,
-    Consequence,
-    choose_epsilons,
-    consequences,
-)
+`discreet.audit(...)` looks for violations of claimed guarantees: it is the function `audit` of this
+room. Names load on first use: audits need every other room.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from discreet.domain.callable_room import make_callable
+
+if TYPE_CHECKING:
+    from discreet.audit._adversary import Guesses as Guesses
+    from discreet.audit._adversary import Victims as Victims
+    from discreet.audit._adversary import attack_release as attack_release
+    from discreet.audit._adversary import choose_victims as choose_victims
+    from discreet.audit._adversary import guess as guess
+    from discreet.audit._auditing import ON_BOUNDS as ON_BOUNDS
+    from discreet.audit._auditing import AuditResults as AuditResults
+    from discreet.audit._auditing import audit as audit
+    from discreet.audit._auditing import audit_names as audit_names
+    from discreet.audit._choosing import EpsilonChoice as EpsilonChoice
+    from discreet.audit._choosing import choose_epsilon as choose_epsilon
+    from discreet.audit._compared import METHODS as METHODS
+    from discreet.audit._compared import noised_answers as noised_answers
+    from discreet.audit._consequences import EPSILONS as EPSILONS
+    from discreet.audit._consequences import Choice as Choice
+    from discreet.audit._consequences import Consequence as Consequence
+    from discreet.audit._consequences import choose_epsilons as choose_epsilons
+    from discreet.audit._consequences import consequences as consequences
+    from discreet.audit.lower_bound import insert_canaries as insert_canaries
+
+# Where each name is.
+_HOMES = {
+    "EPSILONS": lambda: import_module("discreet.audit._consequences"),
+    "ON_BOUNDS": lambda: import_module("discreet.audit._auditing"),
+    "METHODS": lambda: import_module("discreet.audit._compared"),
+    "AuditResults": lambda: import_module("discreet.audit._auditing"),
+    "Choice": lambda: import_module("discreet.audit._consequences"),
+    "Consequence": lambda: import_module("discreet.audit._consequences"),
+    "EpsilonChoice": lambda: import_module("discreet.audit._choosing"),
+    "Guesses": lambda: import_module("discreet.audit._adversary"),
+    "Victims": lambda: import_module("discreet.audit._adversary"),
+    "attack_release": lambda: import_module("discreet.audit._adversary"),
+    "audit": lambda: import_module("discreet.audit._auditing"),
+    "audit_names": lambda: import_module("discreet.audit._auditing"),
+    "choose_epsilon": lambda: import_module("discreet.audit._choosing"),
+    "choose_epsilons": lambda: import_module("discreet.audit._consequences"),
+    "choose_victims": lambda: import_module("discreet.audit._adversary"),
+    "consequences": lambda: import_module("discreet.audit._consequences"),
+    "guess": lambda: import_module("discreet.audit._adversary"),
+    "insert_canaries": lambda: import_module("discreet.audit.lower_bound"),
+    "noised_answers": lambda: import_module("discreet.audit._compared"),
+}
 
 __all__ = [
     "EPSILONS",
     "METHODS",
+    "ON_BOUNDS",
+    "AuditResults",
     "Choice",
     "Consequence",
+    "EpsilonChoice",
     "Guesses",
     "Victims",
     "attack_release",
+    "audit",
+    "audit_names",
+    "choose_epsilon",
     "choose_epsilons",
     "choose_victims",
     "consequences",
     "guess",
+    "insert_canaries",
     "noised_answers",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'discreet.audit' has no attribute '{name}'")
+    return getattr(_HOMES[name](), name)
+
+
+make_callable(__name__)

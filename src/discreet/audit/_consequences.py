@@ -121,7 +121,9 @@ def consequences(
     bench = Bench(ratings, attacks=attacks, draws=draws, seed=seed)
     settings = {"protect": protect, "delta": delta}
     chosen = {name: method_of(bench, name, settings) for name in names}
+    # Utility is a share of what the best of them foresees without noise, the same for all.
     most = max(bench.foreseen(method.without_noise()) for method in chosen.values())
+    # Shares of nothing would be noise divided by rounding errors.
     if most <= 1e-9:
         raise InputError("there is nothing to lose: even without noise nothing is predicted")
     found: list[Consequence] = []
@@ -151,12 +153,14 @@ def _budgets(epsilons: Iterable[float]) -> list[float]:
 def _measure(
     bench: Bench, name: str, method: ComparedMethod, most: float, epsilon: float
 ) -> Consequence:
+    # Each draw of the noise has its own part of the victims, so that all of them are attacked once.
     bounds = np.linspace(0, len(bench.victims), bench.draws + 1).astype(int)
     utilities, errors, guesses = [], [], []
     for draw in range(bench.draws):
         victims = bench.victims.part(int(bounds[draw]), int(bounds[draw + 1]))
         source = bench.randomness(name, epsilon, draw)
         predicted, likelihoods = method.draw(epsilon, victims, source)
+        # Noise can be lucky: a utility above 1 would count as more than everything.
         utilities.append(min(bench.foreseen(predicted) / most, 1.0))
         errors.append(bench.error(predicted))
         guesses.append(guess(victims, likelihoods, bench.choices))
@@ -181,6 +185,7 @@ def _risks(guesses: Sequence[Guesses]) -> dict[str, Any]:
     for name, kind in kinds.items():
         won = np.concatenate([getattr(each, kind) for each in guesses])
         found |= {name: float(won.mean()), f"{name}_band": success_band(won)}
+    # Pairs on the same victims: their difference varies less than either of them.
     seen, blind = (np.concatenate([getattr(g, k) for g in guesses]) for k in ("posterior", "prior"))
     excess = float(seen.mean() - blind.mean())
     return found | {"excess": excess, "excess_band": excess_band(seen, blind)}

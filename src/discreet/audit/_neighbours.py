@@ -120,6 +120,8 @@ def search(
     for _ in range(steps):
         tried = _changed(best, rng)
         moved = movement(tried)
+        # Equals are taken too: on a plateau the climb wanders, and finds ways up that it would
+        # miss.
         if moved >= far:
             best, far = tried, moved
     return best, far
@@ -134,6 +136,7 @@ def _changed(now: Neighbours, rng: np.random.Generator) -> Neighbours:
             others = list(now.others)
             others[which] = _with(others[which], item, value)
             now = replace(now, others=tuple(others))
+        # What was added is never taken out: without it the two worlds would be one.
         elif item in now.added:
             now = replace(now, added={**now.added, item: value or now.added[item]})
         elif now.unit is Unit.USER:

@@ -26,8 +26,14 @@ from discreet.privacy import (
 )
 from discreet.ratings import Ratings
 from discreet.ratings import read_features as read_feature_table
-from discreet.ratings.readers import BadRows, Columns, Layout, Quoting, read_ratings
-from discreet.ratings.readers._public import open_public
+from discreet.ratings.readers import (
+    BadRows,
+    Columns,
+    Layout,
+    Quoting,
+    catalog_columns,
+    read_ratings,
+)
 
 _DELTA = GaussianNoise.default_delta
 # Wide enough for any rating: only whether a file has ratings at all is tried on it.
@@ -244,7 +250,7 @@ class ReadingOptions:
             return
         if tuple(catalog.titles) != tuple(catalog.ids) or self.catalog_columns is not None:
             return
-        columns = list(open_public(self.catalog).frame.columns)
+        columns = catalog_columns(self.catalog)
         if len(columns) > 1:
             _console.note(
                 f"{self.catalog} has no column of titles that is recognised (it has "

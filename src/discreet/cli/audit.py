@@ -2,48 +2,23 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from discreet import __version__
-from discreet.audit.lower_bound import (
-    PLANTED,
-    SUBJECTS,
-    Canaries,
-    Entry,
-    Finding,
-    Subjects,
-    audit_all,
-    audit_release,
-    matching,
-)
-from discreet.audit.stability import (
-    FILES,
-    PLANTED_FILES,
-    PLANTED_READERS,
-    READERS,
-    Reader,
-    ReaderFinding,
-)
-from discreet.audit.stability import search as search_violations
+from discreet.audit import ON_BOUNDS, AuditResults, audit_names
+from discreet.audit import audit as run_audit
+from discreet.audit.lower_bound import Finding
+from discreet.audit.stability import ReaderFinding
 from discreet.cli import _console
 from discreet.cli._console import Json
 from discreet.domain import InputError
-from discreet.release import load
 from discreet.report import number_down, number_up, sha256_of
 
-_ON_BOUNDS = (
-    "An audited epsilon above the claimed one proves a violation, at the confidence stated. One "
-    "below it proves nothing: no audit can show that something is safe."
-)
 _ON_ABSENCE = (
     "A release that was fitted without these canaries looks the same as one whose noise hides them."
 )
@@ -82,8 +57,6 @@ _Release = Annotated[
 ]
 _Key = Annotated[Path | None, typer.Option(help="The key that plant-canaries wrote.")]
 
-_Readers = Mapping[str, Entry[Reader]]
-
 
 def audit(
     names: _Names = None,
@@ -103,114 +76,37 @@ def audit(
     A lower bound above the claimed epsilon refutes the claim. The exit code is 1 if a claim was
     refuted or, with --planted, if a bug was not caught.
     """
-    readers: list[ReaderFinding] = []
-    if release is not None or canaries is not None:
-        _refuse_with_release(names, planted, list_subjects, runs, search, seed)
-        findings = [_audit_release(release, canaries, confidence)]
-    else:
-        subjects, makers = _known(planted)
-        _check_names(names or [], planted)
-        if list_subjects:
-            _list(names or ["all"], {**subjects, **makers}, json)
-            return
-        if not names and not planted:
-            raise InputError("say what to audit: a name from --list, or all")
-        wanted = _found(names or ["all"], subjects)
-        findings = []
-        if wanted or search:
-            with _console.stages() as progress:
-                findings = audit_all(
-                    wanted, subjects, runs=runs, confidence=confidence, search=search, seed=seed,
-                    progress=progress,
-                )  # fmt: skip
-        readers = _audit_readers(_found(names or ["all"], makers), makers, planted, runs, seed)
+    if list_subjects and release is None and canaries is None:
+        _list(names or ["all"], planted, json)
+        return
+    if list_subjects:
+        raise InputError("--release audits one release; leave names, --planted and --list out")
+    with _console.stages() as progress:
+        results = run_audit(
+            names or (),
+            release=release,
+            canaries=canaries,
+            planted=planted,
+            runs=runs,
+            confidence=confidence,
+            search=search,
+            seed=seed,
+            progress=progress,
+        )
+    findings, readers = list(results.findings), list(results.readers)
     if json:
-        _console.write_json(_as_json(findings, readers, confidence, planted, release, seed))
+        _console.write_json(_as_json(results, release))
     else:
         if findings:
             _show(findings, confidence, planted)
         _show_counts(findings, planted, release)
         _show_readers(readers, planted)
-    verdicts = [each.is_violated for each in findings] + [each.is_violated for each in readers]
-    if any(verdict is not planted for verdict in verdicts):
+    if not results.is_as_expected:
         raise typer.Exit(_FOUND)
 
 
-def _known(planted: bool) -> tuple[Subjects, _Readers]:
-    """What can be audited: mechanisms and statistics, and readers; or the planted bugs of both."""
-    return (PLANTED, PLANTED_READERS) if planted else (SUBJECTS, READERS)
-
-
-def _found(names: Iterable[str], among: Mapping[str, Any]) -> list[str]:
-    """Everything that these names stand for, each once."""
-    return list(dict.fromkeys(each for name in names for each in matching(name, among)))
-
-
-def _refuse_with_release(
-    names: list[str] | None,
-    planted: bool,
-    listed: bool,
-    runs: int | None,
-    search: int,
-    seed: int | None,
-) -> None:
-    if names or planted or listed:
-        raise InputError("--release audits one release; leave names, --planted and --list out")
-    if runs is not None or search or seed is not None:
-        raise InputError(
-            "--release audits a fit that was made once; leave --runs, --search and --seed out"
-        )
-
-
-def _audit_release(release: Path | None, canaries: Path | None, confidence: float) -> Finding:
-    if release is None or canaries is None:
-        raise InputError("a release is audited by its canaries: give --release and --canaries")
-    key = Canaries.load(canaries)
-    return audit_release(load(release, verify=True), key, confidence=confidence)
-
-
-def _check_names(names: list[str], planted: bool) -> None:
-    """Refuse unknown names before anything is run.
-
-    Raises:
-        InputError: Says where the name would be found.
-    """
-    for name in names:
-        if any(_found([name], each) for each in _known(planted)):
-            continue
-        kind, listing = ("planted bug", "--planted --list") if planted else ("subject", "--list")
-        where = f"see discreet audit {listing}"
-        if any(_found([name], each) for each in _known(not planted)):
-            where = (
-                "that is not a bug but the real thing: leave --planted out, or see --planted --list"
-                if planted
-                else "that is a bug planted on purpose: add --planted"
-            )
-        raise InputError(f"there is no {kind} '{name}'; {where}")
-
-
-def _audit_readers(
-    names: list[str], makers: _Readers, planted: bool, runs: int | None, seed: int | None
-) -> list[ReaderFinding]:
-    """Search for violations in readers.
-
-    Raises:
-        InputError: The number of runs cannot be used.
-    """
-    if names and runs is not None and runs < 1:
-        raise InputError(f"readers are audited by 1 pair of files or more, not {runs}")
-    files = runs or (PLANTED_FILES if planted else FILES)
-    seed = secrets.randbits(32) if seed is None else seed
-    findings = []
-    with _console.stages() as progress:
-        for done, name in enumerate(names):
-            progress("readers", done, len(names))
-            findings.append(search_violations(name, makers[name].make(), files=files, seed=seed))
-    return findings
-
-
-def _list(names: list[str], among: Mapping[str, Any], as_json: bool) -> None:
-    subjects = {name: among[name].about for name in _found(names, among)}
+def _list(names: list[str], planted: bool, as_json: bool) -> None:
+    subjects = audit_names(names, planted=planted)
     if as_json:
         _console.write_json([{"name": name, "about": about} for name, about in subjects.items()])
         return
@@ -219,32 +115,14 @@ def _list(names: list[str], among: Mapping[str, Any], as_json: bool) -> None:
         _console.say(f"{name:<{width}}  {about}")
 
 
-def _as_json(
-    findings: list[Finding],
-    readers: list[ReaderFinding],
-    confidence: float,
-    planted: bool,
-    release: Path | None,
-    seed: int | None,
-) -> dict[str, Any]:
+def _as_json(results: AuditResults, release: Path | None) -> dict[str, Any]:
     """The findings and how they were made, for those who file them."""
-    about: dict[str, Any] = {
-        "note": _ON_BOUNDS,
-        "version": __version__,
-        "time": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "seed": seed,
-        "command": shlex.join(["discreet", *sys.argv[1:]]),
-        "planted": planted,
-    }
+    found = results.as_json()
+    about: dict[str, Any] = {"command": shlex.join(["discreet", *sys.argv[1:]])}
     if release is not None:
-        about |= {"note": f"{_ON_BOUNDS} {_ON_ABSENCE}", "release_sha256": sha256_of(release)}
-    return about | {
-        "confidence": confidence,
-        "violated": sum(each.is_violated for each in findings)
-        + sum(each.is_violated for each in readers),
-        "findings": [each.as_json() for each in findings],
-        "readers": [each.as_json() for each in readers],
-    }
+        note = f"{ON_BOUNDS} {_ON_ABSENCE}"
+        about |= {"note": note, "release_sha256": sha256_of(release)}
+    return found | about
 
 
 def _show(findings: list[Finding], confidence: float, planted: bool) -> None:
@@ -264,7 +142,7 @@ def _show(findings: list[Finding], confidence: float, planted: bool) -> None:
         f"\nEpsilons, claimed rounded up and audited down; at confidence {confidence:g} for all\n"
         f"rows together, each at {findings[0].confidence:.6g}.\n"
         "Gaussian noise claims a curve: audited is the largest epsilon that was refuted, at the\n"
-        f"same delta, and 'of it' compares the two values of mu.\n{_ON_BOUNDS}"
+        f"same delta, and 'of it' compares the two values of mu.\n{ON_BOUNDS}"
     )
 
 

@@ -47,9 +47,9 @@ def begin(
         str, typer.Option(help="A public text that nobody could choose, a day's lottery draw.")
     ] = "",
 ) -> None:
-    """Begin an epoch with a hash; the file with the signing key is made at the first.
+    """Begin a period with a hash; the file with the signing key is made at the first.
 
-    Everybody's hash value is frozen until the next epoch, and members stay.
+    Everybody's hash value is frozen until the next period, and members stay.
     """
     from discreet.protocols.clusters_common.messages import Obfuscation
 
@@ -77,7 +77,7 @@ def admit(state: State, output: Output, key: Keys = None) -> None:
 
 @app.command()
 def remove(state: State, output: Output, key: Keys = None) -> None:
-    """Strike off members; in the next epoch their places are gone."""
+    """Strike off members; in the next period their places are gone."""
     authority = _authority(state)
     now = authority.directory()
     slots = []
@@ -100,7 +100,7 @@ def export(state: State, output: Output) -> None:
 
 @app.command()
 def show(state: State) -> None:
-    """Print the public key, the epoch and how many members there are."""
+    """Print the public key, the period and how many members there are."""
     authority = _authority(state)
     now = authority.directory()
     _console.write_json(
@@ -164,4 +164,4 @@ def _write(path: Path, directory: Directory) -> None:
         temporary.write_bytes(directory.as_bytes())
     members = directory.slots - len(directory.gone)
     many = "" if members == 1 else "s"
-    _console.note(f"{path}: epoch {directory.epoch}, {members:,} member{many}")
+    _console.note(f"{path}: period {directory.epoch}, {members:,} member{many}")

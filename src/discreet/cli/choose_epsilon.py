@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 
-from discreet.audit import Choice, Consequence, choose_epsilons, consequences
+from discreet.audit import Choice, Consequence
+from discreet.audit import choose_epsilon as choose
 from discreet.cli import _console, _inputs, _outputs, _pictures
 from discreet.cli._console import Json
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
-from discreet.domain import PRESENCE, InputError
-from discreet.ratings import Ratings, Shape, find_shape, make_ratings
+from discreet.domain import InputError
+from discreet.ratings import Shape, find_shape
 
-_SYNTHETIC = "Synthetic ratings: nobody's were used, so the choice gives nothing away."
-_PRIVATE = (
-    "For the curator's eyes only: these figures and the choice depend on the ratings given. If "
-    "those are private, publishing an epsilon chosen here gives something away about them; choose "
-    "on public ratings like yours, or leave RATINGS out to use synthetic ones."
-)
 _SHAPE = "2000,100,40000"
 
 _Path = Annotated[
@@ -80,36 +73,34 @@ def choose_epsilon(
     tried = _inputs.parse_numbers("--epsilons", epsilons)
     _check(weights, tried, budget)
     _outputs.check_picture(output)
-    private = ratings is not None
-    data = _synthetic(shape, seed, reading.implicit) if ratings is None else reading.read(ratings)
+    data = _shape(shape) if ratings is None else reading.read(ratings)
     with _console.stages() as progress:
-        rows = consequences(
+        chosen = choose(
             data,
-            _inputs.parse_names(methods),
-            tried,
+            value_of_utility=value_of_utility,
+            cost_of_breach=cost_of_breach,
+            methods=_inputs.parse_names(methods),
+            epsilons=tried,
             protect=budget.protect,
             delta=budget.gaussian_delta,
             attacks=attacks,
             draws=draws,
             seed=seed,
+            implicit=reading.implicit,
             progress=progress,
         )
-    choices = choose_epsilons(
-        rows, value_of_utility=value_of_utility, cost_of_breach=cost_of_breach
-    )
-    sentence = _sentence(choices[0], data.scale.presence)
-    warning = _PRIVATE if private else _SYNTHETIC
+    rows, choices = list(chosen.rows), list(chosen.choices)
     if json:
-        _console.write_json(_as_json(rows, choices, sentence, warning))
+        _console.write_json(chosen.as_json())
     else:
-        _show(rows, choices, weights, warning, sentence)
+        _show(rows, choices, weights, chosen.note, chosen.sentence)
     if choices[0].is_edge:
         _console.note(
             f"epsilon {choices[0].best.epsilon:g} is at the end of those that were tried: try "
             "others beyond it with --epsilons"
         )
     if output is not None:
-        _pictures.draw_choice(output, rows, choices, weights, private=private)
+        _pictures.draw_choice(output, rows, choices, weights, private=ratings is not None)
         _console.note(f"the picture is in {output}")
 
 
@@ -118,65 +109,19 @@ def _check(weights: tuple[float, float], epsilons: list[float], budget: BudgetOp
     for option, weight in zip(("--value-of-utility", "--cost-of-breach"), weights, strict=True):
         if not (math.isfinite(weight) and weight >= 0):
             raise InputError(f"{option} is a number from 0 on, not {weight:g}")
-    if not any(weights):
-        raise InputError("if neither utility nor a breach counts, every epsilon is equally good")
     if any(map(math.isinf, epsilons)):
         raise InputError("without noise nothing is private: epsilons must be finite")
     budget.check(epsilons)
 
 
-def _synthetic(text: str, seed: int, implicit: bool) -> Ratings:
+def _shape(text: str) -> Shape:
     parts = text.split(",")
     if len(parts) == 3 and all(part.strip().isdecimal() for part in parts):
         users, items, ratings = map(int, parts)
-        made = make_ratings(Shape(users=users, items=items, ratings=ratings), seed=seed)
-    elif len(parts) == 1:
-        made = make_ratings(find_shape(text), seed=seed)
-    else:
-        raise InputError(f"--shape is users,items,ratings, like {_SHAPE}, or a name like ml-100k")
-    if not implicit:
-        return made
-    return dataclasses.replace(made, scale=PRESENCE, codes=np.ones(len(made), np.uint8))
-
-
-def _sentence(choice: Choice, presence: bool) -> str:
-    best, (low, high) = choice.best, choice.neighbourhood
-    what = "whether a record is there" if presence else "a rating"
-    as_good = "no other epsilon that was tried is as good"
-    if low < high:
-        as_good = f"anything from {low:g} to {high:g} is as good"
-    return (
-        f"With {best.method} at epsilon {best.epsilon:g} per {best.of}, predictions have "
-        f"{_percent(best.utility)} of what the best noise-free method gains over a constant "
-        f"prediction, and the best attack finds out {what} {_percent(best.risk)} of the time, "
-        f"compared with {_percent(best.prior)} by guessing alone; {as_good} within the accuracy of "
-        "this experiment."
-    )
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.0f} %"
-
-
-def _as_json(
-    rows: list[Consequence], choices: list[Choice], sentence: str, warning: str
-) -> dict[str, Any]:
-    return {
-        "note": warning,
-        "sentence": sentence,
-        "choices": [
-            {
-                "method": choice.best.method,
-                "epsilon": choice.best.epsilon,
-                "of": choice.best.of,
-                "value": choice.value,
-                "margin": choice.margin,
-                "as_good": [row.epsilon for row in choice.as_good],
-            }
-            for choice in choices
-        ],
-        "rows": [row.as_json() for row in rows],
-    }
+        return Shape(users=users, items=items, ratings=ratings)
+    if len(parts) == 1:
+        return find_shape(text)
+    raise InputError(f"--shape is users,items,ratings, like {_SHAPE}, or a name like ml-100k")
 
 
 def _show(

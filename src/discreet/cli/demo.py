@@ -185,8 +185,8 @@ def _recommend(path: Path) -> None:
     heading = "recommended"
     _console.out.print("", _console.table((heading,), ("expected",), rows))
     _console.say(
-        "\nOrdered by how well each film goes with theirs and how likely they are to like it; "
-        "beside it,\nthe stars to expect."
+        "\nOrdered by how well each film goes with theirs and how likely they are to like it;\n"
+        "expected stars alone would put films first that hardly anybody has seen."
     )
     because = ", ".join(title for title, _ in entries[0].because)
     if because:

@@ -13,7 +13,6 @@ import typer
 from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._console import Json, stages
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
-from discreet.cli.inspect import release_data
 from discreet.domain import InputError
 from discreet.measure import CHARGED
 from discreet.measure.engines import spark
@@ -322,7 +321,7 @@ def _note_unused(release: Release, dense: bool, features: int) -> None:
 
 def _show(release: Release, path: Path, theta: float | None, as_json: bool) -> None:
     if as_json:
-        _console.write_json({"path": str(path), "theta": theta} | release_data(release))
+        _console.write_json({"path": str(path), "theta": theta} | release.describe())
         return
     _console.say(str(path))
     _console.say(str(release.guarantee))

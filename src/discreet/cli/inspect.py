@@ -38,7 +38,7 @@ def inspect(
     pairing = None if book is None else book.pair(release.guarantee, release.digest())
     if json:
         paid = {} if book is None or pairing is None else {"ledger": pairing_data(book, pairing)}
-        _console.write_json({"path": str(file)} | release_data(release) | paid)
+        _console.write_json({"path": str(file)} | release.describe() | paid)
     else:
         _console.say(f"{release.guarantee}\n")
         _console.say("\n".join(release.learnt.sentences()) + "\n")
@@ -65,30 +65,6 @@ def pairing_data(ledger: Ledger, pairing: Pairing) -> dict[str, Any]:
         "paid": pairing.is_paid,
         "charge": pairing.charge,
         "problems": list(pairing.problems),
-    }
-
-
-def release_data(release: Release) -> dict[str, Any]:
-    """Everything about a release but its numbers, for scripts."""
-    guarantee = release.guarantee
-    return {
-        "method": release.method,
-        "private": guarantee.is_private,
-        "protect": str(guarantee.unit),
-        "epsilon": guarantee.epsilon if guarantee.is_private else None,
-        "delta": guarantee.delta,
-        "items": len(release.catalog),
-        "catalog": str(release.catalog.origin),
-        "columns": list(release.catalog.columns),
-        "scale": release.scale.spelling,
-        "digest": release.digest(),
-        "learnt": release.learnt.to_dict(),
-        "guarantee": guarantee.to_dict(),
-        "parameters": dict(release.parameters),
-        "arrays": {
-            name: {"type": array.dtype.name, "shape": list(array.shape)}
-            for name, array in release.arrays.items()
-        },
     }
 
 

@@ -9,7 +9,7 @@ import typer
 from discreet.cli import _console, _own_ratings
 from discreet.cli._console import Json
 from discreet.domain import Catalog, InputError
-from discreet.predict import Predictor, load
+from discreet.predict import load
 
 
 def predict(
@@ -27,7 +27,7 @@ def predict(
     Everything is computed on this machine and nothing is sent.
     """
     release = load(file)
-    model: Predictor = release.predictor(predictor)
+    model = release.predictor(predictor)
     if not model.predicts_ratings:
         raise InputError("predicts no ratings; see discreet recommend", path=file)
     own = _own_ratings.read(ratings, like)

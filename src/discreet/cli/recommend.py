@@ -10,7 +10,8 @@ import typer
 from discreet.cli import _console, _own_ratings
 from discreet.cli._console import Json
 from discreet.domain import InputError
-from discreet.predict import Order, Predictor, Recommendations, load
+from discreet.predict import Order, load
+from discreet.release import Recommender
 
 
 def recommend(
@@ -43,10 +44,10 @@ def recommend(
         raise InputError(f"-n is how many items to recommend, at least 1, not {n}")
     release = load(file)
     given = _own_ratings.read(ratings, like, presence=release.scale.presence)
-    model: Predictor = release.predictor(predictor, order=order)
+    model = release.predictor(predictor, order=order)
     own = model.read(given)
     filters = _own_ratings.filters(release.catalog, only, exclude, where)
-    found: Recommendations = model.recommend(own, n, explain=explain, **filters)
+    found = model.recommend(own, n, explain=explain, **filters)
     _own_ratings.report_unknown(found.unknown, release.catalog)
     ordered_by = _ordered_by(model, order, has_history=len(own) > 0)
     if json:
@@ -77,7 +78,7 @@ def recommend(
         _console.say(release.learnt.sentences()[0])
 
 
-def _ordered_by(model: Predictor, order: Order, *, has_history: bool) -> str:
+def _ordered_by(model: Recommender, order: Order, *, has_history: bool) -> str:
     """What a list is ordered by, in words."""
     if order == "expected":
         return "expected rating"

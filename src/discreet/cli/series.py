@@ -13,7 +13,6 @@ from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._console import Json, stages
 from discreet.cli._inputs import ReadingOptions
 from discreet.cli.fit import open_book, warn_of_no_ledger
-from discreet.cli.inspect import release_data
 from discreet.domain import InputError, Scale
 from discreet.privacy import Noise, Unit
 from discreet.ratings import read_catalog
@@ -114,6 +113,15 @@ def init(
         int | None,
         typer.Option(help="Keep at most this many ratings per user and period.", min=1),
     ] = None,
+    older_share: Annotated[
+        float,
+        typer.Option(
+            help="Let new records meet the person's older ones, with this share of the pairs' "
+            "budget: 0.15 where people come back. For --implicit, with times and --protect rating.",
+            min=0.0,
+            max=0.9,
+        ),
+    ] = 0.0,
     key: _Key = None,
     json: Json = False,
 ) -> None:
@@ -143,6 +151,7 @@ def init(
         plan=plan,
         most_periods=most_periods,
         most_ratings=most_ratings,
+        older_share=older_share,
         key=key,
     )
     _show(series, json)
@@ -213,7 +222,7 @@ def add(
     where = output or series.release_path
     if json:
         data = {"path": str(where), "series": _data(series)}
-        _console.write_json(data | release_data(release))
+        _console.write_json(data | release.describe())
         return
     _console.say(str(where))
     _console.say(str(release.guarantee))

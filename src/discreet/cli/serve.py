@@ -61,7 +61,9 @@ LeastPeople = Annotated[
 OlderEpoch = Annotated[
     bool,
     typer.Option(
-        "--allow-older-epoch", help="Collect for an epoch though reports of a later one are stored."
+        "--allow-older-period",
+        "--allow-older-epoch",
+        help="Collect for a period though reports of a later one are stored.",
     ),
 ]
 Host = Annotated[str, typer.Option(help="The address to listen at.")]
@@ -135,7 +137,7 @@ def serve(
     try:
         run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))
     except InputError as error:
-        reason = error.reason.replace("allow_older_epoch", "--allow-older-epoch")
+        reason = error.reason.replace("allow_older_epoch", "--allow-older-period")
         raise InputError(reason, path=error.path) from None
 
 
@@ -182,7 +184,7 @@ def _spell(document: Mapping[str, Any]) -> str:
     bits = document.get("bit_epsilon_thousandths")
     if bits is not None:
         said.append(f"epsilon {bits / 1000:g} for each hash bit" if bits else "no epsilon")
-    said.append(f"epoch {document['epoch']:,}")
+    said.append(f"period {document['epoch']:,}")
     return f"{document['protocol']} ({', '.join(said)})"
 
 

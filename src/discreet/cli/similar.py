@@ -10,7 +10,7 @@ import typer
 from discreet.cli import _console, _own_ratings
 from discreet.cli._console import Json
 from discreet.domain import InputError
-from discreet.predict import SimilarItems, load
+from discreet.predict import load
 
 
 def similar(
@@ -35,7 +35,7 @@ def similar(
         meant = _own_ratings.meant(title, catalog)
         raise InputError(f"'{title}' is not in the catalogue of {len(catalog):,} items{meant}")
     filters = _own_ratings.filters(catalog, only, exclude, where)
-    found: SimilarItems = release.predictor().similar(title, n, **filters)
+    found = release.predictor().similar(title, n, **filters)
     _own_ratings.report_unknown(found.unknown, catalog)
     if json:
         entries = [asdict(entry) for entry in found]

@@ -1,6 +1,13 @@
 """The public nouns that every room shares: none of them contains other people's ratings."""
 
 from discreet.domain._catalog import Catalog, CatalogOrigin
+from discreet.domain._listing import (
+    Listing,
+    Recommendation,
+    Recommendations,
+    SimilarItem,
+    SimilarItems,
+)
 from discreet.domain._noisy import Noisy
 from discreet.domain._own_ratings import OwnRatings
 from discreet.domain._scale import PRESENCE, Scale
@@ -13,7 +20,12 @@ __all__ = [
     "DiscreetError",
     "Hint",
     "InputError",
+    "Listing",
     "Noisy",
     "OwnRatings",
+    "Recommendation",
+    "Recommendations",
     "Scale",
+    "SimilarItem",
+    "SimilarItems",
 ]

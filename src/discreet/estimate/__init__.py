@@ -4,6 +4,7 @@ Whoever holds released sums can use it: the curator's methods, and the server th
 with noise on them.
 """
 
+from discreet.estimate._counting import RepeatedCounts, narrowing_heads
 from discreet.estimate._directions import (
     TasteDirections,
     belief_in_features,
@@ -68,6 +69,7 @@ __all__ = [
     "NoisyRows",
     "PairSpectrum",
     "PairSums",
+    "RepeatedCounts",
     "TasteDirections",
     "TasteSums",
     "attention_of",
@@ -92,6 +94,7 @@ __all__ = [
     "log_shares",
     "mean_guess",
     "most_popular",
+    "narrowing_heads",
     "popularity_alone",
     "presence_counts",
     "recent_weights",

@@ -4,6 +4,7 @@ Everything here looks at private ratings without paying: its figures are for the
 only, and may not be published.
 """
 
+from discreet.domain.callable_room import make_callable
 from discreet.evaluate._baselines import (
     Baseline,
     global_mean,
@@ -63,3 +64,5 @@ __all__ = [
     "rmse",
     "user_mean",
 ]
+
+make_callable(__name__)

@@ -433,7 +433,7 @@ class _Asked:
         """About what a fit takes."""
         # Imported here: the methods are heavy, and baselines do without them.
         from discreet.evaluate._room import bytes_of_fit
-        from discreet.methods._method import method_of
+        from discreet.methods import method_of
 
         if trial.unit is None:
             return 0
@@ -489,6 +489,8 @@ class _Experiment:
         for at in range(len(self.splits)):
             for draw in range(trial.draws):
                 began = time.perf_counter()
+                # One release serves all predictors: differences between them are not those of the
+                # noise.
                 made = self._make(trial, at, draw)
                 fitting = time.perf_counter() - began
                 for name in names:

@@ -152,7 +152,10 @@ class Judge:
         self._surprise = _surprise(split.train)
         scale = split.test.scale
         self._rated = not scale.presence
+        # A millionth of the range below: what is on the edge is relevant, however floats round it.
         relevant = self._test.values >= scale.hi - scale.range / 4 - 1e-6 * scale.range
+        # How many relevant ratings come before each test rating; at the people's starts, where
+        # theirs begin.
         before = np.concatenate(([0], np.cumsum(relevant)))
         self._relevant_starts = before[self._test.starts]
         self._relevant = self._test.items[relevant]
@@ -228,6 +231,7 @@ class Judge:
         """Everybody's figures, and those of people with few ratings within."""
         everybody = np.ones(len(self), np.bool_)
         few = None
+        # Without a relevant item among them there is no list to judge them by.
         if np.any(np.diff(lists.starts)[self._few]):
             few = self._of_group(errors, lists, shown, self._few, [1])
         return self._of_group(errors, lists, shown, everybody, [0, 1], few)
@@ -260,6 +264,8 @@ class Judge:
         )
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
+        # A block's scores are people x items: so many people that they stay within `_CELLS`
+        # numbers.
         size = max(1, _CELLS // self.items)
         for first in range(0, len(self), size):
             yield first, min(first + size, len(self))

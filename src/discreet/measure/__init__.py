@@ -31,7 +31,7 @@ from discreet.measure._source import (
     measure_all,
     over_blocks,
 )
-from discreet.measure.item_counts import ItemCounts
+from discreet.measure.item_counts import HeadCounts, ItemCounts
 from discreet.measure.outputs import Answers, OutputFunction, OutputPlan
 from discreet.measure.probe_error import choose_best, publish_rmse
 from discreet.measure.sets import PROTECTION, AttackKind, PrivateSets, private_sets
@@ -46,6 +46,7 @@ __all__ = [
     "Carry",
     "Frame",
     "GivenLedger",
+    "HeadCounts",
     "HeadEntries",
     "ItemCounts",
     "OutputFunction",

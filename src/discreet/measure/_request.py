@@ -83,6 +83,8 @@ class Request:
             asked: Every other public choice: numbers, texts, dataclasses and lists of them.
         """
         public = {
+            # Two requests with the same digest ask for the same of the same data, as far as anybody
+            # may know: nothing private goes in, not even how many ratings there are.
             "unit": unit,
             "scale": vars(ratings.scale),
             "catalog": {"digest": ratings.catalog.digest(), "origin": ratings.catalog.origin},
@@ -96,6 +98,8 @@ class Request:
         stability = self.ratings.intake.stability
         if stability is Stability.NONE:
             return (_CHOSEN,)
+        # One row of a person can move several of that person's records: a bound for one record says
+        # nothing of it, and a bound for the person does.
         if stability is Stability.USER and self.unit is Unit.RATING:
             return (_MOVED,)
         return ()
@@ -158,6 +162,7 @@ class Request:
             configuration=self.configuration,
             charge=charged,
         )
+        # Whatever the caller says, the ratings' own reasons stay: no method can leave them out.
         not_private = (*reasons, *self.unprotected)
         assumes = (*assumptions(self.ratings), *more)
         return Guarantee(self.unit, events, delta, assumes, not_private, provenance, series)
@@ -169,6 +174,7 @@ def mentioning_charge(is_charged: bool) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        # The message goes on as it is where nothing was booked.
         if not is_charged:
             raise
         reason = f"{error.reason}; {CHARGED}"

@@ -296,7 +296,7 @@ def over_blocks(
     if len(ratings.catalog) > _BLOCK:
         size = max(size, len(ratings.catalog))  # results are often a number for each item
     if len(ratings) <= size:
-        return [work(block, 0) for block in ratings.blocks(size)]
+        return [work(ratings, 0)] if ratings.user_count else []
     with ThreadPoolExecutor(max_workers=numba.config.NUMBA_NUM_THREADS) as pool:
         first, waiting = 0, []
         for block in ratings.blocks(size):

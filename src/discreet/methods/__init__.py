@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from discreet.methods._all import CovarianceMethod as CovarianceMethod
     from discreet.methods._all import ListsMethod as ListsMethod
     from discreet.methods._all import Method as Method
+    from discreet.methods._all import OlderRecords as OlderRecords
     from discreet.methods._all import PeriodTask as PeriodTask
     from discreet.methods._all import RefinedMethod as RefinedMethod
     from discreet.methods._all import SlopeOneMethod as SlopeOneMethod
@@ -40,6 +41,7 @@ __all__ = [
     "ListsMethod",
     "Method",
     "MethodName",
+    "OlderRecords",
     "PeriodTask",
     "RefinedMethod",
     "SlopeOneMethod",

@@ -9,7 +9,15 @@ from discreet.methods._fit import (
     record_fit,
     release_of,
 )
-from discreet.methods._method import METHODS, MOST_HEAD, Method, PeriodTask, Task, method_of
+from discreet.methods._method import (
+    METHODS,
+    MOST_HEAD,
+    Method,
+    OlderRecords,
+    PeriodTask,
+    Task,
+    method_of,
+)
 from discreet.methods.covariance import CovarianceMethod
 from discreet.methods.lists import ListsMethod
 from discreet.methods.pairs import CosineMethod, SlopeOneMethod
@@ -23,6 +31,7 @@ __all__ = [
     "CovarianceMethod",
     "ListsMethod",
     "Method",
+    "OlderRecords",
     "PeriodTask",
     "RefinedMethod",
     "SlopeOneMethod",

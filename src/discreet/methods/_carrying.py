@@ -83,8 +83,8 @@ def carry_levels(levels: _Floats, counts: _Floats, worth: _Floats) -> Carry:
     def follow(total: _Floats, before: Frame) -> _Floats:
         size = len(before["levels"])
         change = before["levels"] - levels[:size]
-        each = total / before["worth"] + np.maximum(before["counts"], 0.0) * change
-        return _grown(each * worth[:size], len(levels))
+        shift = np.maximum(before["counts"], 0.0) * change * worth[:size]
+        return _grown(total * _smaller(worth[:size], before["worth"]) + shift, len(levels))
 
     return Carry({"levels": levels, "counts": counts, "worth": worth}, follow)
 
@@ -104,8 +104,8 @@ def carry_rows(directions: _Floats, weights: _Floats, worth: _Floats) -> Carry:
 
     def follow(total: _Floats, before: Frame) -> _Floats:
         old = before["directions"]
-        rows = total.reshape(old.shape) / before["worth"][:, None] * worth[: len(old), None]
-        turned = rows @ _turn(old, directions, weights)
+        rescaled = _smaller(worth[: len(old)], before["worth"])[:, None]
+        turned = total.reshape(old.shape) * rescaled @ _turn(old, directions, weights)
         return np.asarray(_grown(turned, size).reshape(-1))
 
     def places(before: Frame) -> _Ints:
@@ -145,12 +145,25 @@ def carry_moments(directions: _Floats, weights: _Floats, beside: float = 1.0) ->
     return Carry({"directions": directions}, follow, places)
 
 
+def _smaller(worth: _Floats, before: _Floats) -> _Floats:
+    """How much less a rating is worth than before; 1 where it is worth more.
+
+    What was worth little is mostly noise, which must not be enlarged beyond what is reckoned with.
+    """
+    return np.minimum(worth / np.maximum(before, 1e-300), 1.0)
+
+
 def _turn(old: _Floats, new: _Floats, weights: _Floats) -> _Floats:
-    """T for which old T is nearest to new, by least squares over items."""
+    """T for which old T is nearest to new, by least squares over items; it never enlarges.
+
+    Noise is turned too, and would grow beyond what is reckoned with if T did.
+    """
     weighted = old * np.maximum(weights[: len(old)], 0.0)[:, None]
     squares = weighted.T @ old
     squares[np.diag_indices(len(squares))] += _RIDGE * max(float(np.trace(squares)), 1e-300)
-    return np.asarray(np.linalg.solve(squares, weighted.T @ new[: len(old)]))
+    turn = np.linalg.solve(squares, weighted.T @ new[: len(old)])
+    left, sizes, right = np.linalg.svd(turn, full_matrices=False)
+    return np.asarray((left * np.minimum(sizes, 1.0)) @ right)
 
 
 def _grown(values: _Floats, size: int) -> _Floats:

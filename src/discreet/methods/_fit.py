@@ -83,6 +83,19 @@ def fit(
     Raises:
         BudgetExceeded: The ledger has no room; nothing was measured.
         InputError: The ratings or the budget cannot be used.
+
+    Example:
+        >>> import discreet, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> limit = discreet.Limit(discreet.Unit.USER, epsilon=3, delta=1e-6)
+        >>> ledger = discreet.Ledger.create(folder / "shop.ledger", "customers", [limit])
+        >>> ratings = discreet.make_ratings("ml-100k", ratings=5000, seed=1)
+        >>> release = discreet.fit(ratings, epsilon=1.0, ledger=ledger)
+        >>> print(str(release.guarantee).splitlines()[0])
+        epsilon 1, delta 1e-06, per user
+        >>> release.save(folder / "films.discreet")
+        >>> len(ledger.history())
+        1
     """
     options |= {"protect": protect, "noise": noise}
     chosen = _method(ratings, method, options)
@@ -195,9 +208,11 @@ def release_of(request: Request, promise: Guarantee, method: Method, learnt: Lea
         for name, value in vars(method).items()
     }
     parameters = {**learnt.parameters, "settings": settings}
-    return Release(
+    release = Release(
         str(method.name), source.scale, source.catalog, promise, parameters, learnt.arrays
     )
+    # The page, which computes little, shows these words as they are.
+    return replace(release, parameters={**parameters, "learnt": release.learnt.to_dict()})
 
 
 def _guarantee(request: Request, spender: Spender) -> Guarantee:

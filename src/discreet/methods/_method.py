@@ -17,6 +17,7 @@ from discreet.domain import InputError, Noisy, Scale
 from discreet.estimate import RATING_VARIANCE, USER_VARIANCE, Effects, most_popular, stretch
 from discreet.measure import Carry, RatingsSource, RunningSpender, Spender, Statistic
 from discreet.measure.centring import HuberCentring
+from discreet.measure.history_pairs import FrozenWeights
 from discreet.methods._names import MethodName
 from discreet.privacy import Noise, Unit, fit_unit
 
@@ -84,6 +85,7 @@ class Task:
         shares: Mapping[str, float],
         stage: str = "",
         carries: Mapping[str, Carry] | None = None,
+        source: RatingsSource | None = None,
     ) -> list[Noisy]:
         """Release statistics; their parts come back in the order of the shares' labels.
 
@@ -92,6 +94,7 @@ class Task:
             shares: Of the whole budget, by the parts' labels.
             stage: What progress is reported as.
             carries: How a series reads earlier totals, by labels.
+            source: Other ratings than the task's.
         """
         progress = self.progress
         report = None
@@ -100,7 +103,8 @@ class Task:
             def report(done: int, total: int) -> None:
                 progress(stage, done, total)
 
-        released = self.spender.measure(self.source, statistics, shares, report, carries)
+        source = self.source if source is None else source
+        released = self.spender.measure(source, statistics, shares, report, carries)
         return list(released.values())
 
     @property
@@ -132,14 +136,33 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
+class OlderRecords:
+    """What new records of a series meet: `measure/history_pairs` has what this rests on.
+
+    Attributes:
+        source: Private: the period's records and older ones of the same people.
+        since: When the period begins, in seconds since 1970.
+        until: When it has ended.
+        weights: How much a pair counts, the same for the whole series.
+    """
+
+    source: RatingsSource
+    since: int
+    until: int
+    weights: FrozenWeights
+
+
+@dataclass(frozen=True, eq=False)
 class PeriodTask(Task):
     """What a method works with in a series: the ratings of one period, and totals of all.
 
     Attributes:
         spender: Hands out totals.
+        older: What new records meet; None if only records of the same period meet.
     """
 
     spender: RunningSpender
+    older: OlderRecords | None = None
 
     @property
     def is_series(self) -> bool:
@@ -159,12 +182,25 @@ class PeriodTask(Task):
 
     def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
         """The most popular items, and earlier ones while they are among twice as many."""
+        if self.older is not None:
+            return self._grown_head(label, counts, size, self.older.weights.most)
         best = most_popular(counts, size)
         before = self.spender.frame_of(label).get("head")
         if before is None:
             return best
         kept = np.intersect1d(before, most_popular(counts, 2 * size), assume_unique=True)
         return np.union1d(best, kept).astype(np.int32)
+
+    def _grown_head(
+        self, label: str, counts: _Floats, size: int, most: int
+    ) -> npt.NDArray[np.int32]:
+        """Earlier items for ever, as the bound for older records asks, and the most popular."""
+        before = self.spender.frame_of(label).get("head", np.empty(0, np.int32))
+        best = np.setdiff1d(most_popular(counts, size), before)
+        free = max(most - len(before), 0)
+        if len(best) > free:
+            best = best[np.argsort(-counts[best], kind="stable")[:free]]
+        return np.union1d(before, best).astype(np.int32)
 
     def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
         """Turned as a whole, so that each column is near what it was in the period before."""

@@ -98,6 +98,7 @@ class ItemStages(abc.ABC):
         strength: How well items can be learnt (`Effects.strength`).
         share: Of the budget, for tastes; 0 where they cannot be learnt.
         list_share: Of the budget, for lists.
+        lists_get: The part of what the method gives to lists that they get.
     """
 
     count_label: str
@@ -106,6 +107,7 @@ class ItemStages(abc.ABC):
     strength: float
     share: float
     list_share: float = 0.0
+    lists_get: float = 1.0
 
     def __init__(self, method: RatingMethod, task: Task) -> None:
         self.method, self.task = method, task
@@ -183,7 +185,7 @@ class Stages(ItemStages):
         enough = effects.strength(min(self.task.mu, _LARGEST_MU))
         self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
-        self.list_share = method.share_of_lists(strength)
+        self.list_share = self.lists_get * method.share_of_lists(strength)
         if method.taste_share is None and not self._shows_tastes(effects):
             share = 0.0
         # Tastes and levels have their shares of what lists and others leave.

@@ -18,7 +18,6 @@ from discreet.domain import Noisy
 from discreet.estimate import (
     PairSpectrum,
     TasteDirections,
-    average,
     clipped_moments,
     count_strength,
     feature_directions,
@@ -26,10 +25,11 @@ from discreet.estimate import (
     stretch,
 )
 from discreet.measure import RatingsSource
-from discreet.measure.item_counts import ItemCounts
 from discreet.methods._carrying import carry_head
 from discreet.methods._lists import (
-    RECENCY_SHARE,
+    RECENT_SHARE,
+    WHEN_SHARE,
+    count_again,
     count_recent,
     counts_now,
     knows_when,
@@ -63,7 +63,11 @@ _UNCHECKED = 0.6
 # they get half of it. Pairs point the way for ratings too, so that per rating they pay for
 # themselves from a strength of about 60 on; weaker items need the budget for their own levels.
 # Chosen on validation parts of MovieLens 1M and 100k, where ratings lost at most 0.005 in RMSE.
-_LISTS = {Unit.RATING: (0.38, 20.0), Unit.USER: (0.3, 5.0)}
+_LEAST_LISTS = 0.15
+_LISTS = {Unit.RATING: (0.5, 12.0), Unit.USER: (0.36, 4.0)}
+# By time, pairs are worth less to lists than what is popular now: lists get this part of that
+# share. Chosen on validation parts by time of MovieLens 1M and 100k.
+_TOMORROW = 0.7
 # The most that lists can be given of the budget, and what is left for ratings at least, once the
 # first round, lists, recency and features are paid for. Chosen for safety.
 _MOST_LISTS, _LEFT = 0.7, 0.04
@@ -71,6 +75,9 @@ _MOST_LISTS, _LEFT = 0.7, 0.04
 # counts items once more, so that lists have what is popular. Chosen on validation parts of
 # MovieLens latest-small and 100k.
 _WEAKEST, _COUNTED_AGAIN = 1.0, 0.35
+# Lists of weak items need counts more than pairs: _AGAIN over the strength is the part of their
+# share that counts items once more, if that is _LEAST_AGAIN of the budget or more.
+_AGAIN, _LEAST_AGAIN = 2.0, 0.02
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -158,31 +165,35 @@ class RefinedMethod(RatingMethod):
         if strength < _WEAKEST:
             return min(_COUNTED_AGAIN, self._most_for_lists)
         most, half = _LISTS[self.protect]
-        share = min(most / (1 + half / max(strength, 1e-9)), self._most_for_lists)
+        share = max(most / (1 + half / max(strength, 1e-9)), _LEAST_LISTS)
+        share = min(share, self._most_for_lists)
         return share if share >= LEAST_SHARE else 0.0
 
     @property
     def _most_for_lists(self) -> float:
         """So that something is left for ratings, with recency and features paid for."""
-        kept = self.effect_share + RECENCY_SHARE + FEATURE_SHARE + _LEFT
+        kept = self.effect_share + WHEN_SHARE + RECENT_SHARE + FEATURE_SHARE + _LEFT
         return round(max(min(_MOST_LISTS, 1 - kept), 0.0), 12)
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
         has_recent = not task.is_series and knows_when(task.source, self.recency)
-        kept = RECENCY_SHARE if has_recent else 0.0
+        recency = WHEN_SHARE + RECENT_SHARE
+        kept = recency if has_recent else 0.0
+        if has_recent and self.list_share is None:
+            stages.lists_get = _TOMORROW
         stages.measure_items(kept + (0.0 if task.features is None else FEATURE_SHARE))
         effects = stages.effects
         counts = Noisy(effects.counts, effects.count_spread)
         recent, share = counts_now(task, stages.count_label, self.recency), stages.list_share
         if has_recent:
-            recent, cost = count_recent(self, task, counts, share / 2)
-            share += RECENCY_SHARE - cost if share else 0.0
-        is_weak = stages.strength < _WEAKEST and self.list_share is None and not task.is_series
-        if share and is_weak:
-            statistic = ItemCounts(self.protect, self.noise)
-            (again,) = task.measure(statistic, {statistic.parts[0].label: share})
-            counts, share = average(counts, again), 0.0
+            recent, cost = count_recent(self, task, counts, RECENT_SHARE, share / 2)
+            share += recency - cost if share else 0.0
+        again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9))
+        if again >= _LEAST_AGAIN and not task.is_series:
+            # Where little would be left for pairs, none are measured.
+            again = again if share - again >= LEAST_SHARE else share
+            counts, share = count_again(self, task, counts, again), share - again
         model, spectrum = measure_lists(
             self,
             task,

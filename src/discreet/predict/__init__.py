@@ -11,14 +11,10 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from discreet.predict._people import (
-    People,
-    Recommendation,
-    Recommendations,
-    SimilarItem,
-    SimilarItems,
-    drop_own,
-)
+from discreet.domain import Recommendation, Recommendations, SimilarItem, SimilarItems
+from discreet.domain.callable_room import make_callable
+from discreet.predict._functions import predict, recommend, similar
+from discreet.predict._people import People, drop_own
 from discreet.predict._predictor import Order, Predictor
 from discreet.release import Release, load, register_predictors
 
@@ -84,4 +80,9 @@ __all__ = [
     "SvdPredictor",
     "drop_own",
     "load",
+    "predict",
+    "recommend",
+    "similar",
 ]
+
+make_callable(__name__)

@@ -153,6 +153,13 @@ def popularity_scores(release: Release) -> Singles:
     return counts + np.float32(_COUNT_FLOOR * counts.mean(dtype=np.float64))
 
 
+def likes(values: Floats, scale: Scale) -> npt.NDArray[np.bool_]:
+    """Which ratings say that somebody likes an item; of presence, all."""
+    if scale.presence:
+        return np.ones(len(values), bool)
+    return np.asarray(values >= scale.hi - _LIKE * scale.range)
+
+
 def has_and_likes(scores: Singles, expected: Singles, scale: Scale) -> Singles:
     """List scores times Phi((expected - like)/doubt) where they are positive, else as they are."""
     z = np.clip(expected, scale.lo, scale.hi)

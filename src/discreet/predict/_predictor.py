@@ -21,16 +21,24 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Catalog, InputError, OwnRatings
-from discreet.predict._lists import ListScores, cosines, has_and_likes, popularity_scores
-from discreet.predict._people import (
-    People,
+from discreet.domain import (
+    Catalog,
+    InputError,
+    OwnRatings,
     Recommendation,
     Recommendations,
     SimilarItem,
     SimilarItems,
 )
-from discreet.release import Release
+from discreet.predict._lists import (
+    ListScores,
+    cosines,
+    has_and_likes,
+    likes,
+    popularity_scores,
+)
+from discreet.predict._people import People
+from discreet.release import Names, Own, Release, Where
 
 Floats = npt.NDArray[np.float64]
 
@@ -103,9 +111,6 @@ class Model:
         return 1 / max(self.bias_variance, _LEAST_BIAS_VARIANCE)
 
 
-Own = Mapping[str, float] | Iterable[str] | OwnRatings
-Names = Iterable[str | int]
-Where = Mapping[str, str | Iterable[str]]
 Ints = npt.NDArray[np.int64]
 Singles = npt.NDArray[np.float32]
 
@@ -211,6 +216,7 @@ class Predictor(abc.ABC):
         ratings = self.read(own)
         (scores,), expected = self._order(People.one(ratings))
         allowed, unknown = self._allowed(only, exclude, where)
+        # Own items last: `only` may name them, and they are still not recommended.
         allowed[ratings.items] = False
         best = _highest(scores, allowed, n)
         reasons = self._reasons(ratings, best) if explain else [()] * len(best)
@@ -252,8 +258,10 @@ class Predictor(abc.ABC):
         found = self._similarities(target)
         allowed, unknown = self._allowed(only, exclude, where)
         allowed[target] = False
+        # Rows that are orthogonal, or point the other way, are not alike.
         best = _highest(found, allowed & (found > 0), n)
         ids, titles = self.catalog.ids, self.catalog.titles
+        # A cosine of two equal rows may round to a little above 1.
         sizes = np.minimum(found[best], 1.0).tolist()
         entries = (
             SimilarItem(i, ids[i], titles[i], size)
@@ -311,6 +319,7 @@ class Predictor(abc.ABC):
         if not self.predicts_ratings:
             return self._scores(people) if lists is None else lists.scores(people), None
         expected = self._scores(people)
+        # By rating alone: both columns of the result are the same numbers.
         if not self._best:
             return expected, expected
         scores = popularity_scores(self.release) if lists is None else lists.scores(people)
@@ -340,6 +349,7 @@ class Predictor(abc.ABC):
     def _moves(self, own: OwnRatings, items: npt.NDArray[np.int32]) -> tuple[Floats, Floats]:
         """What each own rating adds to what lists are ordered by, as in `_contributions`."""
         if self._best and self._lists is not None:
+            # List scores are sums over own items without a common part.
             return np.zeros(len(own)), self._lists.contributions(own, items)
         return self._contributions(own, items)
 
@@ -390,9 +400,12 @@ class Predictor(abc.ABC):
     ) -> list[tuple[tuple[str, float], ...]]:
         """For each item, the few own ratings that raise its score most.
 
-        What raises all items alike is no reason for one of them.
+        What raises all items alike is no reason for one of them. The lists section counts that
+        somebody has an item, whatever they gave it; what they did not like is no reason either.
         """
         _, contributions = self._moves(own, items)
+        if self._best and self._lists is not None:
+            contributions = np.where(likes(own.values, self.release.scale), contributions, 0.0)
         order = np.argsort(-contributions, axis=1, kind="stable")[:, :_REASONS]
         titles = self.catalog.titles
         return [

@@ -118,6 +118,7 @@ class SeededRandomness(Randomness):
 
 
 def _keystream(key: bytes) -> ciphers.CipherContext:
+    # AES-256 of a counter, under a key that is used for nothing else: the counter may begin at 0.
     mode = ciphers.modes.CTR(bytes(16))
     return ciphers.Cipher(ciphers.algorithms.AES256(key), mode).encryptor()
 
@@ -151,6 +152,7 @@ class _Issued:
 
     @classmethod
     def _issue(cls, randomness: Randomness) -> Self:
+        # Around `__new__`, which refuses everybody else.
         new = object.__new__(cls)
         new._lock = threading.Lock()
         new._process = os.getpid()
@@ -220,6 +222,8 @@ class Receipt(_Issued):
         purse = Purse._issue(self.redeem(event))
         purse._total = event
         purse._events = ()
+        # As it was charged, rounded up: shares are composed and rounded up too, so the sum of what
+        # fits is never more than what was recorded.
         purse._most = compose([event])
         purse._spent = Totals()
         return purse
@@ -282,6 +286,8 @@ class Purse(_Issued):
         """
         self._check_owner()
         with self._lock:
+            # Decided before it is added, and under the lock: a refused event leaves the purse as it
+            # was.
             after = self._spent + compose([event])
             fits = after.pure <= self._most.pure and after.mu_squared <= self._most.mu_squared
             if event.unit is not self._total.unit or not fits:
@@ -312,6 +318,8 @@ class Tickets(_Issued):
         """
         self._check_owner()
         with self._lock:
+            # Everything but the number of draws must be what was charged, the noise and the label
+            # included.
             if dataclasses.replace(event, count=1) != self._each or event.count > self._left:
                 raise NotCharged(f"'{event.label}' is more than the draws that were charged")
             self._left -= event.count
@@ -352,6 +360,8 @@ def check_permit(permit: object) -> None:
     Raises:
         NotCharged: It is something else.
     """
+    # The exact type, and known to this module: a lookalike, or an object made past `__new__`, is
+    # refused.
     if type(permit) not in (Receipt, Purse, Tickets) or permit not in _issued:
         raise NotCharged(
             "noise is drawn only on a receipt that Ledger.charge or discreet.privacy.unbooked "

@@ -220,8 +220,8 @@ class Protocol(abc.ABC):
         return {"collection": self.announce(), "catalog": [ids, titles, origin]}
 
     def later_epoch(self, epoch: int) -> str:
-        """What an operator needs in order to collect for a later epoch."""
-        return f"the term epoch={epoch}"
+        """What an operator needs in order to collect for a later period."""
+        return f"the term period={epoch}"
 
 
 def catalog_from(order: Mapping[str, Any]) -> Catalog:
@@ -233,6 +233,8 @@ def catalog_from(order: Mapping[str, Any]) -> Catalog:
 # What a message counts in thousandths, an operator gives as it is: `bit_epsilon=0.5` for
 # `bit_epsilon_thousandths: 500`.
 _THOUSANDTHS = "_thousandths"
+# What messages call an epoch is a period everywhere else; operators may say either.
+_SPELLED = {"epoch": "period"}
 _EXAMPLES = {"epsilon": "epsilon=1", "mechanism": "mechanism=modified-laplace"}
 
 
@@ -267,7 +269,8 @@ class _Term:
 
     @property
     def name(self) -> str:
-        return self.parameter.name.removesuffix(_THOUSANDTHS)
+        name = self.parameter.name
+        return _SPELLED.get(name, name.removesuffix(_THOUSANDTHS))
 
     def is_called(self, name: str) -> bool:
         return name in (self.name, self.parameter.name)
@@ -282,7 +285,7 @@ class _Term:
         number = self._number(value)
         if kind == "float":
             return number
-        if name == self.parameter.name:
+        if not self.parameter.name.endswith(_THOUSANDTHS) or name == self.parameter.name:
             if not number.is_integer():
                 raise self._wrong("a whole number", value)
             return int(number)
@@ -312,4 +315,4 @@ def _about_term(error: FieldError) -> str:
     if name != error.field and error.limits:
         least, most = (limit / 1000 for limit in error.limits)
         wanted = f"a number from {least:g} to {most:g}"
-    return f"the term '{name}' should be {wanted}"
+    return f"the term '{_SPELLED.get(name, name)}' should be {wanted}"

@@ -60,6 +60,7 @@ def build_ratings(
         assert int(items.min()) >= 0 and int(items.max()) < len(catalog)
     starts = _starts(users, count)
     duplicates = 0
+    # Readers of files that are in order, and generators, need none of this.
     if not _in_order(users, items):
         order = _grouped(users, starts)
         items = _sorted_within(items, order, starts)
@@ -115,6 +116,7 @@ def _in_order(users: _Users, items: npt.NDArray[np.int32]) -> bool:
 def _grouped(users: _Users, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     """The rows' numbers, user by user, in input order within a user (a counting sort)."""
     order = np.empty(users.size, np.uint32)
+    # Where the next row of each user goes. Rows are visited in order, so a user's stay in order.
     cursor = starts[:-1].copy()
     for row in range(users.size):
         user = users[row]
@@ -145,6 +147,7 @@ def _sort_together(items: npt.NDArray[np.int32], order: npt.NDArray[np.uint32]) 
     """Sort both by item. `order` rises on entry, so item and order in one key make it stable."""
     keys = np.empty(items.size, np.int64)
     for place in range(items.size):
+        # Items are below 2^31 and rows below 2^32: both fit, and the item decides first.
         keys[place] = (np.int64(items[place]) << 32) | np.int64(order[place])
     if keys.size < _INSERTION_SORT_BELOW:
         _insertion_sort(keys)
@@ -176,6 +179,7 @@ def _choose_earliest(
     for user in numba.prange(starts.size - 1):
         for place in range(starts[user] + 1, starts[user + 1]):
             again = items[place] == items[place - 1]
+            # The earliest so far is carried along a run of equal items, to its last place.
             if again and times[order[place - 1]] < times[order[place]]:
                 order[place] = order[place - 1]
 
@@ -190,6 +194,7 @@ def _fold(
     for user in range(starts.size - 1):
         end = starts[user + 1]
         for place in range(begin, end):
+            # `kept` never passes `place`, so nothing is overwritten before it was read.
             if place + 1 == end or items[place + 1] != items[place]:
                 items[kept], order[kept] = items[place], order[place]
                 kept += 1

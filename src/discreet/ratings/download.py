@@ -232,6 +232,7 @@ def fetch(
     report = progress or _silent
     address = address or data_set.address
     _make_folder(target.parent)
+    # Beside the folder, on the same disk, and under a name that no reader takes for data.
     archive = target.with_name(f"{data_set.name}.zip.part")
     checksums = _published(data_set, address, timeout)
     if not checksums:
@@ -257,6 +258,8 @@ def _published(data_set: DataSet, address: str, timeout: float) -> tuple[str, ..
     """The checksums that the archive must match."""
     if not data_set.changes:
         return data_set.checksums
+    # An archive that its publisher replaces now and then has a checksum beside it; it guards
+    # against a broken transfer, not against the publisher.
     sums = _MD5.findall(read_small(f"{address}.md5", timeout=timeout) or "")
     return (f"md5:{sums[0].lower()}",) if len(sums) == 1 else ()
 
@@ -268,6 +271,7 @@ def _check(archive: Path, data_set: DataSet, checksums: tuple[str, ...], progres
         Its SHA-256.
     """
     length = archive.stat().st_size
+    # The length first: reading gigabytes to compute a checksum that cannot match is no use.
     if data_set.size not in (None, length):
         archive.unlink()
         raise DownloadError(
@@ -360,6 +364,7 @@ def read_small(address: str, *, timeout: float, limit: int = 4096) -> str | None
 def _continue(
     address: str, part: Path, size: int | None, timeout: float, progress: Progress
 ) -> None:
+    # What an earlier attempt, or an earlier run, left behind.
     have = _length(part)
     if size is not None and have == size:
         return
@@ -371,6 +376,7 @@ def _continue(
                 "it is not the same file"
             )
         _copy(response, part, begin, total, progress)
+    # Some connections end early without an error.
     if total is not None and _length(part) < total:
         raise _Broken(
             f"the connection broke after {_length(part):,} of {total:,} bytes; "
@@ -383,6 +389,7 @@ def _open(address: str, begin: int, timeout: float) -> Any:
     if not _is_web(address):
         raise DownloadError("the address must begin with http:// or https:// and name a server")
     handlers: list[urllib.request.BaseHandler] = [SafeRedirects()]
+    # A proxy would look for the address on its own machine.
     if _is_loopback(address):
         handlers.append(urllib.request.ProxyHandler({}))
     opener = urllib.request.build_opener(*handlers)
@@ -412,6 +419,7 @@ def _extent(response: Any, have: int) -> tuple[int, int | None]:
         if given is None or int(given[1]) != have:
             raise DownloadError("the server sent another part of the file than was asked for")
         return have, None if given[2] == "*" else int(given[2])
+    # A server that does not know ranges sends the whole file, from its beginning.
     return 0, response.length
 
 

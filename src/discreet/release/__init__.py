@@ -8,7 +8,14 @@ from discreet.release._layouts import (
     MethodLayout,
 )
 from discreet.release._learnt import LearntSummary
-from discreet.release._release import Release, register_predictors
+from discreet.release._release import (
+    Names,
+    Own,
+    Recommender,
+    Release,
+    Where,
+    register_predictors,
+)
 
 __all__ = [
     "FORMAT",
@@ -16,8 +23,12 @@ __all__ = [
     "ArrayLayout",
     "LearntSummary",
     "MethodLayout",
+    "Names",
+    "Own",
+    "Recommender",
     "Release",
     "StoredCatalog",
+    "Where",
     "encode_catalog",
     "load",
     "pack",

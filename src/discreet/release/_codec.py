@@ -72,6 +72,15 @@ def load(path: str | os.PathLike[str], *, verify: bool = False) -> Release:
 
     Raises:
         InputError: Says in one line why this file cannot be used as a release.
+
+    Example:
+        >>> import discreet, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "films.discreet"
+        >>> ratings = discreet.make_ratings("ml-100k", ratings=2000, seed=1)
+        >>> discreet.fit(ratings, epsilon=1.0, ledger="unbooked").save(path)
+        >>> release = discreet.load(path, verify=True)
+        >>> release.guarantee.is_private, release.learnt.level
+        (True, 'nothing')
     """
     try:
         return _release(open_container(path), verify)

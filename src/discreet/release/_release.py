@@ -5,18 +5,32 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import Catalog, InputError, Scale
+from discreet.domain import (
+    Catalog,
+    InputError,
+    OwnRatings,
+    Recommendations,
+    Scale,
+    SimilarItems,
+)
 from discreet.privacy import Guarantee
 from discreet.release._layouts import SMALL, check_contents, check_layout
 from discreet.release._learnt import LearntSummary, summarise
+
+Own = Mapping[str, float] | Iterable[str] | OwnRatings
+"""A person's own ratings by title or id; titles alone for a release of interactions."""
+Names = Iterable[str | int]
+"""Ids, titles or catalogue indices."""
+Where = Mapping[str, str | Iterable[str]]
+"""Values that items must have in columns of the catalogue."""
 
 # Which predictors read which method's releases, by name, each as a function that loads it. Filled
 # by `discreet.predict`, so that a release can hand out predictors and this room knows none.
@@ -34,6 +48,64 @@ def register_predictors(
             and options. The first one registered for the method is its default.
     """
     _PREDICTORS.setdefault(method, {}).update(predictors)
+
+
+class Recommender(Protocol):
+    """What a release's predictor can do; `discreet.predict.Predictor` says more of it."""
+
+    name: ClassVar[str]
+    predicts_ratings: bool
+    """Whether there are expected ratings: not if records only say that they are there."""
+
+    @property
+    def release(self) -> Release:
+        """What it predicts from."""
+
+    @property
+    def catalog(self) -> Catalog:
+        """The items that can be recommended."""
+
+    def read(self, own: Own) -> OwnRatings:
+        """Own ratings as catalogue indices and values, with the unknown names beside them."""
+
+    def predict(
+        self, own: Own, items: Iterable[str | int] | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Expected ratings of these items, or of all, clipped to the scale."""
+
+    def recommend(
+        self,
+        own: Own,
+        n: int = 10,
+        *,
+        only: Names | None = None,
+        exclude: Names = (),
+        where: Where | None = None,
+        explain: bool = False,
+    ) -> Recommendations:
+        """The items that suit the person best among those not rated yet, the best first."""
+
+    def similar(
+        self,
+        item: str | int,
+        n: int = 10,
+        *,
+        only: Names | None = None,
+        exclude: Names = (),
+        where: Where | None = None,
+    ) -> SimilarItems:
+        """The items most like this one, for anybody; the most alike first."""
+
+    def explain(self, own: Own, item: str | int) -> list[tuple[str, float]]:
+        """By how much each own rating moves this item's score, the largest first."""
+
+    def predict_pairs(
+        self, people: Any, rows: npt.NDArray[np.integer], items: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.float64]:
+        """Expected ratings of person `rows[p]` of `discreet.predict.People` for `items[p]`."""
+
+    def scores(self, people: Any, first: int, last: int) -> npt.NDArray[np.float32]:
+        """What lists are ordered by, for the people from `first` to before `last`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,6 +162,37 @@ class Release:
             self.guarantee,
         )
 
+    def describe(self) -> dict[str, Any]:
+        """Everything about it but its numbers, as plain data: what `discreet inspect` shows.
+
+        Example:
+            >>> import discreet
+            >>> ratings = discreet.make_ratings("ml-100k", ratings=2000, seed=1)
+            >>> about = discreet.fit(ratings, epsilon=1.0, ledger="unbooked").describe()
+            >>> about["method"], about["protect"], round(about["epsilon"], 6), about["scale"]
+            ('refined', 'user', 1.0, '1..5')
+        """
+        guarantee = self.guarantee
+        return {
+            "method": self.method,
+            "private": guarantee.is_private,
+            "protect": str(guarantee.unit),
+            "epsilon": guarantee.epsilon if guarantee.is_private else None,
+            "delta": guarantee.delta,
+            "items": len(self.catalog),
+            "catalog": str(self.catalog.origin),
+            "columns": list(self.catalog.columns),
+            "scale": self.scale.spelling,
+            "digest": self.digest(),
+            "learnt": self.learnt.to_dict(),
+            "guarantee": guarantee.to_dict(),
+            "parameters": dict(self.parameters),
+            "arrays": {
+                name: {"type": array.dtype.name, "shape": list(array.shape)}
+                for name, array in self.arrays.items()
+            },
+        }
+
     def digest(self) -> str:
         """The SHA-256 that identifies the release: that of its file, or of the one `save` writes.
 
@@ -115,7 +218,7 @@ class Release:
 
         save(self, path, overwrite=overwrite)
 
-    def predictor(self, name: str | None = None, **options: Any) -> Any:
+    def predictor(self, name: str | None = None, **options: Any) -> Recommender:
         """A predictor that works from this release and a person's own ratings.
 
         Args:
@@ -125,6 +228,18 @@ class Release:
         Raises:
             InputError: There is no such predictor or option, or `discreet.predict` was never
                 imported.
+
+        Example:
+            >>> import discreet
+            >>> ratings = discreet.make_ratings("ml-100k", ratings=5000, seed=1)
+            >>> release = discreet.fit(
+            ...     ratings, epsilon=8.0, randomness=discreet.SeededRandomness(1)
+            ... )
+            >>> model = release.predictor()
+            >>> model.name, model.predicts_ratings
+            ('posterior', True)
+            >>> len(model.recommend({"1": 5}, 2, exclude=["2"]))
+            2
         """
         known = _PREDICTORS.get(self.method)
         if not known:
@@ -142,7 +257,8 @@ class Release:
             raise InputError(
                 f"predictor '{name or 'default'}' does not take this: {error}"
             ) from None
-        return make(self, **options)
+        made: Recommender = make(self, **options)
+        return made
 
 
 def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:

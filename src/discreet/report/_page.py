@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import enum
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from discreet.release import Release, load
 from discreet.report import _html
 from discreet.report._audits import AuditFile, AuditFinding, sha256_of
 from discreet.report._html import Html
+from discreet.report._made import Made, made_by
 from discreet.report._odds import (
     after,
     best_guess,
@@ -33,6 +33,7 @@ from discreet.report._odds import (
     one_in,
     percent_up,
 )
+from discreet.report._statement import Item, statements
 
 _METHODS = {
     "refined": "refined: item effects, a small covariance and one private refinement of all items",
@@ -55,26 +56,6 @@ _PATENT = (
     "privacy and may cover what a curator does here. This page is not legal advice: have it "
     "checked before commercial use."
 )
-
-
-class Made(enum.Enum):
-    """How a release was made."""
-
-    CURATOR = "by a curator who holds the true ratings"
-    LOCAL = "by a server from reports that were randomised on people's own devices"
-    OPEN = "by a server from uploads that mix true ratings with fake ones"
-    CLOSED = "by a server from such uploads, of members whose tags do not show their hash values"
-
-
-def made_by(release: Release) -> Made:
-    """How a release was made."""
-    if release.method == "open-clusters":
-        return Made.OPEN
-    if release.method == "closed-clusters":
-        return Made.CLOSED
-    if "local_reports" in release.parameters:
-        return Made.LOCAL
-    return Made.CURATOR
 
 
 def make_report(
@@ -117,9 +98,16 @@ def make_report(
         _html.section(
             "Who can do what with it", _html.table(("who", "can", "cannot"), _who_can(release))
         ),
+        *(_stated(title, items) for title, items in statements(release, ledger).items()),
         _html.section("Notes", _html.bullets(_notes(path))),
         _html.section("Filed by", _html.to_fill_in(_BY_HAND)),
     )
+
+
+def _stated(title: str, items: Sequence[Item]) -> Html:
+    """A section of statements; what the curator has to say is marked."""
+    rows = [(item.topic, item.text) for item in items]
+    return _html.section(title, _html.table((), rows))
 
 
 def _notes(path: Path) -> list[str]:
@@ -206,8 +194,8 @@ def _weaknesses(guarantee: Guarantee) -> list[str]:
             f"{spell_factor(epsilon)} times as likely, and guesses between two equally likely "
             f"cases may be right {right} of the time."
         )
-    elif guarantee.unit is Unit.RATING:
-        said += _on_people(guarantee.per(Unit.USER))
+    elif guarantee.unit is not Unit.USER:
+        said += _on_people(guarantee)
     if math.isinf(odds_factor(0.0, delta)[0]):
         said.append(
             f"A delta of {number_up(delta)} is not small: with that probability the guarantee may "
@@ -216,17 +204,19 @@ def _weaknesses(guarantee: Guarantee) -> list[str]:
     return said
 
 
-def _on_people(epsilon: float | None) -> list[str]:
-    """What a guarantee per rating leaves open: it is people who are to be protected."""
+def _on_people(guarantee: Guarantee) -> list[str]:
+    """What a guarantee of less than a person leaves open: it is people who are to be protected."""
+    unit, epsilon = guarantee.unit, guarantee.per(Unit.USER)
+    what = f"single {unit.period}s of a person" if unit.is_period else "single ratings"
     if epsilon is None:
         return [
-            "It protects single ratings, not people: nothing bounds what it reveals about a "
-            "person's ratings together."
+            f"It protects {what}, not people: nothing bounds what it reveals about a person's "
+            "ratings together."
         ]
     if epsilon > WEAK_EPSILON:
         return [
-            "It protects single ratings, and people hardly: for all ratings of a person together "
-            f"the factor is {spell_factor(epsilon)}."
+            f"It protects {what}, and people hardly: for all ratings of a person together the "
+            f"factor is {spell_factor(epsilon)}."
         ]
     return []
 

@@ -34,7 +34,16 @@ from discreet.measure import (
     mentioning_charge,
     open_ledger,
 )
-from discreet.methods import Method, PeriodTask, method_of, public_features, release_of
+from discreet.measure.history_pairs import APPEND_ONLY, FrozenWeights
+from discreet.methods import (
+    Method,
+    MethodName,
+    OlderRecords,
+    PeriodTask,
+    method_of,
+    public_features,
+    release_of,
+)
 from discreet.privacy import (
     SEEDED,
     GaussianEvent,
@@ -122,6 +131,8 @@ class Series:
             self.created: str = content["created"]
             self._generation: int = content["generation"]
             self._tag: str = content["tag"]
+            share = float(content["older_share"])
+            self._weights = FrozenWeights(share=share) if share else None
             self._columns: list[str] = content["columns"]
             self._origin = CatalogOrigin(content["origin"])
             self._assumes: tuple[str, ...] = tuple(content["assumes"])
@@ -150,6 +161,7 @@ class Series:
             "created": self.created,
             "generation": self._generation,
             "tag": self._tag,
+            "older_share": 0.0 if self._weights is None else self._weights.share,
             "columns": self._columns,
             "origin": str(self._origin),
             "assumes": list(self._assumes),
@@ -177,6 +189,7 @@ class Series:
         plan: str = "factorised",
         most_periods: int | None = None,
         most_ratings: int | None = None,
+        older_share: float = 0.0,
         key: str | os.PathLike[str] | None = None,
         **settings: Any,
     ) -> Series:
@@ -203,6 +216,9 @@ class Series:
                 somebody who is there in many periods, and needs no secret.
             most_periods: In how many periods of all one person's ratings are used at most.
             most_ratings: The most ratings of one person in one period; for `rating`.
+            older_share: How much of the pairs' budget goes to pairs of a new record with the
+                person's older ones, where these are given to `add` too: 0.15 where people come
+                back. For interactions with times, `rating` and method `lists`.
             key: Where to put the key that the noise of earlier periods is encrypted with; beside
                 the folder if absent.
             settings: Of the method, by name.
@@ -239,8 +255,16 @@ class Series:
         series._folder = folder
         identity = secrets.token_hex(16)
         series.terms = SeriesTerms(
-            identity, unit, budget.event(f"{chosen.name} series"), noises, most_periods
+            identity,
+            unit,
+            budget.event(f"{chosen.name} series"),
+            noises,
+            most_periods,
+            crosses=older_share > 0,
         )
+        if older_share:
+            _check_older(chosen, scale, unit, noise, most_ratings, kind_of(unit, period))
+        series._weights = FrozenWeights(share=older_share) if older_share else None
         series.kind = kind_of(unit, period)
         series.delta, series.scale, series.method, series.noise = delta, scale, chosen, noise
         series.created = _now()
@@ -376,11 +400,15 @@ class Series:
         with self._folder.locked():
             self._load(self._folder.read())
             book = open_ledger(ledger)
-            if self._recover(book) and self.periods[-1].period.name == period:
-                release = load(self._folder.release_path(self._generation))
+            recovered = self._recover(book)
+            if self.periods and self.periods[-1].period.name == period:
+                # Added before, but perhaps interrupted before the file was written.
+                assert self.release_path is not None
+                release = load(self.release_path)
                 if out is not None:
                     release.save(out, overwrite=True)
-                return release
+                if recovered:
+                    return release
             return self._add(
                 ratings, period, ledger, book, out, key, new_noise, features, randomness, progress
             )
@@ -429,12 +457,14 @@ class Series:
             if self.terms.most_periods is not None:
                 measured, seen = _capped(measured, secret, self.terms.most_periods)
             spender.measure_size(measured, self.method.protect)
-            learnt = self.method.learn(PeriodTask(measured, spender, features, progress))
+            task = PeriodTask(measured, spender, features, progress, self._older(ratings, period))
+            learnt = self.method.learn(task)
             record = SeriesRecord(self.terms, period.number, period.name, period.is_timed)
             # Totals are of all periods: what one of them rests on, all later releases rest on.
             seeded = () if spender.is_private else (SEEDED,)
             reasons = _others((*seeded, *self._not_private), request.unprotected)
-            more = _others(self._assumes, assumptions(request.ratings))
+            own = () if self._weights is None else (APPEND_ONLY,)
+            more = _others((*own, *self._assumes), assumptions(request.ratings))
             promise = request.promise(
                 (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
             )
@@ -443,6 +473,13 @@ class Series:
         if out is not None:
             release.save(out, overwrite=True)
         return release
+
+    def _older(self, ratings: RatingsSource, period: Period) -> OlderRecords | None:
+        """What the period's records meet, if they meet older ones."""
+        if self._weights is None:
+            return None
+        assert period.start is not None and period.end is not None
+        return OlderRecords(ratings, period.start, period.end, self._weights)
 
     def _budget(self) -> Budget:
         event = self.terms.event
@@ -587,6 +624,22 @@ def _unit(protect: Unit | str) -> Unit:
     if protect not in units:
         raise InputError(f"a series protects one of {', '.join(units)}, not '{protect}'")
     return Unit(protect)
+
+
+def _check_older(
+    method: Method, scale: Scale, unit: Unit, noise: Noise, most_ratings: int | None, kind: str
+) -> None:
+    """Refuse a series in which a new record cannot meet older ones.
+
+    Raises:
+        InputError: Says what would be right.
+    """
+    fits = method.name is MethodName.LISTS and scale.presence and unit is Unit.RATING
+    if not fits or noise is not Noise.GAUSSIAN or most_ratings is not None or kind == "any":
+        raise InputError(
+            "new records meet older ones (older_share) in a series of interactions with times, "
+            "with method lists, Gaussian noise, single records protected and all of them kept"
+        )
 
 
 def _statistics_unit(unit: Unit) -> Unit:

@@ -167,6 +167,7 @@ def make(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
         connection.execute(version.values(value=str(VERSION)))
         return []
     enrolled = [{"digest": each.digest} for each in changes if isinstance(each, Enrol)]
+    # First, and at once: later changes of the same group may be theirs.
     if enrolled:
         connection.execute(insert(people), enrolled)
     persons = _persons(connection, {each.digest for each in changes})
@@ -184,6 +185,7 @@ def _dialect(connection: Connection) -> Any:
 
 def _persons(connection: Connection, digests: set[bytes]) -> dict[bytes, int]:
     asked = select(people.c.digest, people.c.person).where(people.c.digest.in_(sorted(digests)))
+    # Locked in one order by every process, so that two transactions never wait for each other.
     asked = asked.order_by(people.c.person).with_for_update()
     return {bytes(digest): person for digest, person in connection.execute(asked)}
 
@@ -203,12 +205,15 @@ def _claimed(connection: Connection, changes: Iterable[Change]) -> dict[_Key, tu
     """What was said first of each slot, how far and by which digest; now it has been said."""
     first: dict[_Key, Claim] = {}
     for each in changes:
+        # The first of a group counts as said first: changes are made in their order.
         if isinstance(each, Put) and each.claim is not None:
             first.setdefault((each.claim.scope, each.claim.slot), each.claim)
     found = {}
     for scope in sorted({scope for scope, _ in first}):
         # Claims refer to what is known; the scope's parameters are in every collection of it.
         connection.execute(insert_once(connection, collections), {"digest": scope, "content": "{}"})
+    # Insert, or leave what is there; then read and lock it: whichever process came first has said
+    # it, and both see the same.
     for key in sorted(first):
         row = dict(zip(("collection", "slot"), key, strict=True))
         row |= {"stop": first[key].stop, "mark": first[key].mark}
@@ -245,6 +250,7 @@ class _Group:
         if isinstance(change, Put) and change.claim is not None:
             claim, key = change.claim, (change.collection, change.claim.slot)
             said = claim.scope, claim.slot
+            # What was said may be repeated or continued, and not said otherwise.
             if not claim.follows(*self._claimed[said], self._stored(person)):
                 return None
             self._claimed[said] = claim.stop, claim.mark
@@ -256,10 +262,13 @@ class _Group:
 
     def write(self) -> None:
         """What is left of them."""
+        # Sorted, like all of these: rows are locked in one order.
         for key, claim in sorted(self._said.items()):
             said = update(claims).where(_place(claims, key))
             self._connection.execute(said.values(stop=claim.stop, mark=claim.mark))
         puts = {p: each for p, each in sorted(self._last.items()) if isinstance(each, Put)}
+        # Reports first, since those that replace them may claim the same slots; people last, since
+        # their reports refer to them.
         removed = {p for p, each in self._last.items() if not isinstance(each, Put)}
         removed |= self._others(puts)
         self._remove(reports, removed)
@@ -276,6 +285,7 @@ class _Group:
 
     def _stored(self, person: int) -> bytes | None:
         """What the person has sent so far."""
+        # Changes of this group that are not written yet come before what the database has.
         if person in self._last:
             last = self._last[person]
             return last.content if isinstance(last, Put) else None
@@ -285,6 +295,7 @@ class _Group:
 
     def _evict(self, key: _Key) -> None:
         """Take back what came for a slot before in this group."""
+        # Persons are numbered from 1, so that -1 is nobody.
         before = self._last.get(self._holders.get(key, -1))
         if isinstance(before, Put) and (before.collection, before.slot) == key:
             self._last[self._holders[key]] = Withdraw(before.digest)

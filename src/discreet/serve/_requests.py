@@ -129,7 +129,7 @@ def unknown_capability(*, unread: bool = False) -> Refused:
 
 def said_otherwise() -> Refused:
     """The answer to tags that differ from the first ones of their slot and epoch."""
-    return Refused(409, "other tags were sent for this slot in this epoch; the first ones stay")
+    return Refused(409, "other tags were sent for this slot in this period; the first ones stay")
 
 
 class Bodies:

@@ -34,7 +34,7 @@ _REASONS = {
     403: "There is no administrator.",
     404: "There is no such thing here.",
     408: "The body took too long.",
-    409: "A release is being built already; or other tags were sent first in this epoch.",
+    409: "A release is being built already; or other tags were sent first in this period.",
     412: "Another version is served by now than If-Match names.",
     413: "The body is too large.",
     415: "The body is compressed.",
@@ -192,7 +192,9 @@ def add_people_routes(router: APIRouter, service: Service) -> None:
 
 def _person(service: Service, request: Request) -> bytes:
     service.collecting()
+    # The service knows capabilities by their digests alone: a copy of its database opens nothing.
     digest = capability_of(request)
+    # Before anybody looks whether it is enrolled: guessing is limited too.
     service.limit("capability", service.capabilities, digest)
     return digest
 
@@ -206,6 +208,7 @@ async def _change(service: Service, change: Change) -> None:
     if done is None:
         raise said_otherwise()
     if not done:
+        # Somebody deleted the enrolment meanwhile, perhaps through another process.
         service.forget(change.digest)
         raise unknown_capability()
 
@@ -227,10 +230,13 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
     @router.post("/v1/enrolments", **describe("A new capability", 404, 503, gives=gives, ok=201))
     async def enrol(request: Request) -> Response:
         service.collecting()
+        # By network: whoever has an IPv6 prefix has more addresses than one can count.
         host = network_of(request.client.host) if request.client else ""
         service.limit("enrolment", service.enrolments, host)
         capability = make_capability()
+        # The capability itself goes to the person and is kept nowhere.
         digest = capability_digest(capability)
+        # Written before it is handed out: a capability that was seen is never forgotten by a crash.
         await service.write([Enrol(digest)])
         service.remember(digest)
         return JSONResponse({"capability": capability}, 201)
@@ -261,6 +267,7 @@ def _add_report(router: APIRouter, service: Service) -> None:
     @router.put("/v1/report", **route)
     async def put(request: Request) -> Response:
         digest = _person(service, request)
+        # Only who is enrolled may make the service read a body.
         await service.admit(digest)
         with service.bodies.room() as room:
             seconds = service.settings.body_seconds
@@ -295,6 +302,8 @@ def _add_reading(router: APIRouter, service: Service) -> None:
     @router.head("/v1/report", include_in_schema=False)
     async def head(request: Request) -> Response:
         digest = _person(service, request)
+        # The database says how long it is, so that a report of megabytes is not read for its
+        # length.
         size = await service.ask(service.collecting().size, digest)
         if size is None:
             raise await _nothing(service, digest)
@@ -319,7 +328,10 @@ def _add_batch(router: APIRouter, service: Service) -> None:
     @router.post("/v1/reports", **route)
     async def batch(request: Request) -> Response:
         service.collecting()
+        # Each report may be as long as one that comes alone, within what a batch may have in all.
         largest = min(most * (service.largest + _ENVELOPE_BYTES), LARGEST_BATCH)
+        # Bodies in memory are bounded together, batches apart from reports, so that neither can
+        # keep the other out.
         with service.batches.room() as room:
             body = await read_body(request, largest, service.settings.body_seconds, room)
             results = await _take_batch(service, body)
@@ -331,6 +343,7 @@ async def _take_batch(service: Service, body: bytes) -> list[dict[str, Any]]:
     # Beside the event loop: a hundred reports take some milliseconds to check.
     entries = await run_in_threadpool(_entries, service, body)
     read = [_sender(entry) for entry in entries]
+    # One question about all of them, in place of a hundred.
     senders = {each for each in read if isinstance(each, bytes)}
     enrolled = await service.ask(service.collecting().enrolled, senders) if senders else set()
     for index, each in enumerate(read):
@@ -366,6 +379,7 @@ def _sender(entry: Any) -> bytes | str:
 def _admitted(service: Service, digest: bytes, enrolled: set[bytes]) -> bytes | str:
     if digest not in enrolled:
         return unknown_capability().reason
+    # Each counts as if it had come alone, so that a batch is no way around the limit.
     if service.capabilities.wait(digest):
         service.metrics.limited["capability"] += 1
         return LIMITED["capability"]
@@ -384,6 +398,7 @@ def _read_entry(service: Service, entry: Any, sender: bytes | str) -> Put | str:
 
 async def _store_batch(service: Service, read: list[Put | str]) -> list[dict[str, Any]]:
     puts = [each for each in read if isinstance(each, Put)]
+    # Outcomes come in the order of the changes, of which refused entries have none.
     done = iter(await service.write(puts) if puts else [])
     results: list[dict[str, Any]] = []
     for each in read:
@@ -442,6 +457,7 @@ def _add_building(router: APIRouter, service: Service) -> None:
     async def rebuild(request: Request) -> Response:
         admitted(request)
         service.collecting()
+        # One at a time: a build reads everything that was sent.
         if not service.build():
             raise Refused(409, "a release is being built already")
         return JSONResponse(service.builder.last, 202)

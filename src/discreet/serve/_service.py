@@ -125,7 +125,7 @@ class Service:
         latest = store.latest_epoch(document)
         if latest is not None and document["epoch"] < latest and not self._may_go_back:
             raise InputError(
-                f"epoch {document['epoch']:,} is over: the database has reports of epoch "
+                f"period {document['epoch']:,} is over: the database has reports of period "
                 f"{latest:,} under the same terms; go on with {protocol.later_epoch(latest)}, or "
                 "go back with allow_older_epoch"
             )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import InputError
 from discreet.measure.engines import local
-from discreet.measure.engines.local import co_moments, weighted_pairs
+from discreet.measure.engines.local import co_moments, new_pairs, weighted_pairs
 from measure.engines._slow import (
     MOST,
     Table,
@@ -51,6 +51,48 @@ def test_weighted_pairs_equal_python_integers(table: Table, threads: int, large:
     # Weights beyond what a vote can say; sums are modulo 2^64.
     again = weighted_pairs(*args, weights * large, table.size, threads=threads)
     np.testing.assert_array_equal(again, found * large)
+
+
+@given(tables(), st.integers(1, 3), st.data())
+def test_new_pairs_are_all_pairs_less_those_of_old_items(
+    table: Table, threads: int, data: st.DataObject
+) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    is_new = rng.integers(0, 2, len(table.items)).astype(np.int16)
+    within, across = (rng.integers(-(2**30), 2**30, len(table.starts) - 1) for _ in range(2))
+    heard: list[tuple[int, int]] = []
+
+    def pairs(items: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        return weighted_pairs(table.starts, items.astype(np.int32), weights, table.size)
+
+    found = new_pairs(
+        table.starts, table.items, is_new, within, across, table.size,
+        threads=threads, progress=lambda *each: heard.append(each),
+    )  # fmt: skip
+    new, old = (np.where(is_new == side, table.items, -1) for side in (1, 0))
+    right = pairs(table.items, across) - pairs(old, across) + pairs(new, within - across)
+    np.testing.assert_array_equal(found, right)
+    done, whole = heard[-1]
+    assert (
+        done
+        == whole
+        == sum(
+            (kept >= 0).sum() * ((kept >= 0).sum() + 1) // 2 * sign
+            for user in range(len(table.starts) - 1)
+            for kept, sign in (
+                (table.items[table.starts[user] : table.starts[user + 1]], 1),
+                (old[table.starts[user] : table.starts[user + 1]], -1),
+            )
+        )
+    )
+
+
+def test_new_pairs_have_whole_weights_for_each_user() -> None:
+    table = random_table(9, 5, seed=1)
+    is_new, right = np.ones(len(table.items), np.int16), np.ones(9, np.int64)
+    for within, across in ((right, right[1:]), (right.astype(np.int16), right)):
+        with pytest.raises(InputError, match="one for each user"):
+            new_pairs(table.starts, table.items, is_new, within, across, table.size)  # type: ignore[arg-type]
 
 
 def test_weighted_pairs_have_one_whole_weight_for_each_user() -> None:

@@ -35,6 +35,7 @@ from discreet.measure.engines.spark._sums import (
     tiles_of,
     with_leaves,
 )
+from discreet.measure.history_pairs import HistoryNumbers, HistoryPairs
 from discreet.measure.pairs import CosinePairs
 from discreet.measure.presence_pairs import PresencePairs
 from discreet.measure.refinement import Moments, UserSketch
@@ -194,6 +195,25 @@ def test_presence_pairs_are_the_same_in_every_layout(
     assert right.dtype == found.dtype == np.int64
     assert right.max() > 2**24  # weights are far from 16 bits
     np.testing.assert_array_equal(found, right)
+
+
+@pytest.mark.parametrize(("partitions", "band"), [(1, 2048), (3, 40), (2, 16)])
+def test_pairs_with_older_records_are_the_same_in_every_layout(
+    partitions: int, band: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Times reach the tasks, and bands of a head keep who is new and how much they have."""
+    monkeypatch.setattr(_parts, "_BLOCK", 3000)
+    ratings = ratings_of(presence=True)
+    assert ratings.times is not None
+    since, until = (int(each) for each in np.quantile(ratings.times, (0.6, 0.8)))
+    head = np.arange(3, 4 * 70, 4, dtype=np.int32)
+    pairs, numbers = HistoryPairs(head, since, until), HistoryNumbers(head, since, until)
+    parts = Together(ratings, partitions, band)
+    (right,), (found,) = pairs.measure(ratings), parts.triangles(pairs)
+    assert right.dtype == found.dtype == np.int64 and right.any()
+    np.testing.assert_array_equal(found, right)
+    exact = numbers.measure(ratings)
+    assert total(parts, numbers.measure) == exact and min(exact) > 0
 
 
 def test_a_sketch_of_tastes_is_the_same_in_parts() -> None:

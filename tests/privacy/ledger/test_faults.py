@@ -27,9 +27,9 @@ from typing import Any
 
 import pytest
 
-from discreet.domain.errors import BudgetExceeded, LedgerError
-from discreet.privacy import PureEvent, Unit
-from discreet.privacy.ledger import Ledger, Limit, _store
+from discreet.domain.errors import BudgetExceeded, LedgerError, PeriodExists
+from discreet.privacy import NoisePlan, PureEvent, Unit
+from discreet.privacy.ledger import Ledger, Limit, Period, SeriesTerms, _store
 from discreet.privacy.ledger._store import FORMAT
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # where this file is run as a program
@@ -78,12 +78,14 @@ def charge_and_mark(path: Path, marks: Path, ready: int) -> None:
         os.fsync(handle)
 
 
-def killed_once(path: Path, marks: Path, after: float) -> bool:
+def killed_once(
+    path: Path, marks: Path, after: float, work: Callable[[Path, Path, int], None] = charge_and_mark
+) -> bool:
     """Let a child charge for a moment and kill it; whether that hit it within a transaction."""
     heard, ready = os.pipe()
     child = os.fork()
     if child == 0:
-        charge_and_mark(path, marks, ready)
+        work(path, marks, ready)
     os.read(heard, 1)
     time.sleep(after)
     os.kill(child, signal.SIGKILL)
@@ -160,6 +162,89 @@ def test_a_killed_upgrade_leaves_the_old_format_or_the_new(tmp_path: Path) -> No
     seen = run(kill_upgrades, tmp_path)
     assert shows_upgrades(Counter(seen))
     assert seen["wrong"] == 0
+
+
+# --- Periods of a series ----------------------------------------------------------------------
+
+_TERMS = SeriesTerms(
+    "ab" * 16,
+    Unit.USER_DAY,
+    PureEvent(unit=Unit.USER_DAY, label="x", epsilon=0.1, mechanism="rr"),
+    NoisePlan.fresh(),
+)
+
+
+def add_and_mark(path: Path, marks: Path, ready: int) -> None:
+    """Add the next period, then release: a byte in `marks`, on disk. Until killed."""
+    ledger = Ledger.open(path)
+    handle = os.open(marks, os.O_WRONLY | os.O_APPEND)
+    os.write(ready, b"x")
+    for number in range(len(ledger.periods(_TERMS.series)) + 1, 10_000):
+        charge = ledger.charge_period(_TERMS, Period(number, f"day {number}"), "a day").charge
+        assert charge is not None
+        ledger.record_publication(charge, f"{number:064x}")
+        os.write(handle, b"x")
+        os.fsync(handle)
+
+
+def kill_adds(folder: Path) -> Counter[str]:
+    """Kill children that add periods, each where the one before stopped."""
+    chance, seen = random.Random(9), Counter[str](wrong=0, released=0)
+    ledger, marks, longest = a_ledger(folder), folder / "marks", 0.02
+    marks.write_bytes(b"")
+    while seen["kills"] < _KILLS // 2 or (
+        not (seen["released"] and seen["within"] and seen["unfinished"])
+        and seen["kills"] < _MOST_KILLS
+    ):
+        hit = killed_once(ledger.path, marks, chance.uniform(0, longest), add_and_mark)
+        history, released = Ledger.open(ledger.path).history(), marks.stat().st_size
+        published = [entry.published is not None for entry in history]
+        in_order = [entry.period.number for entry in history if entry.period] == [
+            *range(1, len(history) + 1)
+        ]
+        # Every period has one charge, all are published but perhaps the last, none was lost.
+        right = in_order and all(published[:-1]) and sum(published) >= released
+        seen.update(kills=1, within=hit, wrong=not right, unfinished=not all(published))
+        seen["released"] = released
+        longest *= 1.2 if not hit else 1.0
+    seen["spent"] = round(1000 * Ledger.open(ledger.path).spent(Unit.USER_DAY).pure)
+    return seen
+
+
+def test_killed_adds_are_charged_once_and_in_order(tmp_path: Path) -> None:
+    seen = run(kill_adds, tmp_path)
+    assert seen["wrong"] == 0
+    assert seen["released"] > 0 and seen["unfinished"] > 0
+    assert seen["spent"] == 100, "a user-day pays once, however many periods there are"
+
+
+def add_everything(path: Path) -> int:
+    """Add twenty periods against others who do the same; how many releases were ours."""
+    ledger, ours = Ledger.open(path), 0
+    for number in range(1, 21):
+        mine = f"{os.getpid():032x}{number:032x}"
+        while len(ledger.periods(_TERMS.series)) < number:
+            with contextlib.suppress(PeriodExists, LedgerError):
+                charge = ledger.charge_period(_TERMS, Period(number, f"{number}"), "a day").charge
+                assert charge is not None
+                time.sleep(0.002)  # so that others come to draw the same period
+                ledger.record_publication(charge, mine)
+                ours += 1
+    return ours
+
+
+def race_of_adds(folder: Path) -> list[int]:
+    children = [forked(add_everything, folder / "people.ledger") for _ in range(3)]
+    return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+
+
+def test_of_adds_at_once_one_is_published(tmp_path: Path) -> None:
+    ledger = a_ledger(tmp_path)
+    got = run(race_of_adds, tmp_path)
+    assert sum(got) == 20, "each period was published once"
+    history = ledger.history()
+    assert [entry.period.number for entry in history if entry.period] == [*range(1, 21)]
+    assert all(entry.published is not None for entry in history)
 
 
 # --- Races ------------------------------------------------------------------------------------
@@ -358,6 +443,8 @@ PROGRAMS: dict[str, Callable[[Path], Any]] = {
     for program in (
         kill_at_random,
         kill_upgrades,
+        kill_adds,
+        race_of_adds,
         race,
         as_nobody,
         under_a_file_size_limit,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import discreet.privacy.ledger as package
-from discreet.privacy import PureEvent, Receipt, Unit
-from discreet.privacy.ledger import Ledger, Limit
+from discreet.privacy import NoisePlan, PureEvent, Receipt, Unit
+from discreet.privacy.ledger import Ledger, Limit, Period, SeriesTerms
 from discreet.privacy.ledger._store import FORMAT
-from privacy.ledger._first_format import version_of, write_first_format
+from privacy.ledger._first_format import version_of, write_first_format, write_second_format
 
 _SMALL = PureEvent(unit=Unit.USER, label="x", epsilon=0.1, mechanism="rr")
 
@@ -102,3 +105,28 @@ def test_an_interrupt_at_any_line_leaves_a_whole_publication_or_none(tmp_path: P
             break
     assert outcomes[-1] and set(outcomes[:-1]) == {False, True}
     assert outcomes == sorted(outcomes)
+
+
+def test_an_interrupt_at_any_line_charges_a_period_once_or_not_at_all(tmp_path: Path) -> None:
+    """Whatever was interrupted, the same again goes on with the same charge."""
+    path, old = tmp_path / "people.ledger", tmp_path / "old"
+    event = PureEvent(unit=Unit.USER_DAY, label="x", epsilon=0.1, mechanism="rr")
+    terms = SeriesTerms("ab" * 16, Unit.USER_DAY, event, NoisePlan.fresh())
+    write_second_format(old, _SMALL, charges=1)
+    outcomes = []
+    for number in range(1, 4000):
+        shutil.copy(old, path)
+        ledger = Ledger.open(path, wait=0.2)
+        done = interrupted(number, lambda: ledger.charge_period(terms, Period(1, "a"), "x"))  # noqa: B023
+        after = Ledger.open(path)
+        outcomes.append((version_of(path), len(after.history())))
+        again = after.charge_period(terms, Period(1, "a"), "x").charge
+        assert again is not None and again.number == 2 == len(after.history())
+        assert after.spent(Unit.USER_DAY).pure == pytest.approx(0.3)
+        if done is not None:
+            assert done.charge == again
+            break
+    assert outcomes[-1] == (FORMAT, 2)
+    assert set(outcomes[:-1]) == {(2, 1), (FORMAT, 2)}
+    assert outcomes == sorted(outcomes)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["old", path.name]

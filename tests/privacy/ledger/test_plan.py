@@ -11,7 +11,7 @@ from discreet.domain import InputError
 from discreet.domain.errors import BudgetExceeded
 from discreet.privacy import Event, GaussianEvent, PureEvent, Unit
 from discreet.privacy.accounting import gaussian_mu
-from discreet.privacy.ledger import Ledger, Limit
+from discreet.privacy.ledger import Ledger, Limit, planned_release
 
 USER = Limit(Unit.USER, 1.0, 1e-6)
 
@@ -98,3 +98,45 @@ def test_plans_that_no_room_could_hold_are_refused(ledger: Ledger) -> None:
         ledger.plan([pure(0.1, Unit.RATING)], 1)
     with pytest.raises(InputError, match="nothing to plan"):
         ledger.plan([], 1)
+
+
+# --- How large each of several may be ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("times", [1, 2, 12, 365])
+@pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-9])
+@pytest.mark.parametrize("before", [[], [pure(0.25)], [gaussian(0.1), pure(0.1)]])
+def test_the_largest_release_fits_and_a_little_more_does_not(
+    ledger: Ledger, times: int, delta: float, before: list[Event]
+) -> None:
+    if before:
+        ledger.charge(before, "before")
+    most = ledger.largest(times, Unit.USER, delta)
+    assert most > 0
+    assert ledger.plan([planned_release(Unit.USER, most, delta)], times).fits
+    assert not ledger.plan([planned_release(Unit.USER, most * 1.001, delta)], times).fits
+
+
+def test_the_largest_release_is_bound_by_every_limit(path: Path) -> None:
+    limits = [Limit(Unit.USER, 10.0, 1e-6), Limit(Unit.RATING, 1.0, 1e-6)]
+    ledger = Ledger.create(path, "people", limits)
+    assert ledger.largest(1, Unit.RATING, 1e-6, ratings_per_user=1) == pytest.approx(1.0)
+    # A user's release is a rating's twice, and ten ratings of a rating's release are a user.
+    assert ledger.largest(1, Unit.USER, 0.0) == pytest.approx(0.5)
+    assert ledger.largest(1, Unit.RATING, 0.0, ratings_per_user=20) == pytest.approx(0.5)
+    with pytest.raises(BudgetExceeded, match="nothing bounds"):
+        ledger.largest(1, Unit.RATING, 1e-6)
+    with pytest.raises(InputError, match="a plan is for 1 to"):
+        ledger.largest(0, Unit.USER, 1e-6)
+
+
+def test_a_release_at_a_smaller_delta_may_have_a_larger_epsilon_than_the_limit(path: Path) -> None:
+    ledger = Ledger.create(path, "people", [Limit(Unit.RATING, 4.0, 1e-6)])
+    most = ledger.largest(1, Unit.RATING, 1e-12)
+    assert most > 4.0
+    assert ledger.plan([planned_release(Unit.RATING, most, 1e-12)], 1).fits
+
+
+def test_nothing_is_the_largest_where_nothing_is_left(ledger: Ledger) -> None:
+    ledger.charge([gaussian(gaussian_mu(1.0, 1e-6))], "all of it")
+    assert ledger.largest(3, Unit.USER, 1e-6) < 1e-3

@@ -10,6 +10,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -382,7 +383,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "people.ledger", "people", limits)
 
 
-def whole(unit: Unit = MONTH, epsilon: float = 1.0, **more: int | None) -> SeriesTerms:
+def whole(unit: Unit = MONTH, epsilon: float = 1.0, **more: Any) -> SeriesTerms:
     """A series that takes all of a limit of 1 at 1e-6."""
     event = GaussianEvent(
         unit=unit, label="a series", sensitivity=1.0, sigma=calibrate_gaussian(1.0, epsilon, 1e-6)

@@ -127,7 +127,7 @@ def test_an_older_directory_is_refused(system: System) -> None:
         member.upload(announced, old, 7)
     same = system.directory
     system.authority.begin_epoch(digest("hash"), 8)
-    with pytest.raises(InputError, match="another epoch or hash than the server announces"):
+    with pytest.raises(InputError, match="another period or hash than the server announces"):
         member.upload(announced, system.directory, 7)
     member.upload(system.collection, system.directory, 7)
     with pytest.raises(InputError, match="older than one"):
@@ -140,7 +140,7 @@ def test_the_hash_stays_the_same_within_an_epoch(system: System) -> None:
     changed = replace(system.directory, version=9, hash_digest=digest("another hash"))
     signed = replace(changed, signature=system.authority._signing.sign(changed.statement()))
     signed.verify(system.authority.public_key)
-    with pytest.raises(InputError, match="changes the hash within an epoch"):
+    with pytest.raises(InputError, match="changes the hash within a period"):
         member.upload(replace(announced, hash_digest=digest("another hash")), signed, 7)
 
 
@@ -213,7 +213,7 @@ def test_a_collection_comes_back_and_says_everything(system: System) -> None:
 
 def test_an_authority_begins_with_an_epoch_and_takes_whole_keys(tmp_path: Path) -> None:
     authority = Authority(tmp_path / "fresh")
-    with pytest.raises(InputError, match="no epoch has begun"):
+    with pytest.raises(InputError, match="no period has begun"):
         authority.directory()
     with pytest.raises(InputError, match="digest of 32 bytes"):
         authority.begin_epoch(b"short", 8)

@@ -116,7 +116,7 @@ def test_a_client_outside_the_directory_sends_nothing(system: System, tmp_path: 
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"epoch": 2}, "of another epoch; epoch 1 is running"),
+        ({"epoch": 2}, "of another period; period 1 is running"),
         ({"slot": 5}, "the sender's slot is empty"),
         ({"slot": 1}, "not sent by the owner of the slot"),
         ({"first": 1}, "from slot 0 to at most 5"),
@@ -143,7 +143,7 @@ def test_the_server_refuses_what_does_not_fit(
 def test_an_upload_of_an_earlier_epoch_is_refused_even_under_a_new_number(system: System) -> None:
     old = system.upload(0, 7)
     system.authority.begin_epoch(digest("hash"), 8)
-    with pytest.raises(InputError, match="of another epoch; epoch 2"):
+    with pytest.raises(InputError, match="of another period; period 2"):
         TagUpload.from_json(old.as_json()).check_epoch(system.collection)
     refused = pytest.raises(InputError, match="not sent by the owner")
     with system.matching() as matching, refused:
@@ -209,7 +209,7 @@ def test_a_server_needs_its_own_key_and_a_directory_that_fits(system: System) ->
     private = system.server.private_bytes_raw()
     with pytest.raises(InputError, match="not that of the announced server key"):
         Matching(system.collection, system.directory, bytes(range(32)))
-    with pytest.raises(InputError, match="another epoch or hash"):
+    with pytest.raises(InputError, match="another period or hash"):
         Matching(replace(system.collection, epoch=2), system.directory, private)
     with pytest.raises(InputError, match="not signed"):
         Matching(replace(system.collection, authority=bytes(32)), system.directory, private)

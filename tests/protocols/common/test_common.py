@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 from discreet.domain import InputError
+from discreet.privacy import PureEvent, Unit
+from discreet.privacy.accounting import compose
 from discreet.protocols.common import (
     Fields,
     StateFile,
     capability_digest,
     make_capability,
     numbers_text,
+    spell_sum,
 )
 
 
@@ -33,6 +36,28 @@ def test_what_is_no_capability_is_refused_and_not_repeated(wrong: str) -> None:
     with pytest.raises(InputError, match="43 letters") as refused:
         capability_digest(wrong)
     assert not wrong.strip() or wrong.strip() not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "periods", "twelve", "all_"),
+    [
+        (2.0, 1, "24", "the one so far, 2"),
+        (0.125, 3, "1.5", "all 3 so far, 0.375"),
+        (0.1, 10, "1.2", "all 10 so far, 1"),
+        (0.001, 1, "0.012", "the one so far, 0.001"),
+        (50.0, 52_000, "600", "all 52,000 so far, 2,600,000"),
+        # Never below the bound, and with three decimals.
+        (0.00004, 1, "0.001", "the one so far, 0.001"),
+    ],
+)
+def test_what_periods_add_up_to(epsilon: float, periods: int, twelve: str, all_: str) -> None:
+    event = PureEvent(unit=Unit.RATING, label="a report", epsilon=epsilon, mechanism="coins")
+    assert spell_sum(event, periods) == (
+        f"for somebody who takes part in 12 periods the epsilon is {twelve}; in {all_}"
+    )
+    # What the accountant says of as many single reports.
+    drawn = compose([event] * min(periods, 100)).epsilon(0.0)
+    assert drawn == pytest.approx(epsilon * min(periods, 100))
 
 
 def test_numbers_come_back() -> None:

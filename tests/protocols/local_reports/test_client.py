@@ -46,7 +46,7 @@ def test_a_new_epoch_is_drawn_anew_and_costs_again(tmp_path: Path) -> None:
     assert len({report.reported for report in reports}) == 3
     assert clients[2].cost == 0.0
     assert same(clients[2].report({}), reports[2])
-    with pytest.raises(InputError, match="epoch 2 is over"):
+    with pytest.raises(InputError, match="period 2 is over"):
         clients[1].report(_RATINGS)
 
 

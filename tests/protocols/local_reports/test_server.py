@@ -228,8 +228,10 @@ def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     assert guarantee.per(Unit.USER) == pytest.approx(60.0)
     assert guarantee.changed_rating == 2.0
     words = str(guarantee)
-    for said in ("from the server as well", "in epoch 3", "30 items", "no secret which items"):
+    for said in ("from the server as well", "in period 3", "30 items", "no secret which items"):
         assert said in words
+    adds_up = "for somebody who takes part in 12 periods the epsilon is 24; in all 3 so far, 6"
+    assert f"(each period costs as much again: {adds_up})" in words
     release.save(tmp_path / "local.discreet")
     again = load(tmp_path / "local.discreet")
     assert str(again.guarantee) == words
@@ -265,7 +267,7 @@ def test_what_was_sent_is_read_and_the_rest_refused() -> None:
     assert LocalReports(collection).read(sent).as_json() == sent
     with pytest.raises(InputError, match="another collection"):
         LocalReports(make_collection(26)).read(sent)
-    with pytest.raises(InputError, match="epoch 2"):
+    with pytest.raises(InputError, match="period 2"):
         LocalReports(make_collection(25, epoch=2)).read(sent)
 
 
@@ -273,7 +275,7 @@ def test_reports_that_do_not_belong_are_refused() -> None:
     collection, other = make_collection(25), make_collection(25, epoch=2)
     reports = [*send_all(collection, make_people(3, 25, seed=1))]
     foreign = [*send_all(other, make_people(1, 25, seed=1))]
-    with pytest.raises(InputError, match="another collection or epoch"):
+    with pytest.raises(InputError, match="another collection or period"):
         LocalReports(collection).build([*reports, *foreign])
     with pytest.raises(InputError, match="at least 2 reports, not 1"):
         LocalReports(collection).build(reports[:1])

@@ -92,6 +92,7 @@ def test_the_guarantee_says_that_it_is_none() -> None:
     told = terms(6, bits=2, least=0, bit_epsilon_thousandths=500)
     guarantee = OpenClusters(told).build([upload(told, 1, {0: 1})], least_people=1).guarantee
     assert "covers the hash alone, with an epsilon of 1 for one rating" in str(guarantee)
+    assert "in 12 periods the epsilon is 12; in the one so far, 1)" in str(guarantee)
     assert not guarantee.is_private and guarantee.events[0].label == "hash bits"
 
 

@@ -17,7 +17,7 @@ const PROTOCOLS = {
     load: () => import("../local_reports.js").then((m) => ({ ...m, Client: m.LocalClient, readSent: m.readReport })),
     before: ({ cost, spent, collection: { epsilon, epoch, items } }) => [
       cost ? words("cost", ...[cost, cost * items, Math.exp(epsilon)].map((bound) => atMost(bound))) : words("drawn"),
-      words("epoch", epoch),
+      words("period", epoch, sumOf(epsilon, epoch)),
       ...(spent.reports ? spent.sentences() : []),
     ],
     after: ({ spent }) => spent.sentences(),
@@ -40,10 +40,13 @@ const PROTOCOLS = {
 
 const toldSoFar = ({ hashEpsilon }) => (hashEpsilon ? [words("told-so-far", atMost(hashEpsilon))] : []);
 
+/** What something that is paid once a period adds up to. @param {number} epsilon @param {number} n periods so far */
+const sumOf = (epsilon, n) => words("sum", atMost(12 * epsilon), n > 1 ? `all ${n}` : "the one", atMost(n * epsilon));
+
 /** Open clusters: what the hash tells, and what that costs. */
-function hashOf({ cost, collection: { bits, hash_on: on, bit_epsilon_thousandths: isCovered } }) {
+function hashOf({ cost, collection: { bits, epoch, hash_on: on, bit_epsilon_thousandths: isCovered } }) {
   const covered = cost ? "cost" : "drawn";
-  return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), atMost(cost));
+  return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), atMost(cost), sumOf(cost, epoch + 1));
 }
 
 /**
@@ -296,7 +299,7 @@ async function offerUpdate() {
 }
 
 /**
- * What was sent, and whether the service has begun another epoch. What belongs to terms that are not the
+ * What was sent, and whether the service has begun another period. What belongs to terms that are not the
  * service's any more is not fetched to show it: that would tell who contributed.
  */
 async function resume() {

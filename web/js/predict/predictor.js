@@ -44,7 +44,7 @@ export class Predictor {
    * @returns {Recommendation[]}
    */
   recommend(own, n = 10, skips = () => false) {
-    const { catalog } = this.release;
+    const { catalog, scale: { lo, hi, presence } } = this.release;
     const expected = this.scores(own, this._room);
     const ranks = this.ranks(own, expected);
     const rated = new Set(own.items);
@@ -52,7 +52,9 @@ export class Predictor {
     const told = (index) => ({ index, title: catalog.titles[index] });
     return highest(ranks, n, (item) => rated.has(item) || skips(item)).map((index) => {
       const moved = explain(index);
-      const most = highest(moved, REASONS, (j) => !(moved[j] > 0));
+      // The lists section counts that somebody has an item; what they did not like is no reason.
+      const fits = (j) => moved[j] > 0 && (!this.lists || presence || own.values[j] >= hi - LIKED * (hi - lo));
+      const most = highest(moved, REASONS, (j) => !fits(j));
       const because = most.map((j) => ({ ...told(own.items[j]), amount: moved[j] }));
       const stars = this.isRating ? this._cut(expected[index]) : undefined;
       return { ...told(index), id: catalog.ids[index], score: ranks[index], expected: stars, because };

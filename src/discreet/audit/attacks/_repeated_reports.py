@@ -32,8 +32,8 @@ def _outcomes(ratings: Ratings, seed: int) -> list[Outcome]:
     """Ask the same people fifty times, with clients that remember and without."""
     scene = _Scene(ratings, seed)
     forget = f"{_REPORTS} reports, drawn afresh each time"
-    frozen = f"{_REPORTS} reports in one epoch"
-    epochs = f"{_REPORTS} reports in {_EPOCHS} epochs"
+    frozen = f"{_REPORTS} reports in one period"
+    epochs = f"{_REPORTS} reports in {_EPOCHS} periods"
     return [
         scene.outcome(forget, scene.forgetting(), 0, is_protected=False),
         scene.outcome(frozen, scene.remembering(1), 1, is_protected=True),
@@ -52,7 +52,7 @@ ATTACK = Attack(
     tries_to="find out the rating",
     counts="the rating was found",
     remark=(
-        f"Epsilon is {_EPSILON:g} a rating and epoch. Repeating an answer costs nothing; epochs "
+        f"Epsilon is {_EPSILON:g} a rating and period. Repeating an answer costs nothing; periods "
         "add up. Guessing names the value that others most often gave the item."
     ),
     outcomes=_outcomes,

@@ -243,9 +243,12 @@ class Subject:
         else:
             outputs = _scores(outputs, cut)
         trained, tested = [e[fitted:cut] for e in outputs], [e[cut:] for e in outputs]
+        # Above a threshold, which should be likelier with the person, and below one, which should
+        # be likelier without: both directions of the promise.
         events = [choose_threshold(self.claim, trained, is_high=high) for high in (True, False)]
         hits = tuple(tuple(event.hits(each) for each in tested) for event in events)
         how = "learnt" if is_learnt else "analytic"
+        # The second pair is turned round, so that in both the likelier world comes first.
         return Counts(self.name, self.claim, how, hits[0], hits[1][::-1], len(tested[0]))
 
     def _drawn(self, runs: int, randomness: Randomness) -> list[Floats]:

@@ -37,7 +37,7 @@ from discreet.audit.lower_bound._statistics import head_of, part_of, timed
 from discreet.domain import OwnRatings
 from discreet.measure.centring import ItemLevels
 from discreet.measure.level import Level
-from discreet.measure.presence_pairs import PresencePairs
+from discreet.measure.presence_pairs import PairMovement, PresencePairs, pair_weights
 from discreet.measure.recency import WEIGHT_GRID, Periods, RecentCounts
 from discreet.measure.user_votes import GRID as VOTE_GRID
 from discreet.methods import MethodName
@@ -217,6 +217,31 @@ def _record_weights(name: str, about: str) -> StatisticSubject:
         return part_of(statistic.measure(ratings)[0], items, "triangle")
 
     booked = statistic.parts[0].sensitivity
+    return StatisticSubject.of(name, about, measure, neighbours, Noise.GAUSSIAN, booked)
+
+
+@_bug(
+    "one-period/history-pairs", "pairs with older records, weighted as if there were one period",
+    can_search=True,
+)  # fmt: skip
+def _single_weights(name: str, about: str) -> StatisticSubject:
+    """Weights of a single release, and its bound: one record is paid in each of four periods."""
+    items = 5
+    weights = pair_weights(Unit.RATING, Noise.GAUSSIAN, items)
+
+    def measure(ratings: Ratings) -> Ints:
+        when = np.full((ratings.user_count, items), np.inf)
+        when[ratings.user_of_rating(), ratings.items] = ratings.values()
+        tables = []
+        for period in (2.0, 3.0, 4.0, 5.0):
+            there, old = (side.astype(np.int64) for side in (when <= period, when < period))
+            own = np.where((when == period).any(axis=1), weights[there.sum(axis=1)], 0)[:, None]
+            table = there.T @ (there * own) - old.T @ (old * own)
+            tables.append(table[np.triu_indices(items, 1)])
+        return np.concatenate(tables)
+
+    neighbours = Neighbours.by_rating(items, {0: 2.0, 1: 3.0, 2: 4.0, 3: 5.0}, (4, 1.0))
+    booked = PairMovement(Unit.RATING, Noise.GAUSSIAN, items).of_pairs
     return StatisticSubject.of(name, about, measure, neighbours, Noise.GAUSSIAN, booked)
 
 

@@ -15,10 +15,11 @@ from discreet.audit._registry import Entry, register
 from discreet.audit.lower_bound._engine import RUNS, Auditable, Ints
 from discreet.audit.lower_bound._noisy import Measure, StatisticSubject
 from discreet.domain import PRESENCE, Scale
-from discreet.measure import ItemCounts
+from discreet.measure import HeadCounts, ItemCounts
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
 from discreet.measure.covariance import Covariance, RatingCovariance, UserCovariance
+from discreet.measure.history_pairs import FrozenWeights, HistoryPairs
 from discreet.measure.item_sums import RatingSums, ResidualSums
 from discreet.measure.level import Level
 from discreet.measure.outputs import OutputFunction, OutputMethod
@@ -103,6 +104,17 @@ def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSu
     if unit is Unit.USER:
         neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 1))
     args = (statistic.measure, neighbours, noise, statistic.sensitivity)
+    return StatisticSubject.of(name, about, *args)
+
+
+@_add("head-counts/{unit}/{noise}", "counts of some items alone", unit=Unit, noise=Noise)
+def _head_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+    """Items outside the head do not make a user's votes smaller: the most that anybody can move."""
+    statistic = HeadCounts(unit, noise, np.array([1, 3], dtype=np.int32))
+    neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
+    if unit is Unit.USER:
+        neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 2))
+    args = (statistic.measure, neighbours, noise, statistic.parts[0].sensitivity)
     return StatisticSubject.of(name, about, *args)
 
 
@@ -310,6 +322,25 @@ def _head_weights(name: str, about: str, part: str, unit: Unit, noise: Noise) ->
     neighbours = Neighbours.of(unit, 4, threes(old), (old, 3.0))
     args = (neighbours, noise, statistic.parts[place].sensitivity)
     return StatisticSubject.of(name, about, lambda each: statistic.measure(each)[place], *args)
+
+
+@_add("history-pairs/rating/gaussian", "pairs with older records, of four periods together")
+def _history_pairs(name: str, about: str) -> StatisticSubject:
+    """Somebody who has two items from before and comes in every period. A value says the time."""
+    items = 8
+    weights = FrozenWeights(share=0.5, flat=4, most=items)
+    series = [HistoryPairs(head_of(items), at, at + 1, weights) for at in (2, 3, 4, 5)]
+    when = dict(enumerate((1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 5.0)))
+
+    def measure(ratings: Ratings) -> Ints:
+        codes = PRESENCE.encode(np.ones(len(ratings)))
+        there = dataclasses.replace(timed(ratings), scale=PRESENCE, codes=codes)
+        each = (statistic.measure(there)[0] for statistic in series)
+        return np.concatenate([part_of(table, items, "triangle") for table in each])
+
+    neighbours = Neighbours.by_rating(items, when, (items - 1, 2.0))
+    args = (measure, neighbours, Noise.GAUSSIAN, weights.of_pairs)
+    return StatisticSubject.of(name, about, *args)
 
 
 @_add(

@@ -111,6 +111,49 @@ def weighted_pairs(
     return _sum_bands(starts, items, [(values, weights)], size, threads, progress)[0]
 
 
+def new_pairs(
+    starts: Ints,
+    items: npt.NDArray[np.int32],
+    is_new: npt.NDArray[np.int16],
+    within: Ints,
+    across: Ints,
+    size: int,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Ints:
+    """The packed triangle of sums over users who have both items, at least one of them new.
+
+    A pair of two new items adds `within[u]`, one of a new and an old item `across[u]`. A user with
+    m new items of k costs m k steps.
+
+    Args:
+        starts: As in `co_moments`, like the other arguments.
+        items: Rising within a user; negative ones are skipped.
+        is_new: int16[n], 1 for new items and 0 for old ones.
+        within: int64[users].
+        across: int64[users].
+        size: The number of items.
+        threads: As many as numba may, if None.
+        progress: Hears of pairs done and pairs in all.
+    """
+    _check(starts, items, is_new, None, size)
+    for weights in (within, across):
+        if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
+            raise InputError("weights are int64, one for each user")
+    new = _kept(starts, np.where(is_new == 1, items, -1).astype(np.int32), is_new, size)[:2]
+    starts, items, is_new = _kept(starts, items, is_new, size)
+    out = np.zeros(packed_size(size), np.int64)
+    all_of, old_of = np.diff(starts), np.diff(starts) - np.diff(new[0])
+    total = int((all_of * (all_of + 1) // 2 - old_of * (old_of + 1) // 2).sum())
+
+    def work(rows: tuple[int, int]) -> int:
+        return int(_add_new(*rows, size, starts, items, is_new, *new, within, across, out))
+
+    over_bands(work, _bands(size), total, progress, threads)
+    return out
+
+
 def _kept(
     starts: Ints, items: npt.NDArray[np.int32], values: npt.NDArray[np.int16], size: int
 ) -> tuple[Ints, npt.NDArray[np.int32], npt.NDArray[np.int16]]:
@@ -202,6 +245,46 @@ def _add_products(
             for n in range(at, end):
                 line[np.uintp(items[n])] += own * values[n]  # unsigned: nothing wraps around
             pairs += end - at
+            at += 1
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _add_new(
+    first: int,
+    last: int,
+    size: int,
+    starts: Any,
+    items: Any,
+    is_new: Any,
+    new_starts: Any,
+    new_items: Any,
+    within: Any,
+    across: Any,
+    out: Any,
+) -> int:
+    """Add the pairs with a new item to the rows `first` to before `last`; returns the pairs."""
+    pairs = 0
+    for user in range(len(starts) - 1):
+        end, new_end = starts[user + 1], new_starts[user + 1]
+        if new_starts[user] == new_end:
+            continue
+        at = _first_from(items, starts[user], end, first)
+        new_at = _first_from(new_items, new_starts[user], new_end, first)
+        while at < end and items[at] < last:
+            row = np.int64(items[at])
+            line = out[row * size - row * (row + 1) // 2 :]
+            if is_new[at] == 1:
+                for n in range(at, end):
+                    weight = within[user] if is_new[n] == 1 else across[user]
+                    line[np.uintp(items[n])] += weight
+                pairs += end - at
+                new_at += 1
+            else:
+                # An old item meets the new ones after it alone.
+                for n in range(new_at, new_end):
+                    line[np.uintp(new_items[n])] += across[user]
+                pairs += new_end - new_at
             at += 1
     return pairs
 

@@ -8,7 +8,8 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.measure._source import Part, Statistic
+from discreet.domain import InputError
+from discreet.measure._source import Part, Statistic, count_inside, over_blocks
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
@@ -53,17 +54,62 @@ class ItemCounts(Statistic):
         return counts
 
     def votes(self, ratings: Ratings) -> npt.NDArray[np.int64]:
-        """v_u on the grid, rounded down: floor(G/sqrt c) is the integer root of floor(G^2/c)."""
-        counts = np.maximum(np.diff(ratings.starts), 1)
-        if self.unit is Unit.RATING:
-            return np.ones_like(counts)
-        l2 = self.noise.kind.order == 2
-        votes = np.sqrt(GRID * GRID // counts) if l2 else GRID // counts
-        return votes.astype(np.int64)
+        """v_u on the grid, by how many items everybody rated."""
+        return _votes(self.unit, self.noise, np.diff(ratings.starts))
+
+
+@dataclass(frozen=True, eq=False)
+class HeadCounts(Statistic):
+    """The same for some items alone: c_u is how many of these the user rated.
+
+    Protecting users, a vote for one of few items counts more than for one of many.
+
+    Args:
+        unit: Whom the release protects.
+        noise: Which noise the sensitivity is for.
+        head: Catalogue indices of the items, rising, chosen from released numbers.
+    """
+
+    unit: Unit
+    noise: Noise
+    head: npt.NDArray[np.int32]
+
+    def __post_init__(self) -> None:
+        if not len(self.head) or self.head[0] < 0 or np.any(np.diff(self.head) <= 0):
+            raise InputError("the items of a head are listed in rising order, each once")
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        whole = ItemCounts(self.unit, self.noise).parts[0]
+        return (Part(f"{whole.label} of the head", whole.sensitivity, whole.grid),)
+
+    def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
+        """The exact integers, one for each item of the head; private."""
+        table = np.full(len(ratings.catalog), -1, np.int32)
+        table[self.head] = np.arange(len(self.head))
+
+        def work(block: Ratings, _: int) -> npt.NDArray[np.int64]:
+            places = table[block.items]
+            votes = _votes(self.unit, self.noise, count_inside(block.starts, places))
+            counts = np.zeros(len(self.head), dtype=np.int64)
+            _add_votes(block.starts, places, votes, counts)
+            return counts
+
+        return sum(over_blocks(ratings, work), np.zeros(len(self.head), np.int64))
+
+
+def _votes(unit: Unit, noise: Noise, rated: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """v_u on the grid, rounded down: floor(G/sqrt c) is the integer root of floor(G^2/c)."""
+    counts = np.maximum(rated, 1)
+    if unit is Unit.RATING:
+        return np.ones_like(counts)
+    votes = np.sqrt(GRID * GRID // counts) if noise.kind.order == 2 else GRID // counts
+    return votes.astype(np.int64)
 
 
 @nb.njit(cache=True, nogil=True)
 def _add_votes(starts, items, votes, counts) -> None:  # type: ignore[no-untyped-def]
     for user in range(len(starts) - 1):
         for place in range(starts[user], starts[user + 1]):
-            counts[items[place]] += votes[user]
+            if items[place] >= 0:
+                counts[items[place]] += votes[user]

@@ -141,6 +141,7 @@ class OutputPlan:
         told = [e for e in (self.epsilon, self.epsilon_per_output) if e is not None]
         if len(told) != 1 or math.isnan(told[0]) or told[0] <= 0:
             raise InputError("say the budget once, above 0: as epsilon or as epsilon_per_output")
+        # Whoever asks is in the data: that there are answers for them shows it, with any noise.
         if self.protect is Unit.USER and self.shown_to is ShownTo.ANYBODY:
             raise InputError(
                 "answers that anybody sees tell whose they are: with shown_to='anybody' "
@@ -173,6 +174,7 @@ class OutputPlan:
     @property
     def cost(self) -> Guarantee:
         """What answering will spend and promise, in words and numbers. Spends nothing."""
+        # From the public part alone, so that anybody may compute a cost before there is a ledger.
         planned = self._guarantee(self._request(self._nobody), None, ())
         # Nothing is made yet, so there is nothing to say of where it comes from.
         return replace(planned, provenance=None)
@@ -210,13 +212,17 @@ class OutputPlan:
         request = self._request(ratings)
         receipt = self._charge(request, ledger, randomness)
         asked = np.array(self._candidates, dtype=np.int64)
+        # Charged by now. Everything from here to the noise is private.
         exact = self.function.measure(ratings, rows, asked)
         counts = self.function.own_counts(ratings, rows)
+        # A refusal tells the person what they know, and would tell others what they do not.
         refused = (counts < self.function.minimum_ratings) & (self.shown_to is ShownTo.SELF)
         reasons = () if receipt is None or receipt.is_private else (SEEDED,)
         numbers, chosen = None, None
         if self.choose is None:
             numbers = self.function.to_answers(self._perturb(exact, receipt))
+            # After the noise: which answers are drawn does not depend on who is refused, as the
+            # charge does not.
             numbers[refused] = np.nan
         else:
             chosen = np.where(refused[:, None], -1, asked[self._select(exact, receipt)])
@@ -230,6 +236,7 @@ class OutputPlan:
             raise InputError(f"the plan is for {self.people:,} different people, not these")
         if rows.min() < 0 or rows.max() >= ratings.user_count:
             raise InputError("people are users' indices in these ratings")
+        # The plan's items are places in its own catalogue.
         if ratings.catalog != self.catalog:
             raise InputError("these ratings have another catalogue than the plan")
         return rows
@@ -253,6 +260,7 @@ class OutputPlan:
             raise InputError("answers that promise nothing cannot be booked: leave out the ledger")
         if self._is_infinite:
             return None
+        # The paper's bound is not proved, so what it would charge is not booked as if it were.
         word = ledger if self._is_bounded else UNBOOKED
         return request.charge([self._event], _LABEL, word, randomness)
 
@@ -295,8 +303,11 @@ class OutputPlan:
         if self._is_infinite:
             return None
         if self.epsilon is not None:
+            # Laplace: scale = sensitivity / epsilon, here that of all answers together in L1.
             return TwoSidedGeometric(self._all_answers / self.epsilon * _UP)
         assert self.epsilon_per_output is not None
+        # For one answer the sensitivity of one; `_event` charges what all of them cost at this
+        # scale.
         one = self.function.one_answer(ShownTo(self.shown_to))
         return TwoSidedGeometric(one / self.epsilon_per_output * _UP)
 
@@ -305,9 +316,11 @@ class OutputPlan:
         """The choice of one person's list."""
         assert self.choose is not None
         if self.epsilon is not None:
+            # Lists are chosen one after the other from the same data: pure epsilons add up.
             epsilon = self.epsilon / self.people
         else:
             epsilon = (self.epsilon_per_output or 0.0) * self.choose
+        # A selection compares integers, so that a bound between two of them is the upper one.
         one = math.ceil(self.function.one_answer(ShownTo(self.shown_to)))
         return GumbelTopK(self.choose, epsilon, one, "all")
 

@@ -114,17 +114,19 @@ class PairMovement:
         return _UP * float(np.abs(after - start).max())
 
 
-def _check_head(head: _Head) -> None:
+def check_head(head: _Head) -> None:
+    """Refuse a head that is none.
+
+    Raises:
+        InputError: It is empty, or its items do not rise.
+    """
     if not len(head) or head[0] < 0 or np.any(np.diff(head) <= 0):
         raise InputError("the items of a head are listed in rising order, each once")
 
 
 @dataclass(frozen=True, eq=False)
-class PresencePairs(PairStatistic):
-    """The strict upper triangle of G over the items of `head`, in exact integers.
-
-    What people gave an item does not matter, only that they have it. m is how many items of the
-    head a person has.
+class _OfHead:
+    """What both statistics take.
 
     Args:
         unit: Whom the release protects.
@@ -137,12 +139,23 @@ class PresencePairs(PairStatistic):
     head: _Head
 
     def __post_init__(self) -> None:
-        _check_head(self.head)
+        check_head(self.head)
+
+    @property
+    def _movement(self) -> PairMovement:
+        return PairMovement(self.unit, self.noise, len(self.head))
+
+
+class PresencePairs(_OfHead, PairStatistic):
+    """The strict upper triangle of G over the items of `head`, in exact integers.
+
+    What people gave an item does not matter, only that they have it. m is how many items of the
+    head a person has.
+    """
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        movement = PairMovement(self.unit, self.noise, len(self.head))
-        return (Part("presence pairs", movement.of_pairs, GRID, is_triangle=True),)
+        return (Part("presence pairs", self._movement.of_pairs, GRID, is_triangle=True),)
 
     def entries(self, ratings: Ratings) -> HeadEntries:
         table = pair_weights(self.unit, self.noise, len(self.head))
@@ -160,29 +173,14 @@ class PresencePairs(PairStatistic):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class HeadWeights(Statistic):
-    """Two sums over people that say what G's entries are out of: of w(m) m and of w(m).
-
-    Args:
-        unit: Whom the release protects.
-        noise: Which norm.
-        head: The items, as in `PresencePairs`.
-    """
-
-    unit: Unit
-    noise: Noise
-    head: _Head
-
-    def __post_init__(self) -> None:
-        _check_head(self.head)
+class HeadWeights(_OfHead, Statistic):
+    """Two sums over people that say what G's entries are out of: of w(m) m and of w(m)."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        movement = PairMovement(self.unit, self.noise, len(self.head))
         return (
-            Part("weighted head records", movement.of_mass, GRID),
-            Part("weight of the pairs", movement.of_weight, GRID),
+            Part("weighted head records", self._movement.of_mass, GRID),
+            Part("weight of the pairs", self._movement.of_weight, GRID),
         )
 
     def measure(self, ratings: Ratings) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from discreet.domain import InputError, Scale
 from discreet.measure._request import Budget, GivenLedger, Request, Spender
 from discreet.measure._source import Part
-from discreet.privacy import SEEDED, Guarantee, Noise, Randomness, Unit
+from discreet.privacy import SEEDED, GaussianNoise, Guarantee, Noise, Randomness, Unit
 from discreet.privacy.mechanisms import KSubset, Moves
 from discreet.ratings import Ratings
 
@@ -73,7 +73,7 @@ def publish_rmse(
     *,
     protect: Unit,
     epsilon: float,
-    delta: float = 1e-6,
+    delta: float = GaussianNoise.default_delta,
     ledger: GivenLedger = None,
     randomness: Randomness | None = None,
 ) -> tuple[float, Guarantee]:

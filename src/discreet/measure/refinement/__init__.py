@@ -102,12 +102,15 @@ def _rows_bound(movement: Movement) -> float:
     edges = np.linspace(0, 1, _CELLS + 1)
     low, high = edges[:-1], edges[1:]
     nearest_half = np.clip(0.5, low, high)
+    # sqrt(x (1 - x)) is largest at 1/2, so in a cell at the point nearest to it.
     hump = np.sqrt(nearest_half * (1 - nearest_half))
+    # All other terms rise with u and S: their largest in a cell is at its upper edge.
     moved = high + movement.slack
     own = movement.reach * (hump / math.sqrt(movement.fictitious) + movement.slack)
     push = np.outer(np.sqrt(high), 1 + moved)
     shrink = np.outer(hump, 1 + 2 * moved) * movement.reach / (2 * math.sqrt(movement.least))
     old = float((push + shrink + own).max())
+    # The new rating's own row is at most reach long and lies beside the old ones: orthogonal parts.
     return math.hypot(old, movement.reach) / movement.reach
 
 
@@ -193,6 +196,9 @@ class RatingRefinement(Statistic):
     def sensitivity(self) -> float:
         """Of the rows, in grid units: every entry is rounded once."""
         movement = self.movement
+        # Bounds of real numbers, then what doubles add, then the grid: rounding an entry to a whole
+        # number moves it by less than 1, and all of them by less than the root of their number in
+        # L2.
         moved = _UP * movement.of_rows + movement.of_doubles(*self.directions.shape)
         return moved * ROW_GRID + _UP * math.sqrt(self.directions.size)
 
@@ -201,6 +207,8 @@ class RatingRefinement(Statistic):
         """Of the triangle of moments, in grid units."""
         movement = self.movement
         moved = _UP * movement.of_moments + movement.of_doubles(*self.directions.shape)
+        # The triangle has k (k + 1)/2 entries, of which each is rounded once: below k in L2, since
+        # the root of k (k + 1)/2 is at most k.
         return float(moved * MOMENT_GRID + self.directions.shape[1])
 
     @property
@@ -273,6 +281,7 @@ class UserRefinement(Statistic):
     @property
     def scale_sensitivity(self) -> float:
         """Of the sum of ||e|| w, in grid units."""
+        # w is at most 1/(floor ||e||), so that a user adds at most 1/floor to this sum.
         return float(math.ceil(ROW_GRID / self.residuals.floor))
 
     @property

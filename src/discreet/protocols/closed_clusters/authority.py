@@ -108,7 +108,7 @@ class Authority:
 
     def _signed(self, state: dict[str, Any]) -> Directory:
         if not state["epoch"]:
-            raise InputError("no epoch has begun: the authority begins one with the hash's digest")
+            raise InputError("no period has begun: the authority begins one with the hash's digest")
         keys = _keys(state)
 
         def with_signature(signature: bytes) -> Directory:

@@ -71,6 +71,8 @@ def pair_tags(
     if not 0 <= value < 1 << directory.bits:
         raise InputError(f"a hash value of {directory.bits} bits was expected")
     own, message = public_bytes(private), value.to_bytes(2, "little")
+    # One string, cut at every 32 bytes: a row of the array would cost a copy and an object more for
+    # each of perhaps a million keys.
     content, total = directory.keys.tobytes(), len(directory.keys)
     tags = np.zeros((total, TAG_BYTES), np.uint8)
     wanted = _wanted(directory, own)
@@ -79,6 +81,8 @@ def pair_tags(
         made = []
         for place in part.tolist():
             key = content[32 * place : 32 * place + 32]
+            # Both names, the hash and the epoch go into the key, so that a tag says nothing in
+            # another epoch or under another hash.
             info = key_info("tag", own, key, directory.hash_digest, directory.epoch)
             try:
                 secret = agree(private, key, info)
@@ -118,6 +122,8 @@ class ClosedClient:
             raise InputError("the authority's Ed25519 public key has 32 bytes")
         self._file = StateFile(path, PROTOCOL)
         with self._file.change() as state:
+            # Key and pinned authority are written together: a file with a key always says whom it
+            # trusts.
             if "private" not in state:
                 if authority is None:
                     raise InputError("has no key yet: the authority's is needed first", path=path)
@@ -223,7 +229,9 @@ class ClosedClient:
         self._check_announced(collection, directory, state)
         known = state if state.get("epoch") == directory.epoch else {}
         slot, first = self._place(directory, known, since)
+        # Two values in one epoch would show the server which pairs began or ceased to agree.
         value = int(known.get("value", value))
+        # Before the state changes: a bad key in the directory leaves everything as it was.
         tags = pair_tags(self._private, directory.since(first), value, progress)
         made = TagUpload(directory.epoch, slot, first, tags, bytes(16))
         state |= {
@@ -243,6 +251,7 @@ class ClosedClient:
         """Verify the directory; the own slot, and the first one that gets a tag."""
         seen = int(known.get("stop", 0))
         directory.verify(self.authority, self._link(directory, known, seen))
+        # Never beyond `seen`: the server takes tags without gaps alone.
         first = seen if since is None else since
         if not seen <= directory.slots or not 0 <= first <= seen:
             raise InputError(f"tags start at slot {seen:,} or before, in a directory of as many")
@@ -258,17 +267,22 @@ class ClosedClient:
             raise InputError("the server announces another authority than the pinned one")
         announced = (collection.epoch, collection.hash_digest, collection.bits)
         if announced != (directory.epoch, directory.hash_digest, directory.bits):
-            raise InputError("the directory is of another epoch or hash than the server announces")
+            raise InputError("the directory is of another period or hash than the server announces")
+        # An old directory still lists who has left or was removed since.
         seen = (int(state.get("epoch", 0)), int(state.get("version", 0)))
         if (directory.epoch, directory.version) < seen:
             raise InputError("the directory is older than one that this client has seen")
+        # Under a second hash the same ratings have a second value, which the tags would compare
+        # too.
         same_epoch = directory.epoch == seen[0]
         if same_epoch and _bytes(state, "hash") != directory.hash_digest:
-            raise InputError("the directory changes the hash within an epoch")
+            raise InputError("the directory changes the hash within a period")
 
     @staticmethod
     def _link(directory: Directory, known: dict[str, Any], seen: int) -> bytes:
         """The chain's link that the directory's keys follow."""
+        # A directory in part continues the chain that this client verified when it last looked, so
+        # that nobody can be swapped for another person among the slots seen before.
         if directory.first == 0:
             return CHAIN_START
         if directory.first != seen:
@@ -324,8 +338,8 @@ class ClosedParticipant(Participant):
             f"Made up: {self._obfuscator.terms.fake_percent} ratings for every hundred true ones, "
             f"as far as there are items left, so that {self._least:,} items or more look "
             f"rated; {terms.suppress_percent} of a hundred true ratings are held back.",
-            f"Epoch: {announced.epoch:,}. Within an epoch your tags stay as they are, even if your "
-            "ratings change.",
+            f"Period: {announced.epoch:,}. Within a period your tags stay as they are, even if "
+            "your ratings change.",
             f"Items: {len(terms.catalog):,}. Scale: {terms.scale}. Bits of the hash: {terms.bits}.",
             "What leaves your device: a tag of 16 bytes for every other member, and a list of "
             f"items with a rating each. {SEEN}",
@@ -385,6 +399,8 @@ class ClosedParticipant(Participant):
 
     def _size(self, slots: int, items: int) -> int:
         """The bytes of a message with tags for `slots` and ratings of `items`."""
+        # The true message cannot be made without a key for each member, but its length depends on
+        # counts alone.
         tags = TagUpload(self._announced.epoch, 0, 0, bytes(16 * slots), bytes(16))
         sent = SentRatings(
             "obfuscated", np.arange(items, dtype=np.int32), np.zeros(items, np.uint8)
@@ -430,6 +446,7 @@ def make_key(service: ServiceClient, state: Path, authority: str | None) -> str:
             f"{authority} name another file with --state",
             path=state,
         )
+    # Compared before anything is written, and in both directions: the pin is for good.
     announced = Collection.from_json(service.collection(), service.catalog()).authority
     trusted = given or pinned
     if trusted is not None and trusted != announced:

@@ -74,7 +74,7 @@ class Collection:
         if not 1 <= self.bits <= LONGEST_HASH:
             raise InputError(f"{PROTOCOL} collection: a hash has 1 to {LONGEST_HASH} bits")
         if not 1 <= self.epoch <= LAST_EPOCH:
-            raise InputError(f"{PROTOCOL} collection: an epoch is a whole number from 1")
+            raise InputError(f"{PROTOCOL} collection: a period is a whole number from 1")
         terms = self.ratings
         if terms is not None and (terms.hash_digest, terms.bits) != (self.hash_digest, self.bits):
             raise InputError(
@@ -325,7 +325,7 @@ class Directory:
         (first,) = struct.unpack_from("<I", content, head - 4)
         if not (1 <= epoch <= LAST_EPOCH and 1 <= bits <= LONGEST_HASH and slots <= MOST_USERS):
             raise InputError(
-                f"{_DIRECTORY}: the epoch, the bits or the number of slots is out of range"
+                f"{_DIRECTORY}: the period, the bits or the number of slots is out of range"
             )
         if not first <= slots or len(content) != head + KEY_BYTES * (slots - first) + 4 * left:
             raise InputError(f"{_DIRECTORY}: its length does not fit its number of slots")
@@ -411,7 +411,7 @@ class TagUpload:
         if len(content) != end + _MAC_BYTES:
             raise InputError(f"{_TAGS}: {TAG_BYTES} bytes for each slot were expected")
         if not 1 <= epoch <= LAST_EPOCH or slot >= MOST_USERS or first + count > MOST_USERS:
-            raise InputError(f"{_TAGS}: the epoch or a slot is out of range")
+            raise InputError(f"{_TAGS}: the period or a slot is out of range")
         return cls(epoch, slot, first, content[_TAGS_HEAD.size : end], content[end:])
 
     def as_json(self) -> dict[str, Any]:
@@ -438,7 +438,7 @@ class TagUpload:
             InputError: It was.
         """
         if self.epoch != collection.epoch:
-            raise InputError(f"{_TAGS}: of another epoch; epoch {collection.epoch:,} is running")
+            raise InputError(f"{_TAGS}: of another period; period {collection.epoch:,} is running")
 
     def _head(self) -> bytes:
         return _TAGS_HEAD.pack(

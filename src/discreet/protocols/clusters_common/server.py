@@ -82,7 +82,9 @@ class Totals:
         code_sums = np.bincount(owner, codes, len(people)).astype(np.int64)
         rated = lengths > 0
         means = np.zeros(len(people), np.int64)
+        # On a grid, so that totals are whole numbers: the same in any order and any blocks.
         means[rated] = np.rint(code_sums[rated] * GRID / lengths[rated])
+        # Each rating less its own upload's mean: c - sum(c)/n = (n c - sum(c))/n, rounded once.
         values = np.rint((lengths[owner] * codes - code_sums[owner]) * (GRID / lengths[owner]))
         self._merge(hashes[owner] * len(self.terms.catalog) + items, values.astype(np.int64))
         hidden = kinds == RATINGS.index("obfuscated")
@@ -98,6 +100,8 @@ class Totals:
         keys = np.concatenate((self.keys, keys))
         order = np.argsort(keys, kind="stable")
         keys = keys[order]
+        # Keys are bucket * items + item. Sorted, equal ones stand together and are added up run by
+        # run.
         begins = np.flatnonzero(np.diff(keys, prepend=-1))
         self.keys = keys[begins]
         if len(begins):
@@ -157,11 +161,15 @@ class _Fakes:
     @classmethod
     def expected(cls, totals: Totals, everybody: npt.NDArray[np.bool_]) -> _Fakes:
         terms, none = totals.terms, cls.none(totals)
+        # Of an obfuscated upload: f fakes for every 100 true ratings.
         share = terms.fake_percent / (100 + terms.fake_percent)
         sent = totals.sent.astype(np.float64)
         if terms.fakes == "popular":
+            # Uploads without fakes count too, so the share is of all counts and not of the
+            # obfuscated ones.
             counted = totals.counts[everybody[totals.keys // len(terms.catalog)]].sum()
             return replace(none, popular_share=share * sent[everybody].sum() / counted)
+        # Evenly drawn places: every item of a bucket has as many fakes as any other, on average.
         numbers = sent * (share / len(terms.catalog))
         if terms.fakes != "uniform":
             return replace(none, numbers=numbers)
@@ -248,6 +256,7 @@ def _item_arrays(totals: Totals, fakes: _Fakes, everybody: npt.NDArray[np.bool_]
     sums = np.bincount(items, totals.sums[used], size) * _unit(totals.terms)
     expected = fakes.numbers[everybody].sum()
     mean = (fakes.numbers * fakes.means)[everybody].sum() / max(expected, 1e-9)
+    # Where fakes go where true ratings are, a share of every count; else the same number from each.
     true = np.maximum(counts * (1 - fakes.popular_share) - expected, 0.0)
     ratio = totals.terms.fake_percent / 100
     # Each upload's standardised ratings sum to 0: true ones are off by what fakes are not.
@@ -376,6 +385,7 @@ def report(release: Release) -> Statistics:
     shown = entries > 0
     bucket = np.repeat(np.arange(len(sizes)), entries)
     seen = arrays["bucket_counts"].astype(np.float64)
+    # c: how many of the bucket's people have the item for each who has not. Everybody: infinite.
     unseen = arrays["bucket_raters"].astype(np.float64)[bucket] - seen
     c = np.divide(seen, unseen, out=np.full(len(seen), np.inf), where=unseen > 0)
     largest = np.zeros(len(sizes))
@@ -408,6 +418,8 @@ def report(release: Release) -> Statistics:
 
 def _histogram(values: npt.NDArray[np.float64], all_: int) -> tuple[int, ...]:
     """How many are in each bin; what is among `all_` and has no value is 0."""
+    # A quotient like 3/10 may fall a rounding below its edge; 1e-12 is far above that and far below
+    # a bin of 0.1.
     places = np.searchsorted(np.array(EDGES), values + 1e-12, side="right") - 1
     counts = np.bincount(places, minlength=len(EDGES))
     counts[0] += all_ - len(values)

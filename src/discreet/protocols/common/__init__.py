@@ -7,6 +7,7 @@ from discreet.protocols.common._messages import (
     make_capability,
     numbers_text,
 )
+from discreet.protocols.common._periods import spell_sum
 from discreet.protocols.common._state import Limit, StateFile
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "capability_digest",
     "make_capability",
     "numbers_text",
+    "spell_sum",
 ]

@@ -154,9 +154,12 @@ def _laplace(
         part = mechanism.event(_PART, len(rated))
         present = np.ones(len(rated), np.bool_)
         answers, shown = mechanism.release(values, present, part, unbooked([part], randomness))
+    # Half of epsilon hides whether there is a rating, half how large it is; so an item without one
+    # shows with odds e^(-epsilon/2), and then with noise around 0.
     fakes = _fakes(collection, rated, 1, collection.epsilon / 2, randomness)
     noise = draw_noise(GeometricLaw(mechanism.scale), len(fakes), randomness)
     both = np.concatenate((answers[shown], noise))
+    # Cutting after the noise is post-processing, and the same for true answers and fakes.
     cut = np.clip(both, collection.least, collection.largest)
     return np.concatenate((rated[shown], fakes)), cut
 
@@ -169,10 +172,12 @@ def _response(
     if len(rated):
         part = mechanism.event(_PART, len(rated))
         step = 2 * collection.reach // (collection.levels - 1)
+        # 0 stands for "not rated", the levels of the scale for 1 and above.
         symbols = (values + collection.reach) // step + 1
         answers = mechanism.release(symbols, part, unbooked([part], randomness))
     shown = answers > 0
     fakes = _fakes(collection, rated, collection.levels, collection.epsilon, randomness)
+    # Without a rating every level is as likely as any other: e^-epsilon each to 1 for nothing.
     others = 1 + draw_below(collection.levels, len(fakes), randomness)
     return np.concatenate((rated[shown], fakes)), np.concatenate((answers[shown], others))
 
@@ -182,6 +187,8 @@ def _fakes(
 ) -> _Ints:
     """Which items that were not rated get an answer."""
     others = len(collection.catalog) - len(rated)
+    # How many first and which then: the same law as a coin for each item, in a time that grows with
+    # the number of answers and not with the catalogue.
     count = FakeCount(others, ways, exponent).draw(randomness)
     places = draw_places(count, others, randomness)
     # The j-th item that was not rated has as many rated ones before it as have r_i - i <= j.
@@ -217,6 +224,8 @@ class Spent:
     def per_user(self) -> float:
         """Epsilon for everything that the person rated or not: n times as much, n the catalogue."""
         seen = [event.seen_by(Unit.USER) for event in self.events]
+        # An event that does not say how many ratings a person can have bounds nothing for a person;
+        # local reports always say it, the whole catalogue.
         bounded = [event for event in seen if event is not None]
         return compose(bounded).epsilon(0.0)
 
@@ -284,6 +293,8 @@ class LocalClient:
         laplace = collection.mechanism is Mechanism.MODIFIED_LAPLACE
         ways = 1 if laplace else collection.levels
         law = FakeCount(size, ways, collection.epsilon / 2 if laplace else collection.epsilon)
+        # A bit for each item says whether it has an answer, then come the answers; base64 makes 4
+        # bytes of 3. As if nothing were rated: a few hundred ratings hardly change it.
         values = size * law.odds / (1 + law.odds) * np.dtype(collection.number).itemsize
         return _ENVELOPE_BYTES + round((size / 8 + values) * 4 / 3)
 
@@ -309,6 +320,8 @@ class LocalClient:
             kept = self._kept(state)
             if kept is not None:
                 return kept
+            # Checked, drawn and written under one lock of the file, so that two programs cannot
+            # both spend.
             self.limit.check(state, _spent(self._file, state).per_rating, collection.epsilon)
             drawn = draw_report(collection, own, self._randomness)
             state["events"] = [*state.get("events", []), collection.event.to_dict()]
@@ -328,7 +341,7 @@ class LocalClient:
             raise InputError("a kept report is damaged", path=self._file.path)
         if epoch > self.collection.epoch:
             raise InputError(
-                f"epoch {self.collection.epoch:,} is over: this client has answered epoch "
+                f"period {self.collection.epoch:,} is over: this client has answered period "
                 f"{epoch:,}, and a second answer would cost again"
             )
         if epoch < self.collection.epoch:
@@ -367,8 +380,9 @@ class LocalParticipant(Participant):
             f"Cost of a report: epsilon {collection.epsilon:g} for each rating, "
             f"{self._all:,.6g} for everything that you rated and did not rate together. "
             f"{self._bound}",
-            f"Epoch: {collection.epoch:,}. Within an epoch your answers stay as they are, and to "
-            "send them again costs nothing; the next epoch asks anew, and costs as much again.",
+            f"Period: {collection.epoch:,}. Within a period your answers stay as they are, and to "
+            "send them again costs nothing; the next period asks anew, and costs as much again: "
+            f"{collection.sum_in_words}.",
             f"Items: {size:,}. Scale: {collection.scale}. Noise: {collection.mechanism}.",
             f"What leaves your device: one message of about {self._bytes}. It has an answer for "
             f"some of all {size:,} items, whether you rated them or not. {SEEN}",
@@ -378,7 +392,7 @@ class LocalParticipant(Participant):
         client, collection = self._client, self.collection
         if client.cost == 0:
             said = [
-                f"Your answers of epoch {collection.epoch:,} would be sent again as they are: "
+                f"Your answers of period {collection.epoch:,} would be sent again as they are: "
                 f"about {self._bytes}. Your ratings of today change nothing in them.",
                 "Cost: nothing more.",
             ]
@@ -399,7 +413,7 @@ class LocalParticipant(Participant):
     ) -> tuple[Mapping[str, Any], list[str]]:
         repeated = self._client.cost == 0
         message = self._client.report(own)
-        said = ["the answers of this epoch are frozen: the same ones were sent again"] * repeated
+        said = ["the answers of this period are frozen: the same ones were sent again"] * repeated
         return message.as_json(), [*said, *self._standing()]
 
     def describe(self, message: Mapping[str, Any]) -> list[str]:
@@ -409,7 +423,7 @@ class LocalParticipant(Participant):
             return [OTHER_TERMS, *self._standing()]
         size = len(json.dumps(message))
         return [
-            f"The service has your answers of epoch {found.epoch:,}: {len(found.items):,} of "
+            f"The service has your answers of period {found.epoch:,}: {len(found.items):,} of "
             f"{len(self.collection.catalog):,} items have one ({spell_size(size)}).",
             "All of them are noisy, and some are on items that you never rated. --json prints the "
             "message itself.",

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from discreet.domain import Catalog, InputError, Scale
 from discreet.privacy import PureEvent
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse
-from discreet.protocols.common import Fields, bytes_text, numbers_text
+from discreet.protocols.common import Fields, bytes_text, numbers_text, spell_sum
 
 PROTOCOL, VERSION = "local-reports", 1
 # Items, for safety: a report on this many takes tens of megabytes.
@@ -60,8 +60,8 @@ class Collection:
         scale: The scale of ratings; randomized response needs one in steps.
         mechanism: How answers are randomised.
         epsilon: For each answer; in thousandths, from 0.01 to 50.
-        epoch: From 1 on. Within an epoch everybody's answers stay as they are; a new epoch asks
-            for new ones, and costs everybody epsilon again.
+        epoch: The number of the period, from 1 on. Within a period everybody's answers stay as
+            they are; a new period asks for new ones, and costs everybody epsilon again.
     """
 
     catalog: Catalog
@@ -88,7 +88,7 @@ class Collection:
             )
         whole = isinstance(self.epoch, int) and not isinstance(self.epoch, bool)
         if not whole or not 1 <= self.epoch <= MOST_EPOCHS:
-            raise InputError("an epoch is a whole number from 1 on")
+            raise InputError("a period is a whole number from 1 on")
 
     @property
     def thousandths(self) -> int:
@@ -105,6 +105,8 @@ class Collection:
         """Ratings are integers from -reach to reach: the coarsest such grid that has them all."""
         if self._parts is None:
             return _CONTINUOUS_REACH
+        # With mid as 0: an even number of steps has it as a level, an odd one has levels at odd
+        # numbers of half steps.
         return self._parts if self._parts % 2 else self._parts // 2
 
     @cached_property
@@ -127,6 +129,9 @@ class Collection:
         """The largest integer that a report may hold."""
         if self.mechanism is Mechanism.RANDOMIZED_RESPONSE:
             return self.levels
+        # reach + ceil(_FURTHEST scales): a scale is 2 reach/epsilon = 2000 reach/thousandths grid
+        # steps. Minus the floor of a negative number is the ceiling, in whole numbers that all
+        # sides agree on.
         return self.reach - (-_FURTHEST * 2000 * self.reach // self.thousandths)
 
     @property
@@ -153,10 +158,16 @@ class Collection:
         """What one report costs its sender."""
         laplace = self.mechanism is Mechanism.MODIFIED_LAPLACE
         mechanism = self.laplace if laplace else self.response
-        return mechanism.event(f"a local report, epoch {self.epoch}", len(self.catalog))
+        return mechanism.event(f"a local report, period {self.epoch}", len(self.catalog))
+
+    @property
+    def sum_in_words(self) -> str:
+        """What reports of several periods add up to for one rating; see `spell_sum`."""
+        return spell_sum(self.event, self.epoch)
 
     def to_grid(self, ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Ratings of the scale as integers from -reach to reach."""
+        # On the scale they are whole already; a continuous one is rounded to the nearest.
         found = np.rint((ratings - self.scale.mid) / self.unit).astype(np.int64)
         return np.clip(found, -self.reach, self.reach)
 
@@ -211,6 +222,8 @@ class Collection:
             fields.whole("epsilon_thousandths", _LEAST_EPSILON, _MOST_EPSILON) / 1000,
             fields.whole("epoch", 1, MOST_EPOCHS),
         )
+        # Announcements repeat what follows from them for clients in other languages. If it did not
+        # agree, two clients might read two protocols in it.
         for name, value in collection.as_json().items():
             given = content[name] if fields.has(name) else None
             if type(given) is not type(value) or given != value:
@@ -277,9 +290,10 @@ class Report:
         if fields.text("collection") != collection.digest:
             raise InputError("report: it answers another collection; ask for the present one")
         if fields.whole("epoch", 1, MOST_EPOCHS) != collection.epoch:
-            raise InputError(f"report: this is epoch {collection.epoch:,}; report for that")
+            raise InputError(f"report: this is period {collection.epoch:,}; report for that")
         size = len(collection.catalog)
         bits = fields.content("reported", -(-size // 8), -(-size // 8))
+        # Bits past the end would carry something of the sender's choice past every check.
         if size % 8 and bits[-1] >> size % 8:
             raise InputError("report: 'reported' marks items past the end of the catalogue")
         values = fields.numbers("values", collection.number, size)

@@ -96,12 +96,15 @@ class Spool:
         reports, shown = 0, np.zeros(self._size, np.int64)
         sums = np.zeros(self._size, np.int64)
         coming = iter(uploads)
+        # A block is a table of people x items, as bits and as bytes: bounded by cells, not by
+        # people.
         rows = max(1, _CELLS // self._size)
         while batch := list(islice(coming, rows)):
             block = self._unpack(*self._store(batch))
             places = np.flatnonzero(block.shown) % self._size
             reports += len(batch)
             shown += np.bincount(places, minlength=self._size)
+            # In doubles, of whole numbers far below 2^53: exact.
             sums += np.bincount(places, block.values, self._size).astype(np.int64)
         return ReportTotals(reports, shown, sums)
 
@@ -115,7 +118,7 @@ class Spool:
     def _store(self, batch: list[Report]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.integer]]:
         expected = (self._collection.digest, self._collection.epoch)
         if any((report.collection, report.epoch) != expected for report in batch):
-            raise InputError("a report answers another collection or epoch than this one")
+            raise InputError("a report answers another collection or period than this one")
         joined = b"".join(report.reported for report in batch)
         bits = np.frombuffer(joined, np.uint8).reshape(len(batch), -1)
         values = np.concatenate([report.values for report in batch])
@@ -154,6 +157,8 @@ class AnswerLaw:
         """The law of a collection's answers."""
         if collection.mechanism is Mechanism.MODIFIED_LAPLACE:
             keep = collection.laplace.keep
+            # A rated item shows with `keep` and then says z + noise; an unrated one with 1 - keep,
+            # and says noise alone. So E[z s] = keep z_true, which `slope` undoes.
             noise = geometric_variance(collection.laplace.scale)
             fake = 1 - keep
             return cls(
@@ -161,6 +166,8 @@ class AnswerLaw:
                 fake_square=fake * noise, kept=keep, added=(2 * keep - 1) * noise,
             )  # fmt: skip
         keep = collection.response.keep
+        # The truth with `keep`, every other symbol with `other`. Levels lie evenly around 0, so all
+        # but the true one add up to -z_true: E[z s] = (keep - other) z_true.
         other = keep * math.exp(-collection.epsilon)
         levels = np.linspace(-collection.reach, collection.reach, collection.levels)
         return cls(
@@ -172,6 +179,8 @@ class AnswerLaw:
     def presence_variance(self, shares: _Floats) -> _Floats:
         """The variance of e for items that these shares of people rated."""
         shown = self.fake + self.gap
+        # A coin for each person, of one chance for those who rated it and of another for the rest;
+        # e = (s - fake)/gap divides by the gap.
         both = (1 - shares) * self.fake * (1 - self.fake) + shares * shown * (1 - shown)
         return np.asarray(both / self.gap**2)
 
@@ -184,6 +193,8 @@ class AnswerLaw:
             spread: The variance of their ratings.
             unit: A grid step on the scale.
         """
+        # y = slope z s - level e, squared and averaged. Unrated: z is noise around 0, independent
+        # of s.
         missing = self.slope**2 * self.fake_square + levels**2 * (
             self.fake * (1 - self.fake) / self.gap**2
         )
@@ -245,8 +256,10 @@ def reported_effects(
 ) -> ReportedEffects:
     """Debias the totals; then the posterior of each effect under a prior learnt from all."""
     people, width = totals.reports, stretch(collection.scale)
+    # Of n people who rated it, shown is fake people + gap n on average.
     counts = (totals.shown.astype(np.float64) - law.fake * people) / law.gap
     sums = law.slope * totals.sums.astype(np.float64)
+    # Unbiased counts may be negative; what is divided by is drawn to the mean first.
     known, spread = _known_counts(law, counts, people)
     shares = np.minimum(known / people, 1.0)
     mean, doubt = _mean(collection, law, sums, counts, people, shares)
@@ -260,6 +273,7 @@ def reported_effects(
         sums - mean * counts, known, noise, counts**2 - spread**2, LARGEST_EFFECT * width
     )
     half = collection.scale.range / 2
+    # No level lies beyond the scale.
     effects = np.clip(effects, -half - mean, half - mean)
     final_moments = moments(mean + effects)
     return ReportedEffects(people, mean, doubt, effects, left, counts, known, spread, final_moments)
@@ -274,6 +288,7 @@ def _known_counts(law: AnswerLaw, counts: _Floats, people: int) -> tuple[_Floats
     spread = math.sqrt(people * float(law.presence_variance(rough).mean()))
     mean = max(float(counts.mean()), 1e-3)
     drawn, _ = shrink_counts(counts, spread)
+    # A fiftieth of the mean and a tenth of the noise: chosen by hand, so that quotients stay tame.
     return np.clip(drawn, min(0.02 * mean + 0.1 * spread + 0.1, mean), people), spread
 
 
@@ -292,6 +307,7 @@ def _mean(
         np.full(len(sums), guess), shares, RATING_SPREAD * stretch(scale), collection.unit
     )
     spread = math.sqrt(people * float(moments.sum()))
+    # Where noise drowns the number of ratings, so few that the quotient is within the scale.
     number = max(float(counts.sum()), spread / scale.range, 1.0)
     total = Noisy(float(sums.sum()), spread)
     return shrink_ratio(total, Noisy(number, 0.0), guess, doubt, within=2.0)
@@ -340,6 +356,7 @@ def learn_tastes(
     cov, wgt = _products(law, effects, spool, head)
     moments, counts = effects.moments[head], effects.known[head]
     user_variance = _user_variance(cov, wgt, effects.people, moments, width)
+    # People who rate everything high make all pairs vary together, which is no taste.
     cov -= user_variance * wgt
     within = _factors(cov, counts, moments, effects.people, rank, collection.scale.range)
     factors = np.zeros((items, within.shape[1]), np.float32)
@@ -376,6 +393,7 @@ def popular_items(
     order = np.argsort(-effects.counts, kind="stable")[: min(rated, most)]
     counts, moments = effects.known[order], effects.moments[order]
     size = np.arange(1, len(order) + 1)
+    # strength n_i n_j/people is of rank one: its eigenvalue is its trace, strength sum n^2/people.
     tastes = _STRENGTH * width * np.cumsum(counts**2) / effects.people
     noise = 2 * np.sqrt(effects.people * size) * np.cumsum(moments) / size
     clear = np.flatnonzero(tastes >= 3 * noise)
@@ -391,6 +409,9 @@ def _products(
     levels = effects.levels[head].astype(np.float32)
     for block in spool.blocks():
         present = block.shown[:, head].astype(np.float32)
+        # e = (s - fake)/gap is 1 on average for who rated the item and 0 for who did not; y is what
+        # the answer says beyond the item's level, and 0 on average for who did not. So products of
+        # two items average to those of true ratings.
         present -= np.float32(law.fake)
         present /= np.float32(law.gap)
         centred = block.table()[:, head].astype(np.float32)
@@ -398,6 +419,7 @@ def _products(
         centred -= levels * present
         cov += centred.T @ centred
         wgt += present.T @ present
+    # An answer times itself has the noise squared in it, which is no covariance.
     np.fill_diagonal(cov, 0.0)
     np.fill_diagonal(wgt, 0.0)
     return cov, wgt
@@ -409,6 +431,8 @@ def _user_variance(
     """How far people's own levels lie apart: what pairs of ratings of one person share."""
     guess, doubt = USER_VARIANCE * width, _USER_DOUBT * width
     pairs = float(wgt.sum())
+    # In this sum an unordered pair counts twice, so with a variance of 4 people v_i v_j; all pairs
+    # together have at most 2 people (sum v)^2.
     noise = 2 * people * float(moments.sum()) ** 2
     if pairs <= 0 or pairs**2 * doubt**2 < noise * 1e-6:
         return guess
@@ -545,8 +569,8 @@ def _guarantee(collection: Collection, not_private: tuple[str, ...]) -> Guarante
     assumes = [
         "every answer was randomised on its person's own device, which protects them from the "
         "server as well as from everybody else",
-        f"everybody answered once in epoch {collection.epoch:,}, for each of the {items:,} items "
-        "(every other epoch that they answered costs as much again)",
+        f"everybody answered once in period {collection.epoch:,}, for each of the {items:,} items "
+        f"(each period costs as much again: {collection.sum_in_words})",
         "one account is one person",
     ]
     if collection.catalog.origin is CatalogOrigin.FROM_DATA:

@@ -25,7 +25,7 @@ from discreet.protocols.clusters_common.client import (
     standing,
 )
 from discreet.protocols.clusters_common.messages import Codes, Items, SentRatings
-from discreet.protocols.common import Limit, StateFile
+from discreet.protocols.common import Limit, StateFile, spell_sum
 from discreet.protocols.common.http import ServiceClient
 from discreet.protocols.open_clusters.messages import PROTOCOL, Collection, Upload
 
@@ -93,8 +93,12 @@ class OpenClient:
                 return self._plain(items, codes, state)
             sent, turn = self._obfuscator.obfuscate(items, codes, state)
             kept = state.setdefault("uploads", {}).get(self.collection.digest, {})
+            # The same turn, the same bytes: a second upload that differs would tell what was made
+            # up anew.
             if kept.get("turn") == turn:
                 return Upload.from_json(kept["upload"], self.collection)
+            # Of what is sent, the hash tells nothing more; of true ratings it does, and can have an
+            # epsilon.
             on_true = self.collection.hash_on == "true"
             hashed = (items, codes) if on_true else (sent.items, sent.codes)
             value = self._reported(self.collection.cluster_hash.value(*hashed), state)
@@ -145,10 +149,13 @@ class OpenClient:
             k = self.collection.bits
             response = RandomizedResponse(2, self.collection.bit_epsilon)
             event = response.event("hash bits", k)
+            # A changed rating can turn every bit of the hash, so that epsilon is k times that of a
+            # bit, for one rating and for all of them alike.
             bits = (value >> np.arange(k)) & 1
             receipt = unbooked([event], self._obfuscator.randomness)
             said = response.release(bits, event, receipt)
             value = int(said @ (1 << np.arange(k)))
+            # In the same change of the file as the upload: what was drawn is never drawn again.
             answers[self._answer_name] = {"value": value, "epsilon": self._answer_epsilon}
         return int(answers[self._answer_name]["value"])
 
@@ -189,7 +196,7 @@ class OpenParticipant(Participant):
             f"Made up: {terms.fake_percent} ratings or more for every hundred true ones, and so "
             f"many that {self._least:,} items or more look rated; {terms.suppress_percent} of a "
             "hundred true ratings are held back.",
-            f"Epoch: {collection.epoch:,}. A new one asks for the hash anew; what was made up "
+            f"Period: {collection.epoch:,}. A new one asks for the hash anew; what was made up "
             "stays made up.",
             f"Items: {len(collection.catalog):,}. Scale: {collection.scale}.",
             "What leaves your device: the hash, and a list of items with a rating each, about "
@@ -268,8 +275,8 @@ class OpenParticipant(Participant):
             )
         return (
             f"Hash: {self._bits} of your true ratings, sent by randomized response. That costs "
-            f"epsilon {event.epsilon:g}, for one rating and for all alike, once an epoch. It "
-            "covers the hash and not the ratings."
+            f"epsilon {event.epsilon:g}, for one rating and for all alike, once a period: "
+            f"{spell_sum(event, collection.epoch + 1)}. It covers the hash and not the ratings."
         )
 
 

@@ -47,7 +47,8 @@ class Collection(Obfuscation):
             It covers the hash and nothing else: bits times epsilon for one rating and for a whole
             person alike, because one rating can flip every bit. Obfuscated ratings that are sent
             beside it have no epsilon, and tell of the same bits.
-        epoch: Counts collections with the same terms; a new one asks everybody afresh.
+        epoch: The number of the period, from 0 on, among collections with the same terms; a new
+            one asks everybody for the hash afresh.
     """
 
     hash_on: str = "true"

@@ -10,6 +10,7 @@ from discreet.domain import InputError
 from discreet.privacy import Guarantee, Unit
 from discreet.protocols import servers
 from discreet.protocols.clusters_common.server import DENIABLE, Placed, Totals, averages
+from discreet.protocols.common import spell_sum
 from discreet.protocols.open_clusters.messages import PROTOCOL, Collection, Upload
 from discreet.release import Release
 
@@ -61,6 +62,7 @@ class OpenClusters(servers.Protocol):
             return Guarantee(Unit.RATING, (), 0.0, not_private=(DENIABLE,))
         hash_alone = (
             f"randomized response covers the hash alone, with an epsilon of {event.epsilon:g} for "
-            "one rating as for a whole person"
+            "one rating as for a whole person in each period ("
+            f"{spell_sum(event, self.collection.epoch + 1)})"
         )
         return Guarantee(Unit.RATING, (event,), 0.0, not_private=(DENIABLE, hash_alone))

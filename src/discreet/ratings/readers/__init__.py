@@ -6,7 +6,7 @@ from discreet.ratings.readers._columns import Columns, find_columns
 from discreet.ratings.readers._features import ItemFeatures, read_features
 from discreet.ratings.readers._layouts import Layout
 from discreet.ratings.readers._netflix import Probe, read_probe
-from discreet.ratings.readers._public import CatalogColumns, read_catalog
+from discreet.ratings.readers._public import CatalogColumns, catalog_columns, read_catalog
 from discreet.ratings.readers._public import TableSource as FeatureSource
 from discreet.ratings.readers._read import (
     FROM_DATA,
@@ -31,6 +31,7 @@ __all__ = [
     "Progress",
     "Quoting",
     "RatingSource",
+    "catalog_columns",
     "find_columns",
     "parse_scale",
     "read_catalog",

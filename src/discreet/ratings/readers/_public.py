@@ -171,6 +171,7 @@ def _read_words(
     file: Path, separator: str, fields: int, places: Mapping[str, int]
 ) -> tuple[pl.DataFrame, pl.Series]:
     """Some columns of a text table with a header, null where a field is empty; each row's line."""
+    # Public lists may have line breaks in quotes and lines of other lengths: no row hides a person.
     dialect = Dialect(separator, fields, "none" if separator == "::" else "multiline", lenient=True)
     frames, lines = [], [pl.Series(dtype=pl.Int64)]
     for cells in read_cells(file, dialect, list(places.values()), header=True):
@@ -195,6 +196,7 @@ def _read_list(
     try:
         text = raw.decode()
     except UnicodeDecodeError:
+        # It can decode any bytes, so it comes second.
         text = raw.decode("latin-1")
     lines = pl.DataFrame({"text": text.split("\n")}).with_row_index("line", 1)
     lines = lines.with_columns(pl.col("text").str.strip_chars_end("\r"))
@@ -206,6 +208,7 @@ def _read_list(
         needed = min(needed, names.index("title") + 1)
     fields = lines["text"].str.splitn(separator, len(names)).struct.rename_fields(list(names))
     frame = fields.struct.unnest()
+    # `splitn` fills up from the left: where the last needed field is there, all before it are.
     lacking = frame[names[needed - 1]].is_null()
     if lacking.any():
         raise InputError(_lacking(needed), path=file, line=int(lines["line"].filter(lacking)[0]))
@@ -240,7 +243,7 @@ def read_catalog(
     keep_columns: Sequence[str] = (),
     origin: CatalogOrigin = CatalogOrigin.GIVEN,
 ) -> Catalog:
-    """Read the public list of items.
+    r"""Read the public list of items.
 
     Args:
         path: CSV, TSV or Parquet with a column of ids and perhaps one of titles; or `u.item`,
@@ -252,6 +255,16 @@ def read_catalog(
 
     Raises:
         InputError: The file cannot be read, lacks a column, or lists an item twice.
+
+    Example:
+        >>> import discreet, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "games.csv"
+        >>> path.write_text("number,Spelt,kind\n1,Go,board\n2,Bridge,cards\n") > 0
+        True
+        >>> columns = {"id": "number", "title": "Spelt"}
+        >>> games = discreet.read_catalog(path, columns=columns, keep_columns=["kind"])
+        >>> games.titles, games.columns["kind"]
+        (('Go', 'Bridge'), ('board', 'cards'))
     """
     file = Path(path)
     table = open_public(file, published=columns is None, only_titles=True)
@@ -259,11 +272,21 @@ def read_catalog(
     frame = table.frame.select(
         pl.nth(place).cast(pl.String, strict=False).alias(role) for role, place in places.items()
     )
+    # Floats would make "1.0" of 1, and dates depend on how they are written.
     kind = table.frame.dtypes[places["id"]]
     if not (kind.is_integer() or kind in (pl.String, pl.Categorical, pl.Enum)):
         raise InputError("as a catalogue, its ids must be integers or text", path=file)
     kept = {name: table.kept(name) for name in keep_columns}
     return _catalog(frame, table, origin, kept)
+
+
+def catalog_columns(path: str | os.PathLike[str]) -> list[str]:
+    """The names of all columns of a list of items.
+
+    Raises:
+        InputError: The file cannot be read.
+    """
+    return list(open_public(path).frame.columns)
 
 
 def refuse_columns(keep_columns: Sequence[str]) -> None:

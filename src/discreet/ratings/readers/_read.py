@@ -100,6 +100,15 @@ def read_ratings(
         InputError: Something is missing, cannot be read or is wrong; the message is one line that
             says where and what would be right, and never shows a user, an item or a rating. That
             rows were refused, and which, depends on private rows: it is for the curator's eyes.
+
+    Example:
+        >>> import discreet
+        >>> import polars as pl
+        >>> table = pl.DataFrame({"user": ["ann", "bob"], "item": ["7", "8"], "rating": [5, 3]})
+        >>> films = discreet.Catalog(["7", "8", "9"], ["Alien", "Heat", "Ran"])
+        >>> ratings = discreet.read_ratings(table, scale=(1, 5), catalog=films)
+        >>> len(ratings), ratings
+        (2, Ratings(private, catalogue of 3 items, scale 1..5 in steps of 1))
     """
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")

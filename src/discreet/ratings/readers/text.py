@@ -285,7 +285,9 @@ def cells_of(
         _tokens.TOO_LONG: _TOO_LONG,
     }
     for piece in read:
+        # What is left of the last piece is the beginning of a record that goes on in this one.
         data, skip = rest + piece.data[skip:], max(0, skip - len(piece.data))
+        # A last line without its break is read like any other, and noted: a copy may have been cut.
         is_cut = piece.is_last and bool(data) and not data.endswith(b"\n")
         data += b"\n" * is_cut
         whole = data.rfind(b"\n") + 1
@@ -293,10 +295,12 @@ def cells_of(
         for fault, reason in refusals.items():
             wrong = found.faults == fault
             if wrong.any():
+                # The line's number is all that is said of it: what stands there is somebody's.
                 first = int(found.lines[np.argmax(wrong)]) + lines
                 raise InputError(reason, path=path, line=first, hints=_QUOTING_HINTS)
         yield replace(found, lines=found.lines + lines, is_cut=is_cut)
         rest, lines = data[used:], lines + seen
+        # A quoted field took the rest of the file: which line opened it is where reading stopped.
         if used < whole and piece.is_last:
             raise InputError("a quote is opened here and never closed", path=path, line=lines + 1)
         if len(rest) > _tokens.LONGEST_RECORD:
@@ -315,6 +319,7 @@ def _split(
     """The records in whole lines, how many bytes they take, and how many lines."""
     array = np.frombuffer(data, np.uint8)
     slots = np.full(dialect.fields, -1, np.int64)
+    # For each field of a line its place among the wanted ones; the kernel passes over those of -1.
     slots[list(wanted)] = np.arange(len(wanted))
     begins, ends, escaped, lines, counts, faults, used, seen = _tokens.split_records(
         array,
@@ -324,6 +329,7 @@ def _split(
         dialect.quoting == "multiline",
         dialect.lenient,
         slots,
+        # There are at most as many records as lines: so much room is made for them beforehand.
         int(np.count_nonzero(array == ord("\n"))),
     )
     return Cells(array, begins, ends, escaped, lines + 1, counts, faults, done), used, seen

@@ -92,7 +92,7 @@ def make_ratings(
     Example:
         >>> import discreet
         >>> discreet.make_ratings("ml-100k", ratings=2000, seed=1)
-        Ratings(private, catalogue of 238 items, scale 1..5 in steps of 1)
+        Ratings(private, catalogue of 352 items, scale 1..5 in steps of 1)
     """
     if isinstance(shape, str):
         shape = find_shape(shape)

@@ -168,6 +168,30 @@ def propose(
 
 
 @njit(cache=True)
+def _select(values: Any, rank: int) -> float:
+    """The value of this rank, from 0; reorders the values (Hoare's quickselect).
+
+    `np.partition` says the same, but took 5 of the 8 CPU seconds that `choose_items` compiled.
+    """
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot, left, right = values[(low + high) >> 1], low, high
+        # Afterwards what is left of `left` is at most the pivot, and what is right of `right` at
+        # least: the rank lies in one of the two parts, or between them, where all are equal.
+        while left <= right:
+            while values[left] < pivot:
+                left += 1
+            while values[right] > pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left, right = left + 1, right - 1
+        low = left if right < rank else low
+        high = right if rank < left else high
+    return float(values[rank])
+
+
+@njit(cache=True)
 def race(name: Any, wanted: int, choice: float, taste: Any, items: Any, marks: Any) -> None:
     """Mark the `wanted` unmarked items that arrive first, at exponential times."""
     count = len(items.weights)
@@ -178,7 +202,7 @@ def race(name: Any, wanted: int, choice: float, taste: Any, items: Any, marks: A
         else:
             rate = items.weights[item] * _taken(choice, _liking(taste, items.factors, item))
             arrivals[item] = -math.log(uniform(name, item)) / rate
-    last = np.partition(arrivals, wanted - 1)[wanted - 1]
+    last = _select(arrivals.copy(), wanted - 1)
     for item in range(count):
         if wanted > 0 and arrivals[item] <= last and not _is_marked(marks, item):
             _mark(marks, item)

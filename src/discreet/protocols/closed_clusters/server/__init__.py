@@ -256,7 +256,7 @@ class ClosedClusters(servers.Protocol):
 
     def later_epoch(self, epoch: int) -> str:
         """See `servers.Protocol`."""
-        return f"a directory of epoch {epoch}, which the authority signs"
+        return f"a directory of period {epoch}, which the authority signs"
 
     def build(
         self,

@@ -59,6 +59,8 @@ def group(matches: npt.NDArray[np.int32], stop: npt.NDArray[np.int64]) -> Cluste
             slots can be compared if each is below the other's stop.
     """
     slots = len(stop)
+    # Matches by their upper slot, so that `lower[start[s]:start[s + 1]]` are those that s agrees
+    # with among the slots before it.
     order = np.lexsort((matches[:, 0], matches[:, 1]))
     lower = matches[order, 0].astype(np.int64)
     start = np.searchsorted(matches[order, 1], np.arange(slots + 1))
@@ -67,6 +69,8 @@ def group(matches: npt.NDArray[np.int32], stop: npt.NDArray[np.int64]) -> Cluste
     ends = labels[matches]
     inside = int((ends[:, 0] == ends[:, 1]).sum())
     members = _members(labels)
+    # Every pair within a cluster counts in both directions. Contradictions are pairs that agree
+    # across clusters, and pairs within one that could be compared and do not agree.
     known = sum(_comparable(part, part, stop) for part in members) // 2
     return Clusters(labels, len(matches) - inside + known - inside)
 
@@ -93,11 +97,16 @@ def _assign(start, lower, stop):  # type: ignore[no-untyped-def]
         for other in mine:
             label = labels[other]
             if agree[label] > 0:
+                # Members that could be compared with it, less those that agreed: the ones that
+                # differ.
                 differ = -agree[label]
                 member = head[label]
                 while member >= 0:
                     differ += stop[member] > slot
                     member = after[member]
+                # More than three quarters: an honest member agrees with all of its cluster, so
+                # anything between is somebody who does not follow the protocol, and the larger
+                # margin wins.
                 if agree[label] > 3 * differ and agree[label] - differ > margin:
                     best, margin = label, agree[label] - differ
                 agree[label] = 0
@@ -122,6 +131,8 @@ def _merged(labels: Labels, matches: npt.NDArray[np.int32], stop: npt.NDArray[np
         joined = labels.copy()
         touched: set[int] = set()
         for (one, other), count in zip(pairs.tolist(), agree.tolist(), strict=True):
+            # Clusters join in pairs, and each at most once a round: counts are those before the
+            # round.
             known = _comparable(members[one], members[other], stop)
             if count > 3 * (known - count) and not touched & {one, other}:
                 joined[members[other]] = one
@@ -153,6 +164,7 @@ def _renumbered(labels: Labels) -> Labels:
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     shift = int(labels.min(initial=0) < 0)
     rank = np.empty(len(first), np.int32)
+    # The k-th cluster by its first slot gets number k; `shift` steps over the label -1.
     rank[np.argsort(first[shift:]) + shift] = np.arange(len(first) - shift)
     rank[:shift] = -1
     return rank[inverse]

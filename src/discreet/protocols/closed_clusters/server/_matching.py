@@ -53,11 +53,13 @@ class Waiting:
             tags: slots x slots from `first` on x 2, their tags.
         """
         columns = np.flatnonzero((self.senders >= first) & (self.senders < first + tags.shape[1]))
+        # Whoever is not among the recipients finds a wrong row, which `here` leaves out.
         rows = np.searchsorted(self.recipients, slots)
         rows[rows == len(self.recipients)] = 0
         here = np.flatnonzero(self.recipients[rows] == slots) if len(self.recipients) else rows[:0]
         if not len(columns) or not len(here):
             return np.empty((0, 2), np.int64)
+        # Row by row, so that each is one run on disk.
         theirs = self._read()[rows[here]]
         senders = self.senders[columns]
         ours = tags[here[:, None], senders - first]
@@ -73,12 +75,15 @@ class Waiting:
             stop: For each slot, the first one that its owner has sent no tag for.
             gone: For each slot, whether its owner left.
         """
+        # A recipient who has sent tags for all of the senders has been compared with all of them.
         last = self.senders.max(initial=-1)
         rows = (stop[self.recipients] <= last) & ~gone[self.recipients]
         columns = ~gone[self.senders]
         if not rows.any() or not columns.any():
             self.path.unlink()
             return False
+        # What people sent goes as soon as they leave; otherwise a file is written anew only where
+        # that halves it, so that all rewriting together costs as much as the first writing.
         left = np.any(gone[self.recipients]) or not columns.all()
         if left or 2 * rows.sum() < len(rows):
             tags = self._read()[np.ix_(rows, columns)]
@@ -98,6 +103,7 @@ class Waiting:
     def _write(self, tags: Words) -> None:
         # Unlinked first: an open map of the old content stays whole.
         self.path.unlink(missing_ok=True)
+        # Senders together for each recipient: one row is what a person who comes is compared with.
         tags.tofile(self.path)
 
 
@@ -177,13 +183,15 @@ class Matching:
         directory.verify(self.collection.authority)
         wanted = (self.collection.epoch, self.collection.hash_digest, self.collection.bits)
         if (directory.epoch, directory.hash_digest, directory.bits) != wanted:
-            raise InputError("the directory is of another epoch or hash than the collection")
+            raise InputError("the directory is of another period or hash than the collection")
         if directory.version < self.directory.version or directory.slots < len(self._stop):
             raise InputError("the directory is older than the one in use")
         self.directory = directory
         self._stop = np.append(self._stop, np.zeros(directory.slots - len(self._stop), np.int64))
         self._gone = np.zeros(directory.slots, np.bool_)
         self._gone[directory.gone] = True
+        # Slots of people who left take part in no comparison from here on, and no pair of theirs
+        # stays.
         self._stop[self._gone] = 0
         self._matches = [part[~self._gone[part].any(axis=1)] for part in self._matches]
         self._prune()
@@ -208,6 +216,8 @@ class Matching:
                 f"{_KIND}: from slot {due:,} to at most {len(self._stop):,} were expected, the "
                 "sender's own slot among those that then have one"
             )
+        # The directory says whose the slot is. Without this anybody could fill a slot with tags
+        # that agree with no one, or repeat those of a stranger.
         owner = self.directory.keys[upload.slot].tobytes()
         info = key_info(
             "mac", owner, self.collection.server, self.collection.hash_digest, upload.epoch
@@ -250,6 +260,7 @@ class Matching:
         senders = np.array([upload.slot for upload in block], np.int64)
         stops = np.array([upload.stop for upload in block], np.int64)
         first = min(upload.first for upload in block)
+        # Zeros for slots that a sender has no tag for: `same` takes them for nothing.
         tags = np.zeros((len(block), int(stops.max()) - first, 2), np.uint64)
         for row, upload in zip(tags, block, strict=True):
             row[upload.first - first : upload.stop - first] = upload.words()

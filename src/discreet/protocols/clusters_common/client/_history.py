@@ -64,6 +64,8 @@ def draw_codes(
     if kind == "uniform":
         uniform = draw_below(parts + 1, count, randomness)
         return np.asarray(uniform.reshape(shape), np.uint8)
+    # Box and Muller, with a standard deviation of a quarter of the scale. Floats will do: made-up
+    # ratings promise deniability and no epsilon, so that no exact law is claimed of them.
     radius = np.sqrt(-2 * np.log(_uniforms(count, randomness)))
     normal = radius * np.cos(2 * np.pi * _uniforms(count, randomness))
     codes = np.clip(np.floor(mean + parts / 4 * normal + 0.5), 0, parts)
@@ -93,6 +95,8 @@ class HashKeeper:
 
         Where no ratings of these items have the hash, the result comes as close as it can.
         """
+        # Each draw has a wanted hash of k bits with a chance of about 2^-k, unless what is sent
+        # besides decides it already.
         draws = draw_codes("around-mean", mean, parts, (_TRIES, len(self.places)), randomness)
         products, sums = self._products(draws)
         wrong = self._wrong(products, sums)
@@ -116,8 +120,11 @@ class HashKeeper:
         """
         every = np.concatenate((self.items, self.places))
         plain = self.cluster_hash.vectors[:, every].sum(axis=1, dtype=np.int64)
+        # A bit is the sign of q . (c - mean c). Times the number of items it is a difference of
+        # whole numbers, n sum(q c) - sum(c) sum(q), so that no rounding decides.
         margins = len(every) * products - sums[:, None] * plain
         is_set = (self.wanted >> np.arange(self.cluster_hash.k)) & 1 == 1
+        # A margin of 0 counts as set, so an unset bit is right from -1 on.
         off = np.where(is_set, np.maximum(-margins, 0), np.maximum(margins + 1, 0))
         found: _Floats = off.sum(axis=1)
         return found
@@ -126,8 +133,10 @@ class HashKeeper:
         """Move one fake by one level at a time, always the one that helps most."""
         moved, m = codes.astype(np.int64), len(codes)
         columns = self.cluster_hash.vectors[:, self.places].astype(np.float64).T
+        # Row m of these is fake m one level up, row m + the number of fakes the same one down.
         steps = np.concatenate((columns, -columns)), np.repeat([1.0, -1.0], m)
         now = float(self._wrong(product[None], np.array([total]))[0])
+        # Each step makes it strictly less wrong; the bound only keeps a hopeless case short.
         for _ in range(parts * m):
             wrong = self._wrong(product + steps[0], total + steps[1])
             wrong[np.concatenate((moved == parts, moved == 0))] = np.inf
@@ -278,6 +287,7 @@ class History:
     def mentions(self, size: int, *, hidden: bool = True) -> npt.NDArray[np.bool_]:
         """Which of `size` items it mentions; without `hidden` only those sent."""
         found = np.zeros(size, np.bool_)
+        # What is sent shows; what is held back shows only in that it is absent.
         found[self.true_items] = found[self.fake_items] = True
         if hidden:
             found[self.suppressed] = True
@@ -288,6 +298,7 @@ class History:
         columns: dict[str, Any] = {}
         for name in _NAMES:
             column = getattr(self, _ITEMS_OF.get(name, name))
+            # -1 where the other catalogue lacks an item.
             new = places[column]
             order = np.argsort(new[new >= 0], kind="stable")
             moved = getattr(self, name) if name in _ITEMS_OF else new
@@ -303,6 +314,8 @@ class History:
 
     def news(self, items: Items) -> int:
         """How many ratings are new since."""
+        # A rating of an item that was made up before is news until it is met: then it has been
+        # looked at.
         known = np.concatenate((self.true_items, self.met, self.suppressed))
         return int(np.count_nonzero(~np.isin(items, known)))
 
