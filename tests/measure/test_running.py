@@ -19,7 +19,8 @@ import pytest
 from discreet.domain import PRESENCE, Scale
 from discreet.measure import Budget, Part, RunningSpender, Stream
 from discreet.measure._running import head_places
-from discreet.methods import MethodName, PeriodTask, method_of
+from discreet.measure.history_pairs import FrozenWeights
+from discreet.methods import MethodName, OlderRecords, PeriodTask, method_of
 from discreet.privacy import Noise, NoisePlan, SeededRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
@@ -193,6 +194,58 @@ def test_what_later_periods_see_would_be_missed_without_the_factor(
     both = worlds(STARS, Unit.USER_WEEK, [0], 4)
     run = lambda each: run_series(each, MethodName.COVARIANCE, Unit.USER_WEEK, FACTORISED)  # noqa: E731
     assert moved(heard, run, both) > budget_of(Unit.USER_WEEK).amount ** 2
+
+
+# --- New records that meet older ones ---------------------------------------------------------
+
+_LENGTH = 1000  # seconds of a period
+
+
+def run_with_older(
+    stores: Sequence[Ratings], plan: NoisePlan, weights: FrozenWeights, seed: int = 1
+) -> None:
+    """Each period has the records so far, and measures those of its own time with older ones."""
+    budget, streams = budget_of(Unit.RATING), {}
+    options = {"head": ITEMS, "list_rank": 2, "protect": Unit.RATING, "noise": Noise.GAUSSIAN}
+    method = method_of(MethodName.LISTS, options, presence=True)
+    for t, store in enumerate(stores, 1):
+        since, until = _LENGTH * t, _LENGTH * (t + 1)
+        receipt = unbooked([budget.event(LABEL)], SeededRandomness(f"{seed} {t}"))
+        spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)
+        measured = store.between(since, until)
+        spender.measure_size(measured, Unit.RATING)
+        older = OlderRecords(store, since, until, weights)
+        method.learn(PeriodTask(measured, spender, None, None, older))
+    assert "presence pairs" in streams
+
+
+def stores_of(periods: int, seed: int) -> tuple[list[Ratings], list[Ratings]]:
+    """Everybody comes back; one of them has one record more, in the first period or the third."""
+    rng = np.random.default_rng(seed)
+    added = {item: int(rng.integers(1, periods + 1)) for item in range(1, ITEMS)}
+    others = [{item: int(rng.integers(1, periods + 1)) for item in range(ITEMS)} for _ in range(9)]
+    both: tuple[list[Ratings], list[Ratings]] = ([], [])
+    for mine, where in zip((added | {0: 1 + 2 * (seed % 2)}, added), both, strict=True):
+        for t in range(1, periods + 1):
+            people = [{i: p for i, p in each.items() if p <= t} for each in (*others, mine)]
+            store = ratings_of([dict.fromkeys(each, 1.0) for each in people], ITEMS, PRESENCE)
+            times = [_LENGTH * each[i] + 7 for each in people for i in sorted(each)]
+            where.append(replace(store, times=np.array(times, np.uint32)))
+    return both
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("plan", [FACTORISED, FRESH])
+def test_a_record_that_newer_ones_meet_costs_no_more(
+    heard: list[Heard], plan: NoisePlan, seed: int
+) -> None:
+    both, mu_squared = stores_of(6, seed), budget_of(Unit.RATING).amount ** 2
+    weights = FrozenWeights(share=0.3, most=8)
+    found = moved(heard, lambda each: run_with_older(each, plan, weights), both)
+    assert 0.1 * mu_squared < found <= mu_squared * (1 + 1e-9)
+    later = [each for each, label in zip(_apart(heard), heard[-1].labels, strict=True)
+             if label == "presence pairs"]  # fmt: skip
+    assert sum(bool(each.any()) for each in later) > 1, "it meets newer records"
 
 
 # --- One table by itself ----------------------------------------------------------------------

@@ -33,6 +33,10 @@ _FINE = 32
 # Bits of a period's boost that are used at least, as long as noise stays below 2^46: boosts are
 # then right to a sixteenth, and sums have room for a billion ratings. Chosen by hand.
 _BOOST_BITS, _COARSE = 4, 46
+# What rounding may come to, as a part of what moves: a quarter of what is always paid for it, so that
+# tables whose units move entries in several stretches of noise, each entry in one, stay within
+# too: at most 1 + ln(largest size / smallest) < 16 times as much, squared (PROOF.md).
+_ROUNDED = ROUNDING / 4
 # A stream goes on while what it asks for is at most this much more precise than before: starting
 # afresh costs the cancelling of earlier noise, so that a little precision is not worth it. Chosen
 # by hand.
@@ -282,7 +286,7 @@ class RunningSpender(Spender):
         power = round(math.log2(stream.grid / part.grid)) if stream.grid > 0 else 0
         if not same or stream.sigma == 0 or math.ldexp(part.grid, power) != stream.grid:
             return False
-        if self.plan.slack(size) > ROUNDING * math.ldexp(part.sensitivity, power):
+        if self.plan.slack(size) > _ROUNDED * math.ldexp(part.sensitivity, power):
             return False
         wanted = self._mechanism(part.sensitivity, power, size, share)[0].spread
         return bool(stream.sigma <= _SHARPER * wanted)
@@ -298,7 +302,7 @@ class RunningSpender(Spender):
             bits = math.floor(math.log2(plain))
             power = max(_FINE - bits, min(_BOOST_BITS, _COARSE - bits))
             if self.plan.buffers:
-                least = self.plan.slack(size) / (ROUNDING * part.sensitivity)
+                least = self.plan.slack(size) / (_ROUNDED * part.sensitivity)
                 power = max(power, math.ceil(math.log2(least)))
         stream.grid = math.ldexp(part.grid, power)
 
