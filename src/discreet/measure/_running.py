@@ -33,8 +33,8 @@ _FINE = 32
 # Bits of a period's boost that are used at least, as long as noise stays below 2^46: boosts are
 # then right to a sixteenth, and sums have room for a billion ratings. Chosen by hand.
 _BOOST_BITS, _COARSE = 4, 46
-# What rounding may come to, as a part of what moves: a quarter of what is always paid for it, so that
-# tables whose units move entries in several stretches of noise, each entry in one, stay within
+# What rounding may come to, as a part of what moves: a quarter of what is always paid for it, so
+# that tables whose units move entries in several stretches of noise, each entry in one, stay within
 # too: at most 1 + ln(largest size / smallest) < 16 times as much, squared (PROOF.md).
 _ROUNDED = ROUNDING / 4
 # A stream goes on while what it asks for is at most this much more precise than before: starting
