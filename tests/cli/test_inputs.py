@@ -63,6 +63,8 @@ def test_columns_of_a_list_of_items_can_be_named(tiny: list[str], tmp_path: Path
     wrong = call(*fit, "--catalog-columns", "id=Nothing", "-o", tmp_path / "x").complaint()
     assert "no column named 'Nothing'" in wrong
     assert "names no column" in call(*fit, "--catalog-columns", "id", "-o", "x").complaint()
+    counted = call(*fit, "--catalog-columns", "id=0,title=1", "-o", "x").complaint()
+    assert "counts columns, and a list of items names them in its first line" in counted
 
 
 def test_a_list_without_titles_that_has_other_columns_is_noted(

@@ -202,7 +202,7 @@ def test_limits_of_user_periods_are_shown_beside_the_others(tmp_path: Path) -> N
         gaussian_epsilon(math.sqrt(2) * gaussian_mu(1.0, 1e-6), 1e-6), rel=1e-6
     )
     told = says("history", path)
-    assert "period 2, 'm2', of series abababab" in told and "spent per user-month" in told
+    assert "period 2, 'm2', of series abababab" in told and "user-month" in told
     entries = data("history", path)
     assert entries[1]["series"] == {
         "terms": terms.to_dict(), "period": Period(2, "m2").to_dict()

@@ -241,8 +241,16 @@ class ReadingOptions:
 
     @property
     def parsed_catalog_columns(self) -> Columns | None:
-        """`id=number,title=Game Name`."""
-        return _named_columns(self.catalog_columns, "--catalog-columns id=number,title=name")
+        """`id=number,title=Game Name`: by name alone, as a list of items has a header."""
+        example = "--catalog-columns id=number,title=name"
+        named = _named_columns(self.catalog_columns, example)
+        for role, column in (named or {}).items():
+            if isinstance(column, int):
+                raise InputError(
+                    f"{role}={column} counts columns, and a list of items names them in its first "
+                    f"line; write {example}"
+                )
+        return named
 
     def note_titles(self, catalog: Catalog) -> None:
         """Say so if a list of items has columns, and none of them was recognised as titles."""

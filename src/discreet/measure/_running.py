@@ -136,6 +136,7 @@ class RunningSpender(Spender):
         plan: How noise takes back earlier noise.
         period: Which one this is, from 1 on.
         streams: What earlier periods left, by label; changed in place.
+        settled: What the first period settled for all, by name; changed in place.
     """
 
     def __init__(
@@ -147,9 +148,11 @@ class RunningSpender(Spender):
         plan: NoisePlan,
         period: int,
         streams: dict[str, Stream],
+        settled: dict[str, float] | None = None,
     ) -> None:
         super().__init__(budget, receipt, label)
         self.plan, self.period, self.streams = plan, period, streams
+        self.settled = {} if settled is None else settled
         self._carries: Mapping[str, Carry] = {}
         self._measured: Counter[str] = Counter()
         self._kept = 0.0

@@ -123,6 +123,16 @@ class Task:
         del label
         return most_popular(counts, size)
 
+    def settle(self, name: str, value: float) -> float:
+        """A share of the budget: in a series the one that its first period settled on.
+
+        Args:
+            name: Of the decision.
+            value: What released numbers ask for now.
+        """
+        del name
+        return value
+
     def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
         """Directions of taste, turned to where a series had them before; here as they are.
 
@@ -180,6 +190,9 @@ class PeriodTask(Task):
         ahead = max(_FORESEEN / periods, 1.0) if fading == 1 else 1 / (1 - fading)
         return super().mu * ahead / (plan.lifetime * plan.spread(max(periods, _FORESEEN)))
 
+    def settle(self, name: str, value: float) -> float:
+        return self.spender.settled.setdefault(name, value)
+
     def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
         """The most popular items, and earlier ones while they are among twice as many."""
         if self.older is not None:
@@ -196,7 +209,9 @@ class PeriodTask(Task):
     ) -> npt.NDArray[np.int32]:
         """Earlier items for ever, as the bound for older records asks, and the most popular."""
         before = self.spender.frame_of(label).get("head", np.empty(0, np.int32))
-        best = np.setdiff1d(most_popular(counts, size), before)
+        # Whatever comes in stays: early periods, which know little, take in few.
+        part = min(self.spender.period / _FORESEEN, 1.0)
+        best = np.setdiff1d(most_popular(counts, max(round(part * size), 2)), before)
         free = max(most - len(before), 0)
         if len(best) > free:
             best = best[np.argsort(-counts[best], kind="stable")[:free]]

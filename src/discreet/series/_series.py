@@ -131,6 +131,7 @@ class Series:
             self.created: str = content["created"]
             self._generation: int = content["generation"]
             self._tag: str = content["tag"]
+            self._settled: dict[str, float] = dict(content["settled"])
             share = float(content["older_share"])
             self._weights = FrozenWeights(share=share) if share else None
             self._columns: list[str] = content["columns"]
@@ -161,6 +162,7 @@ class Series:
             "created": self.created,
             "generation": self._generation,
             "tag": self._tag,
+            "settled": self._settled,
             "older_share": 0.0 if self._weights is None else self._weights.share,
             "columns": self._columns,
             "origin": str(self._origin),
@@ -269,6 +271,7 @@ class Series:
         series.delta, series.scale, series.method, series.noise = delta, scale, chosen, noise
         series.created = _now()
         series._generation, series._tag, series.periods = 0, identity, ()
+        series._settled = {}
         series._columns, series._origin = list(catalog.columns), catalog.origin
         series._assumes, series._not_private = (), ()
         key_path = folder.key_path if key is None else Path(key)
@@ -450,7 +453,13 @@ class Series:
         label = f"{self.method.name} series"
         receipt = self._charge(request, period, ledger, book, randomness)
         spender = RunningSpender(
-            budget, receipt, label, plan=self.plan, period=period.number, streams=streams
+            budget,
+            receipt,
+            label,
+            plan=self.plan,
+            period=period.number,
+            streams=streams,
+            settled=dict(self._settled),
         )
         with mentioning_charge(book is not None):
             seen = None
@@ -576,6 +585,7 @@ class Series:
             **self._content(),
             "generation": new,
             "tag": tag,
+            "settled": spender.settled,
             "columns": list(release.catalog.columns),
             "assumes": list(release.guarantee.assumes),
             "not_private": list(release.guarantee.not_private),

@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -383,12 +382,12 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.create(tmp_path / "people.ledger", "people", limits)
 
 
-def whole(unit: Unit = MONTH, epsilon: float = 1.0, **more: Any) -> SeriesTerms:
+def whole(unit: Unit = MONTH, epsilon: float = 1.0, most_periods: int | None = None) -> SeriesTerms:
     """A series that takes all of a limit of 1 at 1e-6."""
     event = GaussianEvent(
         unit=unit, label="a series", sensitivity=1.0, sigma=calibrate_gaussian(1.0, epsilon, 1e-6)
     )
-    return SeriesTerms(SERIES, unit, event, FACTORISED, **more)
+    return SeriesTerms(SERIES, unit, event, FACTORISED, most_periods)
 
 
 def charge(
@@ -426,9 +425,11 @@ def test_a_users_limit_ends_a_series_unless_periods_are_capped(tmp_path: Path) -
     limits = [Limit(USER, 4.0, 1e-6)]
     for cap, expected in ((None, 5), (2, 30)):
         ledger = Ledger.create(tmp_path / f"{cap}.ledger", "people", limits)
-        with contextlib.suppress(BudgetExceeded):
-            for n in range(1, 31):
-                add(ledger, month(n), whole(most_periods=cap))
+        for n in range(1, expected + 1):
+            add(ledger, month(n), whole(most_periods=cap))
+        if cap is None:
+            with pytest.raises(BudgetExceeded, match=r"per user; .*most_periods"):
+                add(ledger, month(expected + 1), whole())
         assert len(ledger.history()) == expected
 
 

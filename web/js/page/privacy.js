@@ -15,9 +15,6 @@ export function promiseOf({ epsilon, delta, unit, not_private: none }) {
   return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${whomOf(unit)}`;
 }
 
-/** What a release says that it has learnt: nothing if it does not say. @param {any} parameters @returns {string[]} */
-export const learntBy = ({ learnt }) => (Array.isArray(learnt?.words) ? learnt.words : []).filter((said) => typeof said === "string" && said.length < 1000).slice(0, 2);
-
 /** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */
 export function showGuarantee({ release, sha256, bytes }) {
   const { guarantee, catalog, method, parameters } = release;
@@ -25,7 +22,7 @@ export function showGuarantee({ release, sha256, bytes }) {
     by("guarantee"),
     el("p", { className: "big" }, promiseOf(guarantee)),
     el("p", {}, guarantee.words),
-    ...learntBy(parameters).map((said) => el("p", {}, said)),
+    ...[parameters.learnt?.words ?? []].flat().slice(0, 2).map((said) => el("p", {}, String(said))),
     el("p", { className: "soft" }, words("checked", counted(catalog.ids.length, "title"), method, sized(bytes), sha256.slice(0, 16))),
   );
 }

@@ -35,6 +35,10 @@ _ADVICE = (
     "'discreet ledger plan' says how large each of several releases may be, and 'discreet series' "
     "refreshes a release without measuring old ratings again"
 )
+_ADVICE_ON_SERIES = (
+    "'discreet series plan' says what a series adds up to; for a user that stops growing where it "
+    "counts everybody in a few periods only (most_periods, --most-periods)"
+)
 _WAIT = 30.0
 """Seconds to wait for another process's transaction, which takes milliseconds. Chosen."""
 
@@ -227,7 +231,8 @@ class Ledger:
             if begun and (begun.period, begun.configuration, begun.is_private) == asked:
                 record = self._record(begun.number, begun.digest)
             else:
-                after = self._after_costs(spent, progress.costs(terms, period))
+                costs = progress.costs(terms, period)
+                after = self._after_costs(spent, costs, _ADVICE_ON_SERIES)
                 series = _entries.write_series(terms, period)
                 row = self._row(last, purpose, is_private, events, after, configuration, series)
                 _store.append(connection, row)
@@ -392,17 +397,20 @@ class Ledger:
     def _after(self, spent: Spent, events: Sequence[Event]) -> Spent:
         return self._after_costs(spent, {unit: costs_of(events, unit) for unit in Unit})
 
-    def _after_costs(self, spent: Spent, costs: Mapping[Unit, Sequence[Cost]]) -> Spent:
-        return {unit: self._after_for(unit, spent[unit], costs[unit]) for unit in Unit}
+    def _after_costs(
+        self, spent: Spent, costs: Mapping[Unit, Sequence[Cost]], advice: str = _ADVICE
+    ) -> Spent:
+        return {unit: self._after_for(unit, spent[unit], costs[unit], advice) for unit in Unit}
 
-    def _after_for(self, unit: Unit, spent: Totals, costs: Sequence[Cost]) -> Totals:
+    def _after_for(self, unit: Unit, spent: Totals, costs: Sequence[Cost], advice: str) -> Totals:
         limit = self.limit(unit)
         if limit is None:
             return spend(spent, costs)
         limit.check_bounded(costs)
         after = spend(spent, costs, limit.reserve)
         if not limit.admits(after):
-            raise BudgetExceeded(self._refusal(limit, spent, spend(Totals(), costs), after))
+            said = self._refusal(limit, spent, spend(Totals(), costs), after)
+            raise BudgetExceeded(f"{said}; {advice}")
         return after
 
     def _refusal(self, limit: Limit, spent: Totals, asked: Totals, after: Totals) -> str:
@@ -411,7 +419,7 @@ class Ledger:
         return (
             f"the ledger of '{self.population}' admits {limit}; spent is {before:.4g}, this charge "
             f"alone is {alone:.4g}, together {total:.4g}; what still fits is {_left(room)}; "
-            f"nothing was charged; {_ADVICE}"
+            "nothing was charged"
         )
 
 

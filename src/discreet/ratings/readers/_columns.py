@@ -191,11 +191,12 @@ def by_name(names: Sequence[str], role: str, groups: Iterable[frozenset[str]]) -
 
 def _missing(role: Role, names: Sequence[str], show: bool) -> InputError:
     which, presence = Hint("columns", {role: "NAME"}), Hint("implicit", True)
-    advice = "in a file without a header, count columns from 0"
+    counted = Hint("columns", {"user": 0, "item": 1, "rating": 2, "fields": 4})
+    advice = f"in a file without a header, count columns and fields, like {counted}"
     if role == "rating" and show:
         advice = f"{presence} reads presence alone, without ratings"
     has = f" among {', '.join(names)}" if show else ""
     return InputError(
         f"no column for the {role}{has}; say which with {which} ({advice})",
-        hints=[which, presence],
+        hints=[which, counted, presence],
     )
