@@ -22,6 +22,7 @@ from discreet.measure._running import head_places
 from discreet.measure.history_pairs import FrozenWeights
 from discreet.methods import MethodName, OlderRecords, PeriodTask, method_of
 from discreet.privacy import Noise, NoisePlan, SeededRandomness, Unit, unbooked
+from discreet.privacy.accounting import compose
 from discreet.privacy.mechanisms import RoundedGaussian
 from discreet.ratings import Ratings
 from measure._neighbours import Person, ratings_of
@@ -83,7 +84,7 @@ def budget_of(unit: Unit, epsilon: float = 6.0) -> Budget:
 def run_series(
     periods: Sequence[Ratings], name: MethodName, unit: Unit, plan: NoisePlan, seed: int = 1
 ) -> dict[str, Stream]:
-    budget, streams = budget_of(unit), {}
+    budget, streams = budget_of(unit), dict[str, Stream]()
     within = Unit.RATING if unit is Unit.RATING else Unit.USER
     options = {**SETTINGS[name], "protect": within, "noise": Noise.GAUSSIAN}
     method = method_of(name, options, presence=periods[0].scale.presence)
@@ -92,7 +93,7 @@ def run_series(
         spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)
         spender.measure_size(ratings, within)
         method.learn(PeriodTask(ratings, spender, None, None))
-        assert sum(event.mu**2 for event in spender.events) <= budget.amount**2 * (1 + 1e-9)
+        assert compose(spender.events).mu <= budget.amount * (1 + 1e-9)
     return streams
 
 
@@ -205,7 +206,7 @@ def run_with_older(
     stores: Sequence[Ratings], plan: NoisePlan, weights: FrozenWeights, seed: int = 1
 ) -> None:
     """Each period has the records so far, and measures those of its own time with older ones."""
-    budget, streams = budget_of(Unit.RATING), {}
+    budget, streams = budget_of(Unit.RATING), dict[str, Stream]()
     options = {"head": ITEMS, "list_rank": 2, "protect": Unit.RATING, "noise": Noise.GAUSSIAN}
     method = method_of(MethodName.LISTS, options, presence=True)
     for t, store in enumerate(stores, 1):
@@ -261,7 +262,7 @@ def draws_of(
     """How far draws move between two series of one table, given at some periods."""
 
     def run(table: Sequence[tuple[int, Ints]]) -> None:
-        budget, streams = budget_of(Unit.RATING, 1.0), {}
+        budget, streams = budget_of(Unit.RATING, 1.0), dict[str, Stream]()
         for t, exact in table:
             receipt = unbooked([budget.event(LABEL)], SeededRandomness(t))
             spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)

@@ -44,6 +44,7 @@ def test_periods_follow_one_another_and_are_paid_for_once(tmp_path: Path, ledger
         release = series.add(films([number]), week, ledger=ledger)
         spent.append([ledger.spent(unit).mu for unit in (Unit.USER_WEEK, Unit.USER)])
         assert release.guarantee.is_private and release.guarantee.unit is Unit.USER_WEEK
+        assert release.guarantee.series is not None
         assert release.guarantee.series.periods == number + 1
         assert series.release_path is not None
         assert load(series.release_path, verify=True).digest() == release.digest()
@@ -287,6 +288,7 @@ def test_every_method_makes_releases_that_can_be_used(
     for number in range(2):
         release = series.add(films([number]), WEEKS[number], ledger=book)
     assert release.guarantee.delta == (0 if noise == "laplace" else 1e-6)
+    assert series.release_path is not None
     opened = load(series.release_path, verify=True)
     listed = opened.predictor().recommend({"i0": 5.0}, 3)
     assert len(listed) == 3

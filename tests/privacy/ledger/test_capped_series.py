@@ -33,7 +33,7 @@ def matrix(plan: NoisePlan, periods: int) -> npt.NDArray[np.float64]:
     return made / np.sqrt(np.sum(c**2))
 
 
-def counted(active: tuple[int, ...], cap: int) -> Ints:
+def counted(active: tuple[int, ...], cap: int) -> npt.NDArray[np.bool_]:
     """In which periods a user counts: the first `cap` with records, of 0, 1 or 2 records."""
     present = np.array(active) > 0
     return present & (np.cumsum(present) <= cap)

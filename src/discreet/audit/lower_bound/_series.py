@@ -15,7 +15,7 @@ import numpy as np
 from discreet.audit._registry import Entry, register
 from discreet.audit.lower_bound._engine import RUNS, Auditable, Claim, Floats, Subject
 from discreet.domain import PRESENCE, Catalog
-from discreet.measure import Budget, ItemCounts, RunningSpender, Stream, between
+from discreet.measure import Budget, ItemCounts, RunningSpender, Stream
 from discreet.privacy import Noise, NoisePlan, Randomness, SeededRandomness, Unit, unbooked
 from discreet.ratings import Ratings
 
@@ -52,7 +52,8 @@ class CountedSeries:
 
     def draw(self, world: int, runs: int, randomness: Randomness) -> Floats:
         """What was released in each period, a row for each item."""
-        budget, streams = Budget(Unit.RATING, Noise.GAUSSIAN, _MU, 1e-6), {}
+        budget = Budget(Unit.RATING, Noise.GAUSSIAN, _MU, 1e-6)
+        streams: dict[str, Stream] = {}
         records = _records(runs, self.times if world == 0 else ())
         statistic = ItemCounts(Unit.RATING, Noise.GAUSSIAN)
         seed = randomness.bits(64)
@@ -65,7 +66,7 @@ class CountedSeries:
             )
             mine = records
             if self.spans is not None:
-                mine = [between(each, *self.spans[number - 1]) for each in records]
+                mine = [each.between(*self.spans[number - 1]) for each in records]
             exact = sum(np.asarray(statistic.measure(each)) for each in mine)
             spender.release(statistic.parts[0], np.array(exact, np.int64), 1.0)
             total = _total(streams)

@@ -107,7 +107,7 @@ def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSu
     return StatisticSubject.of(name, about, *args)
 
 
-@_add("head-counts/{unit}/{noise}", "counts of some items alone", unit=Unit, noise=Noise)
+@_add("head-counts/{unit}/{noise}", "counts of some items alone", unit=FIT_UNITS, noise=Noise)
 def _head_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
     """Items outside the head do not make a user's votes smaller: the most that anybody can move."""
     statistic = HeadCounts(unit, noise, np.array([1, 3], dtype=np.int32))
