@@ -44,7 +44,7 @@ from discreet.audit.lower_bound._planted import movements, root_weights
 from discreet.audit.lower_bound._protocols import PROTOCOLS, half_alike, true_hash, whole_hash
 from discreet.audit.lower_bound._series import SERIES
 from discreet.methods import MethodName
-from discreet.privacy import FIT_UNITS, Noise, Randomness, Unit, unbooked
+from discreet.privacy import FIT_UNITS, Noise, Randomness, unbooked
 from discreet.privacy.mechanisms import Moves, RandomizedResponse
 from discreet.protocols.open_clusters.messages import Collection
 
