@@ -42,6 +42,7 @@ from discreet.audit.lower_bound._mechanisms import (
 )
 from discreet.audit.lower_bound._planted import movements, root_weights
 from discreet.audit.lower_bound._protocols import PROTOCOLS, half_alike, true_hash, whole_hash
+from discreet.audit.lower_bound._series import SERIES
 from discreet.methods import MethodName
 from discreet.privacy import FIT_UNITS, Noise, Randomness, unbooked
 from discreet.privacy.mechanisms import Moves, RandomizedResponse
@@ -120,6 +121,11 @@ class TestFits(SubjectBattery):
     )
 
 
+class TestSeries(SubjectBattery):
+    subjects = SERIES
+    tight = tuple(name for name in SERIES if name != "series/factorised/one-period")
+
+
 class TestOneRun(SubjectBattery):
     subjects = ONE_RUN
 
@@ -142,10 +148,11 @@ def test_every_kind_of_thing_has_a_subject() -> None:
         "agreement", "covariance-triangle", "weights-triangle", "slope-one-differences",
         "cosine-products", "refinement-rows", "answers-slope-one", "answers-cosine",
         "presence-pairs", "head-weights-records", "period-counts", "recent-counts", "history-pairs",
+        "series",
     }  # fmt: skip
-    assert sum(map(len, (MECHANISMS, TestStatistics.subjects, PROTOCOLS, FITS, ONE_RUN))) == len(
-        SUBJECTS
-    )
+    assert sum(
+        map(len, (MECHANISMS, TestStatistics.subjects, PROTOCOLS, FITS, ONE_RUN, SERIES))
+    ) == len(SUBJECTS)
 
 
 def test_every_bug_that_was_asked_for_is_planted(observed: Observed) -> None:
@@ -153,7 +160,7 @@ def test_every_bug_that_was_asked_for_is_planted(observed: Observed) -> None:
     assert kinds >= {
         "half-noise", "thin-noise", "forgotten-clip", "no-corner", "coarse-grid", "reused-seed",
         "forgetful-ledger", "dropped-candidates", "memoised-answers", "paper-000", "paper-002",
-        "paper-003", "wrong-unit", "one-period",
+        "paper-003", "wrong-unit", "one-period", "series-bug",
     }  # fmt: skip
     theorems = {"paper-000/theorem-3", "paper-000/theorem-4", "paper-002/quotient"}
     assert theorems <= PLANTED.keys()

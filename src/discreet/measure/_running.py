@@ -21,15 +21,22 @@ from discreet.domain import Noisy
 from discreet.measure._request import Budget, Spender, diagonal_of
 from discreet.measure._source import Ints, Part, Progress, RatingsSource, Statistic
 from discreet.privacy import NoisePlan, Receipt, Unit
-from discreet.privacy.running_noise import BOOST_BITS
+from discreet.privacy.running_noise import BOOST_BITS, ROUNDING
 from discreet.ratings import Ratings
 
 _Floats = npt.NDArray[np.float64]
 Frame = Mapping[str, npt.NDArray[Any]]
 
-# Noise has a standard deviation of 2^36 to 2^37 grid units: so large that the rounding of buffers
-# is next to nothing beside it, and leaves 26 bits for sums beyond it. Chosen for safety.
-_FINE = 36
+# Noise has a standard deviation of 2^32 to 2^33 grid units, or more where the rounding of buffers
+# would not be next to nothing beside it: 30 bits are left for sums beyond it. Chosen for safety.
+_FINE = 32
+# Bits of a period's boost that are used at least, as long as noise stays below 2^46: boosts are
+# then right to a sixteenth, and sums have room for a billion ratings. Chosen by hand.
+_BOOST_BITS, _COARSE = 4, 46
+# What rounding may come to, as a part of what moves: a quarter of what is always paid for it, so
+# that tables whose units move entries in several stretches of noise, each entry in one, stay within
+# too: at most 1 + ln(largest size / smallest) < 16 times as much, squared (PROOF.md).
+_ROUNDED = ROUNDING / 4
 # A stream goes on while what it asks for is at most this much more precise than before: starting
 # afresh costs the cancelling of earlier noise, so that a little precision is not worth it. Chosen
 # by hand.
@@ -204,7 +211,9 @@ class RunningSpender(Spender):
     def release(self, part: Part, exact: Ints | int, share: float) -> Noisy:
         """The total over all periods of one part, in its own unit."""
         share *= 1 - self._kept
-        whole = np.array([exact], np.int64) if isinstance(exact, int) else exact
+        whole = exact
+        if isinstance(whole, int):  # modulo 2^64 like all others: no size of it is refused
+            whole = np.array([(whole + 2**63) % 2**64 - 2**63], np.int64)
         shape, flat = whole.shape, whole.reshape(-1)
         diagonal = diagonal_of(flat) if part.is_triangle else None
         if diagonal is not None:
@@ -239,7 +248,11 @@ class RunningSpender(Spender):
             stream = self._new_stream(part, size, share)
         else:
             stream = self._follow(before, carry, size)
-            if not self._may_go_on(stream, part, size, share):
+            if self._may_go_on(stream, part, size, share):
+                # Periods in which the part was not measured count as periods without noise.
+                for _ in range(stream.last + 1, self.period):
+                    stream.buffers = self.plan.remember(stream.buffers, np.zeros(size, np.int64))
+            else:
                 self._start_afresh(stream, part, size, share)
         stream.frame = dict(carry.frame)
         self.streams[key] = stream
@@ -276,6 +289,8 @@ class RunningSpender(Spender):
         power = round(math.log2(stream.grid / part.grid)) if stream.grid > 0 else 0
         if not same or stream.sigma == 0 or math.ldexp(part.grid, power) != stream.grid:
             return False
+        if self.plan.slack(size) > _ROUNDED * math.ldexp(part.sensitivity, power):
+            return False
         wanted = self._mechanism(part.sensitivity, power, size, share)[0].spread
         return bool(stream.sigma <= _SHARPER * wanted)
 
@@ -286,14 +301,18 @@ class RunningSpender(Spender):
         stream.buffers = np.zeros((self.plan.buffers, size), np.int64)
         power = 0
         if not self.budget.is_infinite:
-            plain = self._mechanism(part.sensitivity, 0, size, share)[0].spread
-            power = _FINE - math.floor(math.log2(plain))
+            plain = part.sensitivity * self.plan.lifetime * super().spread_of(share)
+            bits = math.floor(math.log2(plain))
+            power = max(_FINE - bits, min(_BOOST_BITS, _COARSE - bits))
+            if self.plan.buffers:
+                least = self.plan.slack(size) / (_ROUNDED * part.sensitivity)
+                power = max(power, math.ceil(math.log2(least)))
         stream.grid = math.ldexp(part.grid, power)
 
     def _mechanism(self, sensitivity: float, power: int, size: int, share: float) -> Any:
         """What draws, and how far a unit moves all its draws: on a grid 2^power times as fine."""
         once = math.ldexp(sensitivity, power)
-        if power < BOOST_BITS:
+        if power < 0:
             # floor(a/m) and floor(b/m) are at most |a - b|/m + 1 apart.
             once += self.budget.noise.kind.root(size)
         life = self.plan.sensitivity(once, size) if self.plan.buffers else once
@@ -310,19 +329,25 @@ class RunningSpender(Spender):
         if mechanism.spread < stream.sigma:
             # Records of earlier periods have paid for draws with no less noise than this.
             mechanism = self.budget.noise.kind.with_spread(stream.sigma)
-        boost = self.plan.boost(self._step)
+        # As many bits of the boost as the grid has room for: whole numbers times whole numbers are
+        # right modulo 2^64, however large they are. A smaller boost is covered by what is booked.
+        bits = min(max(power, 0), BOOST_BITS)
+        boost = self.plan.boost(self._step) >> (BOOST_BITS - bits)
         exact *= boost
-        if power >= BOOST_BITS:
-            exact <<= power - BOOST_BITS
+        if power >= 0:
+            exact <<= power - bits
         else:
-            exact >>= BOOST_BITS - power
+            exact >>= -power  # right modulo 2^(64 + power)
         event = mechanism.event(life, self.budget.unit, part.label, self.budget.ratings_per_user)
         noisy = exact - self.plan.recall(stream.buffers)
         mechanism.release(noisy, event, self._purse, in_place=True)
-        stream.buffers = self.plan.remember(stream.buffers, noisy - exact)
+        _fold(noisy, -power)
+        noise = noisy - exact
+        _fold(noise, -power)
+        stream.buffers = self.plan.remember(stream.buffers, noise)
         stream.sigma = mechanism.spread
         stream.steps += 1
-        return noisy / (stream.grid * math.ldexp(boost, -BOOST_BITS))
+        return noisy / (stream.grid * math.ldexp(boost, -bits))
 
     def _spread(self, stream: Stream) -> float:
         """The standard deviation of the total's noise, in the part's unit."""
@@ -349,6 +374,13 @@ def head_places(head: npt.NDArray[np.int32]) -> Callable[[Frame], Ints]:
         return np.where((row >= 0) & (column >= 0), packed, -1)
 
     return places
+
+
+def _fold(values: Ints, bits: int) -> None:
+    """Forget so many of the highest bits: the number nearest to 0 of those that are alike then."""
+    if bits > 0:
+        values <<= bits
+        values >>= bits
 
 
 def _same_places(before: int, now: int) -> Ints:

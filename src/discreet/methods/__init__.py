@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from discreet.methods._all import Transcript as Transcript
     from discreet.methods._all import fit as fit
     from discreet.methods._all import method_of as method_of
+    from discreet.methods._all import public_features as public_features
     from discreet.methods._all import record_fit as record_fit
     from discreet.methods._all import release_of as release_of
 
@@ -49,6 +50,7 @@ __all__ = [
     "Transcript",
     "fit",
     "method_of",
+    "public_features",
     "record_fit",
     "release_of",
 ]

@@ -5,6 +5,7 @@ from discreet.methods._fit import (
     Spoken,
     Transcript,
     fit,
+    public_features,
     record_fit,
     release_of,
 )
@@ -39,6 +40,7 @@ __all__ = [
     "Transcript",
     "fit",
     "method_of",
+    "public_features",
     "record_fit",
     "release_of",
 ]

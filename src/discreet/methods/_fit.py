@@ -99,7 +99,7 @@ def fit(
     """
     options |= {"protect": protect, "noise": noise}
     chosen = _method(ratings, method, options)
-    public = _features(features, len(ratings.catalog), chosen)
+    public = public_features(features, len(ratings.catalog), chosen)
     budget = _budget(ratings, chosen, epsilon, delta, theta)
     request = _request(ratings, chosen, budget, public)
     book = open_ledger(ledger)
@@ -133,7 +133,12 @@ def _method(ratings: RatingsSource, method: Method | str | None, options: dict[s
     return chosen
 
 
-def _features(features: npt.ArrayLike | None, items: int, method: Method) -> _Floats | None:
+def public_features(features: npt.ArrayLike | None, items: int, method: Method) -> _Floats | None:
+    """Item features, checked; None if there are none.
+
+    Raises:
+        InputError: They are not finite numbers, a row for each item, or the method takes none.
+    """
     if features is None:
         return None
     if not method.takes_features:

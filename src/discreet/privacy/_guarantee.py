@@ -404,12 +404,12 @@ class Guarantee:
         if cap > _A_YEAR:
             year = self._spelled(terms.cost_of_life(_A_YEAR))
             said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}.")
-        life, two = (self._spelled(terms.cost_of_life(periods)) for periods in (cap, 2))
+        life = self._spelled(terms.cost_of_life(cap))
         return [
             *said,
             f"Nobody is counted in more than {cap:,} {name}{'s' * (cap > 1)}: for a whole life the "
-            f"epsilon is {life}. A {name} here is one that counts: for somebody with more of them, "
-            f"one added or removed can displace another, which costs epsilon {two}.",
+            f"epsilon is {life}. For somebody with more of them, one added or removed can displace "
+            "another; the epsilon covers both.",
         ]
 
     def _spelled(self, cost: Totals) -> str:

@@ -186,18 +186,23 @@ class SeriesTerms:
         """The cost after `count` periods, of which one unit's ratings can lie in `met`."""
         if not count:
             return Totals()
+        cap = self.most_periods
         if unit is self.unit:
-            return self._total(_FOREVER, 1, 1)
+            # With a cap, one more can push out a later one, and one less let it in.
+            return self._total(_FOREVER, 1, 1 if cap is None else 2)
         if self.unit is Unit.RATING:
             return self._total(count, self.event.ratings_per_user, met)
         if unit is Unit.RATING:
             return self._total(_FOREVER, 2, 1)
         if unit is Unit.USER:
-            return self._total(count, 1, self.most_periods or count)
+            return self._total(count, 1, cap or count)
         changed, shorter = group_of(self.unit, unit), _MEETS.get((self.unit, unit))
         if shorter is None:  # the series' periods are the longer ones
             return self._total(_FOREVER, changed, 1)
-        return self._total(count, 1 if changed == shorter else 2, shorter, changed)
+        each = 1 if changed == shorter else 2
+        if cap is not None:  # as many later ones may come in as go
+            shorter = changed = 2 * min(shorter, cap)
+        return self._total(count, each, shorter, changed)
 
     def _total(self, count: int, each: int | None, active: int, group: int | None = None) -> Totals:
         """The cost of `each` units in `active` of `count` periods, or of `group` in all."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import hashlib
 import math
 import os
 import secrets
@@ -28,6 +29,7 @@ from discreet.measure import (
     RemoteRatings,
     Request,
     RunningSpender,
+    assumptions,
     between,
     mentioning_charge,
     open_ledger,
@@ -39,6 +41,7 @@ from discreet.methods import (
     OlderRecords,
     PeriodTask,
     method_of,
+    public_features,
     release_of,
 )
 from discreet.privacy import (
@@ -133,6 +136,8 @@ class Series:
             self._weights = FrozenWeights(share=share) if share else None
             self._columns: list[str] = content["columns"]
             self._origin = CatalogOrigin(content["origin"])
+            self._assumes: tuple[str, ...] = tuple(content["assumes"])
+            self._not_private: tuple[str, ...] = tuple(content["not_private"])
             self.periods: tuple[AddedPeriod, ...] = tuple(
                 AddedPeriod(**{**each, "period": Period.from_dict(each["period"])})
                 for each in content["periods"]
@@ -161,6 +166,8 @@ class Series:
             "older_share": 0.0 if self._weights is None else self._weights.share,
             "columns": self._columns,
             "origin": str(self._origin),
+            "assumes": list(self._assumes),
+            "not_private": list(self._not_private),
             "periods": [
                 vars(each) | {"period": each.period.to_dict()} for each in self.periods
             ],
@@ -224,6 +231,8 @@ class Series:
         unit = _unit(protect)
         if catalog.origin is CatalogOrigin.FROM_DATA:
             raise InputError("a series needs a public catalogue: give the list of items")
+        if len(catalog) < 2:
+            raise InputError("a series needs a catalogue of at least two items")
         noise = Noise(noise)
         delta = noise.kind.default_delta if delta is None else delta
         chosen = method_of(
@@ -240,6 +249,8 @@ class Series:
             noises = NoisePlan.factorised(half_life, horizon)
         budget = Budget.of(unit, noise, epsilon, delta)
         budget.check_finite()
+        if most_periods is not None:
+            budget = _for_two(budget, noises)
         budget = dataclasses.replace(budget, ratings_per_user=most_ratings)
         folder = Folder(path)
         series = cls.__new__(cls)
@@ -262,11 +273,17 @@ class Series:
         series._generation, series._tag, series.periods = 0, identity, ()
         series._settled = {}
         series._columns, series._origin = list(catalog.columns), catalog.origin
+        series._assumes, series._not_private = (), ()
         key_path = folder.key_path if key is None else Path(key)
-        folder.create(series._content())
+        folder.create()
+        try:
+            if noises.buffers or most_periods is not None:
+                make_key(key_path)
+        except InputError:
+            folder.path.rmdir()
+            raise
         write_state(folder.state_path(0), {}, encode_catalog(catalog))
-        if noises.buffers or most_periods is not None:
-            make_key(key_path)
+        folder.write(series._content())
         return series
 
     @classmethod
@@ -386,11 +403,15 @@ class Series:
         with self._folder.locked():
             self._load(self._folder.read())
             book = open_ledger(ledger)
-            self._recover(book)
-            if out is not None and self.periods and self.periods[-1].period.name == period:
+            recovered = self._recover(book)
+            if self.periods and self.periods[-1].period.name == period:
                 # Added before, but perhaps interrupted before the file was written.
                 assert self.release_path is not None
-                load(self.release_path).save(out, overwrite=True)
+                release = load(self.release_path)
+                if out is not None:
+                    release.save(out, overwrite=True)
+                if recovered:
+                    return release
             return self._add(
                 ratings, period, ledger, book, out, key, new_noise, features, randomness, progress
             )
@@ -411,6 +432,7 @@ class Series:
         period = self.period(name)
         self._check(ratings)
         streams, arrays = read_state(self._folder.state_path(self._generation))
+        features = public_features(features, len(ratings.catalog), self.method)
         place = self._folder.key_path if key is None else Path(key)
         secret = self._read_secret(place, new_noise)
         known = StoredCatalog(arrays, self._origin, self._columns)
@@ -425,6 +447,7 @@ class Series:
         request = Request.of(
             measured, self.unit, f"{self.method.name} series",
             settings=self.method, terms=self.terms.to_dict(), period=period.to_dict(),
+            features=None if features is None else hashlib.sha256(features.tobytes()).hexdigest(),
         )  # fmt: skip
         budget = self._budget()
         label = f"{self.method.name} series"
@@ -446,8 +469,11 @@ class Series:
             task = PeriodTask(measured, spender, features, progress, self._older(ratings, period))
             learnt = self.method.learn(task)
             record = SeriesRecord(self.terms, period.number, period.name, period.is_timed)
-            reasons = () if spender.is_private else (SEEDED,)
-            more = () if self._weights is None else (APPEND_ONLY,)
+            # Totals are of all periods: what one of them rests on, all later releases rest on.
+            seeded = () if spender.is_private else (SEEDED,)
+            reasons = _others((*seeded, *self._not_private), request.unprotected)
+            own = () if self._weights is None else (APPEND_ONLY,)
+            more = _others((*own, *self._assumes), assumptions(request.ratings))
             promise = request.promise(
                 (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
             )
@@ -504,9 +530,12 @@ class Series:
     def _read_secret(self, place: Path, new_noise: bool) -> Arrays:
         """The noise of earlier periods, and who was in how many of them."""
         counts = self.terms.most_periods is not None
-        if not self.periods or not (self.plan.buffers or counts):
+        if not (self.plan.buffers or counts):
             return {}
-        if new_noise and not counts:
+        if new_noise and not counts and not place.exists():
+            make_key(place)
+        if not self.periods or (new_noise and not counts):
+            read_key(place)  # what is drawn now is written with it: better to know before
             return {}
         if new_noise:
             raise InputError(
@@ -558,6 +587,8 @@ class Series:
             "tag": tag,
             "settled": spender.settled,
             "columns": list(release.catalog.columns),
+            "assumes": list(release.guarantee.assumes),
+            "not_private": list(release.guarantee.not_private),
             "periods": [
                 *self._content()["periods"], vars(added) | {"period": period.to_dict()}
             ],
@@ -569,8 +600,12 @@ class Series:
         folder.commit(new)
         self._load(folder.read())
 
-    def _recover(self, book: Ledger | None) -> None:
-        """Finish an add that was interrupted after its publication was recorded; drop others."""
+    def _recover(self, book: Ledger | None) -> bool:
+        """Finish an add that was interrupted after its publication was recorded; drop others.
+
+        Whether one was finished.
+        """
+        before = self._generation
         draft = self._folder.read_draft(self._generation + 1)
         if draft is not None and book is not None:
             latest = draft["periods"][-1]
@@ -579,6 +614,19 @@ class Series:
                 self._folder.commit(self._generation + 1)
                 self._load(self._folder.read())
         self._folder.remove_others(self._generation)
+        return self._generation > before
+
+
+def _others(said: tuple[str, ...], besides: tuple[str, ...]) -> tuple[str, ...]:
+    """What was said, each once, and not what is said besides."""
+    return tuple(each for each in dict.fromkeys(said) if each not in besides)
+
+
+def _for_two(budget: Budget, plan: NoisePlan) -> Budget:
+    """What is left for each of two periods that change together, as with a cap they may."""
+    kind = budget.noise.kind
+    share = 1 / plan.worst(2) if budget.noise is Noise.GAUSSIAN else 1 / 2
+    return dataclasses.replace(budget, amount=kind.part(budget.amount, share))
 
 
 def _unit(protect: Unit | str) -> Unit:

@@ -55,8 +55,8 @@ class Folder:
         """Where the key is unless it is said to be elsewhere: beside the folder, not in it."""
         return self.path.with_name(f"{self.path.name}.key")
 
-    def create(self, content: Mapping[str, Any]) -> None:
-        """Make the folder of a new series.
+    def create(self) -> None:
+        """Make the folder of a new series, which is one as soon as series.json is in it.
 
         Raises:
             InputError: There is something, or it cannot be made.
@@ -69,7 +69,6 @@ class Folder:
             ) from None
         except OSError as error:
             raise InputError(f"{self.path}: cannot be made: {error.strerror}") from error
-        self.write(content)
 
     def read(self) -> dict[str, Any]:
         """What series.json says.
@@ -136,12 +135,13 @@ class Folder:
         except OSError as error:
             raise InputError(f"{self.path}: cannot be written: {error.strerror}") from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(
+                    f"{self.path}: another process is adding a period; wait until it has finished"
+                ) from None
             yield
-        except BlockingIOError:
-            raise InputError(
-                f"{self.path}: another process is adding a period; wait until it has finished"
-            ) from None
         finally:
             os.close(handle)
 

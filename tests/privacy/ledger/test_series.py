@@ -292,7 +292,7 @@ def test_pure_series_add_up_by_periods() -> None:
     grown = [asked.cost(USER, weeks[:n]).pure for n in range(1, 6)]
     assert grown == pytest.approx([0.1, 0.2, 0.3, 0.3, 0.3])
     assert [asked.cost(unit, weeks).pure for unit in (RATING, DAY, WEEK, MONTH)] == (
-        pytest.approx([0.2, 0.2, 0.1, 0.8])
+        pytest.approx([0.2, 0.2, 0.2, 0.6])
     )
     unbounded = SeriesTerms(SERIES, RATING, pure(0.1, RATING), FRESH)
     assert math.isinf(unbounded.cost(USER, weeks).pure)

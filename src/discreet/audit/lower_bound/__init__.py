@@ -36,6 +36,7 @@ from discreet.audit.lower_bound._noisy import NoisyPair, StatisticSubject
 from discreet.audit.lower_bound._planted import BUGS
 from discreet.audit.lower_bound._planted_papers import PAPER_BUGS, PAPER_STATISTICS
 from discreet.audit.lower_bound._protocols import PROTOCOLS
+from discreet.audit.lower_bound._series import SERIES
 from discreet.audit.lower_bound._statistics import STATISTICS
 from discreet.domain import InputError
 
@@ -67,9 +68,9 @@ __all__ = [
 Subjects = Mapping[str, Entry[Auditable]]
 
 SUBJECTS: Subjects = MappingProxyType(
-    MECHANISMS | STATISTICS | PAPER_STATISTICS | PROTOCOLS | FITS | ONE_RUN
+    MECHANISMS | STATISTICS | PAPER_STATISTICS | PROTOCOLS | FITS | ONE_RUN | SERIES
 )
-"""Everything real: mechanisms, statistics, protocols, whole fits. Nothing is built yet."""
+"""Everything real: mechanisms, statistics, protocols, whole fits, series. Nothing is built yet."""
 
 PLANTED: Subjects = MappingProxyType(BUGS | PAPER_BUGS)
 """Bugs planted on purpose."""

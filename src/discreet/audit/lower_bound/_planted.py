@@ -27,6 +27,12 @@ from discreet.audit.lower_bound._mechanisms import (
 )
 from discreet.audit.lower_bound._noisy import StatisticSubject, add_noise
 from discreet.audit.lower_bound._protocols import CHANGED, answers, changed_rating
+from discreet.audit.lower_bound._series import (
+    added_again,
+    counted_as_fresh,
+    overlapping,
+    same_noise,
+)
 from discreet.audit.lower_bound._statistics import head_of, part_of, timed
 from discreet.domain import OwnRatings
 from discreet.measure.centring import ItemLevels
@@ -294,3 +300,14 @@ def _co_rated(name: str, about: str, weights: Floats, booked: float) -> Statisti
     neighbours = Neighbours.by_rating(items, dict.fromkeys(range(old), 3.0), (old, 3.0))
     args = (_co_ratings(weights, items), neighbours, Noise.GAUSSIAN, booked)
     return StatisticSubject.of(name, about, *args)
+
+
+# Series whose periods are not apart, whose noise comes again, or whose cost is added up wrongly.
+
+_bug("series-bug/overlapping-periods", "each period begins before the last has ended")(overlapping)
+_bug("series-bug/record-in-two-periods", "the same records are added in every period")(added_again)
+_bug("series-bug/same-noise", "every period's noise begins from one seed")(same_noise)
+_bug(
+    "series-bug/counted-as-fresh",
+    "who is there in every period pays as if noise were drawn afresh",
+)(counted_as_fresh)
