@@ -293,9 +293,8 @@ def test_own_items_held_back_leave_popularity() -> None:
     head = np.arange(4, dtype=np.int32)
     p, activity, D = rng.uniform(0.1, 0.4, 6), rng.uniform(0.1, 0.3, 6), rng.uniform(1, 2, 6)
     L = np.hstack([activity[head, None], rng.normal(0, 0.5, (4, 2))])
-    whole, half, none = (
-        _model(p, activity, L, D, head, np.ones(6), own) for own in (1.0, 0.5, 0.0)
-    )
+    now = np.ones(6)
+    whole, half, none = (_model(p, activity, L, D, head, now, own) for own in (1.0, 0.5, 0.0))
     assert none.start == pytest.approx(p) and not none.gain.any()
     assert half.gain == pytest.approx(whole.gain / 2)
     assert half.start - p == pytest.approx((whole.start - p) / 2)

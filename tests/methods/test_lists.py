@@ -15,13 +15,13 @@ from discreet.domain import InputError, Scale
 from discreet.evaluate import Judge, popularity
 from discreet.methods import ListsMethod, Transcript, fit, record_fit
 from discreet.predict import Release
-from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Split
 from measure._neighbours import catalog_of
 from methods._kinds import ITEMS, two_kinds
 
-every_unit = pytest.mark.parametrize("unit", Unit)
+every_unit = pytest.mark.parametrize("unit", FIT_UNITS)
 every_noise = pytest.mark.parametrize("noise", Noise)
 YEAR = 365 * 86_400
 

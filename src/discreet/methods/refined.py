@@ -60,11 +60,12 @@ _SWELL = 1.3
 # one. Chosen by hand.
 _UNCHECKED = 0.6
 # The part of the budget for lists: the most, and the items' strength (`Effects.strength`) at which
-# they get half of it. Pairs point the way for ratings too, so that per rating they pay for
-# themselves from a strength of about 60 on; weaker items need the budget for their own levels.
-# Chosen on validation parts of MovieLens 1M and 100k, where ratings lost at most 0.005 in RMSE.
-_LEAST_LISTS = 0.15
+# they get half of it; and the least. Pairs point the way for ratings too, so that per rating they
+# pay for themselves from a strength of about 60 on; weaker items need the budget for their own
+# levels. Chosen on validation parts of MovieLens 1M, 100k and latest-small, where ratings lost at
+# most 0.005 in RMSE.
 _LISTS = {Unit.RATING: (0.5, 12.0), Unit.USER: (0.36, 4.0)}
+_LEAST_LISTS = 0.15
 # By time, pairs are worth less to lists than what is popular now: lists get this part of that
 # share. Chosen on validation parts by time of MovieLens 1M and 100k.
 _TOMORROW = 0.7
@@ -75,9 +76,10 @@ _MOST_LISTS, _LEFT = 0.7, 0.04
 # counts items once more, so that lists have what is popular. Chosen on validation parts of
 # MovieLens latest-small and 100k.
 _WEAKEST, _COUNTED_AGAIN = 1.0, 0.35
-# Lists of weak items need counts more than pairs: _AGAIN over the strength is the part of their
-# share that counts items once more, if that is _LEAST_AGAIN of the budget or more.
-_AGAIN, _LEAST_AGAIN = 2.0, 0.02
+# Lists of weak items need counts more than pairs: the square of _AGAIN over the strength is the
+# part of their share that counts items once more, if that is _LEAST_AGAIN of the budget or more.
+# Chosen on validation parts of MovieLens latest-small and 100k.
+_AGAIN, _LEAST_AGAIN = 2.5, 0.02
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -189,7 +191,7 @@ class RefinedMethod(RatingMethod):
         if has_recent:
             recent, cost = count_recent(self, task, counts, RECENT_SHARE, share / 2)
             share += recency - cost if share else 0.0
-        again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9))
+        again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9)) ** 2
         if again >= _LEAST_AGAIN and not task.is_series:
             # Where little would be left for pairs, none are measured.
             again = again if share - again >= LEAST_SHARE else share
