@@ -62,12 +62,13 @@ MAY_IMPORT: Mapping[str, tuple[str, ...]] = {
     ),
     "audit": (
         *("ratings", "privacy", "measure", "estimate", "methods", "release"),
-        *("predict", "protocols", "serve"),
+        *("predict", "protocols", "serve", "series"),
     ),
     "evaluate": (
         *("ratings", "privacy", "measure", "estimate", "methods", "release"),
         *("predict", "protocols", "serve"),
     ),
+    "series": ("ratings", "privacy", "measure", "methods", "release"),
     "spark": ("ratings", "measure", "methods", "release"),
     "report": ("release", "privacy"),
     "cli": ("",),
