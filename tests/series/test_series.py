@@ -414,7 +414,7 @@ def test_a_large_share_for_counts_leaves_some_for_pairs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where pairs look worth little but something, counts ask for the most."""
-    monkeypatch.setattr("discreet.methods.lists.count_strength", lambda *_: 1.0)
+    monkeypatch.setattr("discreet.methods.lists.count_strength", lambda *_: 3.0)
     series = a_series(tmp_path, method="lists", count_share=0.8, list_rank=2)
     for number in range(2):
         series.add(films([number]), WEEKS[number], ledger="unbooked")
