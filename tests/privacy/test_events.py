@@ -31,7 +31,7 @@ GROUPS = st.integers(1, 10**6)
 # What JSON has to escape, and characters of one to four bytes.
 TEXTS = st.text('ab "\\\n\x00\x7fé€\u2028\ud800😀')
 COMMON: dict[str, Any] = {
-    "unit": st.sampled_from(FIT_UNITS),
+    "unit": st.sampled_from(Unit),
     "label": TEXTS,
     "count": st.integers(1, 10**12),
     "ratings_per_user": st.none() | GROUPS,
