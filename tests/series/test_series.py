@@ -408,3 +408,14 @@ def test_presence_and_the_default_method(tmp_path: Path) -> None:
     assert load(tmp_path / "out.discreet").digest() == series.periods[0].release
     with pytest.raises(InputError, match="a row for each of 8 items"):
         series.add(present, WEEKS[1], ledger="unbooked", features=np.ones((3, 1)))
+
+
+def test_a_large_share_for_counts_leaves_some_for_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where pairs look worth little but something, counts ask for the most."""
+    monkeypatch.setattr("discreet.methods.lists.count_strength", lambda *_: 3.0)
+    series = a_series(tmp_path, method="lists", count_share=0.8, list_rank=2)
+    for number in range(2):
+        series.add(films([number]), WEEKS[number], ledger="unbooked")
+    assert "presence pairs" in _streams(series)
