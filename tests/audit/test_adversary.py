@@ -17,7 +17,7 @@ from discreet.domain import InputError, Scale
 from discreet.measure.item_counts import ItemCounts
 from discreet.measure.item_sums import RatingSums
 from discreet.methods import MethodName, fit, record_fit
-from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Shape, make_ratings
 
 PRESENCE = Scale.parse("presence")
@@ -117,7 +117,7 @@ def test_almost_without_noise_every_attack_succeeds(
     assert not won.prior.all()
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 @pytest.mark.parametrize("method", [MethodName.LISTS, MethodName.COSINE])
 def test_of_presence_it_is_found_out_whether_a_record_is_there(
     clicks: Ratings, method: MethodName, protect: Unit
@@ -136,7 +136,7 @@ def test_of_presence_it_is_found_out_whether_a_record_is_there(
     assert low <= 0.5 <= high
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 @pytest.mark.parametrize("method", [MethodName.COVARIANCE, MethodName.SLOPE_ONE])
 def test_in_noise_an_attack_is_no_better_than_a_guess(
     ratings: Ratings, method: MethodName, protect: Unit
@@ -148,7 +148,7 @@ def test_in_noise_an_attack_is_no_better_than_a_guess(
     assert success_band(won.likelihood)[0] <= max(won.prior.mean(), won.majority.mean())
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_no_attack_tells_two_values_apart_better_than_privacy_allows(
     ratings: Ratings, protect: Unit
 ) -> None:

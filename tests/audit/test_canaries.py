@@ -15,7 +15,7 @@ from discreet.audit._neighbours import ratings_of
 from discreet.audit.lower_bound import Canaries, audit_release, insert_canaries, score_release
 from discreet.domain import PRESENCE, InputError
 from discreet.methods import MethodName, fit
-from discreet.privacy import Guarantee, PureEvent, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Guarantee, PureEvent, SeededRandomness, Unit
 from discreet.ratings import Ratings, Shape, make_ratings
 from discreet.release import Release, load
 
@@ -107,7 +107,7 @@ def released(data: Ratings, epsilon: float, claimed: float, **told: Any) -> Rele
 
 
 @pytest.mark.parametrize("method", MethodName)
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_a_release_with_too_little_noise_is_caught_by_its_canaries(
     tmp_path: Path, planted: tuple[Ratings, Canaries], method: MethodName, protect: Unit
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_release_with_too_little_noise_is_caught_by_its_canaries(
     assert found.subject == "release" and found.how == "one run"
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_a_right_release_is_not(planted: tuple[Ratings, Canaries], protect: Unit) -> None:
     made = released(planted[0], 1.0, 1.0, protect=protect)
     assert not audit_release(made, planted[1], confidence=1 - 1e-4).is_violated

@@ -14,14 +14,23 @@ from discreet.domain import PRESENCE, InputError
 from discreet.domain.errors import NotCharged
 from discreet.measure import Budget, Part, Spender
 from discreet.methods import Cleaning, CovarianceMethod, Task, fit
-from discreet.privacy import Event, GaussianEvent, GeometricEvent, Noise, Randomness, Unit, unbooked
+from discreet.privacy import (
+    FIT_UNITS,
+    Event,
+    GaussianEvent,
+    GeometricEvent,
+    Noise,
+    Randomness,
+    Unit,
+    unbooked,
+)
 from discreet.privacy.accounting import compose
 from discreet.ratings import Ratings
 from discreet.release import Release
 from measure._neighbours import SCALES, Person, ratings_of, spying
 
 ITEMS = 12
-every_unit = pytest.mark.parametrize("unit", Unit)
+every_unit = pytest.mark.parametrize("unit", FIT_UNITS)
 every_noise = pytest.mark.parametrize("noise", Noise)
 
 

@@ -13,7 +13,7 @@ from discreet.domain import Scale
 from discreet.measure.centring import GRID, ItemLevels
 from discreet.measure.level import Level
 from discreet.methods import fit
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, SeededRandomness, Unit
 from discreet.ratings import find_shape, make_ratings
 from measure._neighbours import (
     SCALES,
@@ -50,7 +50,7 @@ def slow_level(unit: Unit, scale: Scale, levels: ItemLevels, people: list[Person
 def test_it_follows_the_definition(scale: Scale, data: st.DataObject) -> None:
     people, levels = data.draw(people_on(scale, ITEMS)), data.draw(levels_on(scale, ITEMS))
     ratings = ratings_of(people, ITEMS, scale)
-    for unit in Unit:
+    for unit in FIT_UNITS:
         statistic = Level(unit, scale, levels)
         with pytest.MonkeyPatch.context() as patch:
             use_small_blocks(patch, 3, 2)
@@ -84,13 +84,13 @@ def test_no_user_moves_it_further(scale: Scale, data: st.DataObject) -> None:
 def test_the_bound_is_reached(scale: Scale) -> None:
     """Whoever rates an item of the lowest level as high as can be moves it by half the range."""
     levels = ItemLevels(scale.lo, np.zeros(ITEMS))
-    for unit in Unit:
+    for unit in FIT_UNITS:
         statistic = Level(unit, scale, levels)
         measured = statistic.measure(ratings_of([{2: scale.hi}], ITEMS, scale))
         assert measured == statistic.sensitivity
 
 
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 def test_where_nothing_can_be_learnt_the_mean_is_measured_again(unit: Unit) -> None:
     ratings = make_ratings(find_shape("ml-100k").scaled(ratings=3000), seed=1)
     poor, rich = (
@@ -120,7 +120,7 @@ def test_the_second_measurement_brings_the_mean_nearer() -> None:
     assert errors[0.7] < 0.6 * errors[0.0]
 
 
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 @pytest.mark.parametrize("people", [[], [{0: 5.0, 1: 1.0}]])
 def test_a_mean_that_is_known_exactly_can_be_measured_again(
     unit: Unit, people: list[Person]

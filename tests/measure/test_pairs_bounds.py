@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, Scale
 from discreet.measure.pairs import CosinePairs, DifferencePairs, PairWeights
-from discreet.privacy import Noise, Unit
+from discreet.privacy import FIT_UNITS, Noise, Unit
 from discreet.ratings import Ratings
 from measure._neighbours import (
     SCALES,
@@ -32,7 +32,7 @@ from measure._neighbours import (
 
 ITEMS = 6
 FIVE, JOKES = SCALES["five stars"], SCALES["jokes"]
-every_unit = pytest.mark.parametrize("unit", Unit)
+every_unit = pytest.mark.parametrize("unit", FIT_UNITS)
 every_noise = pytest.mark.parametrize("noise", Noise)
 every_scale = pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
 Statistic = DifferencePairs | CosinePairs
@@ -225,7 +225,7 @@ def test_weights_of_a_rating_count_every_step(noise: Noise, size: int) -> None:
 
 @every_noise
 @pytest.mark.parametrize("kind", [DifferencePairs, CosinePairs])
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 def test_climbing_finds_no_way_over_the_bounds(noise: Noise, kind: type, unit: Unit) -> None:
     """Random restarts, then changes that are kept if they move the triangle further."""
     rng, items = np.random.default_rng(11), 7

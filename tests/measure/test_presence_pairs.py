@@ -21,10 +21,10 @@ from discreet.measure.presence_pairs import (
     PresencePairs,
     pair_weights,
 )
-from discreet.privacy import Noise, Unit
+from discreet.privacy import FIT_UNITS, Noise, Unit
 from measure._neighbours import SCALES, length, ratings_of, share_of, stays_within
 
-every_unit = pytest.mark.parametrize("unit", Unit)
+every_unit = pytest.mark.parametrize("unit", FIT_UNITS)
 every_noise = pytest.mark.parametrize("noise", Noise)
 SCALE = SCALES["five stars"]
 People = list[set[int]]
@@ -167,7 +167,7 @@ def test_the_bounds_are_those_of_the_proof(size: int) -> None:
     gaussian, laplace = Noise.GAUSSIAN, Noise.LAPLACE
     of = {
         (unit, noise): PairMovement(unit, noise, size).of_pairs / GRID
-        for unit in Unit
+        for unit in FIT_UNITS
         for noise in Noise
     }
     assert of[Unit.USER, gaussian] == pytest.approx(math.sqrt(0.5), rel=1e-6)
@@ -229,7 +229,7 @@ def test_weights_of_records_do_not_protect_users() -> None:
     """Somebody who has the whole head moves the pairs far beyond either bound."""
     z = pair_weights(Unit.RATING, Noise.GAUSSIAN, 50).tolist()
     moved = z[50] * math.sqrt(50 * 49 / 2)
-    assert moved > 4 * max(PairMovement(unit, Noise.GAUSSIAN, 50).of_pairs for unit in Unit)
+    assert moved > 4 * max(PairMovement(unit, Noise.GAUSSIAN, 50).of_pairs for unit in FIT_UNITS)
 
 
 def test_a_head_that_is_no_head_is_refused() -> None:

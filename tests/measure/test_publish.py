@@ -11,7 +11,7 @@ import pytest
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.domain.errors import BudgetExceeded
 from discreet.measure import ItemCounts, publish_item_counts
-from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, find_shape, make_ratings
 
@@ -27,7 +27,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_published_counts_are_the_true_ones_plus_noise_of_the_stated_size(
     ratings: Ratings, protect: Unit, delta: float
 ) -> None:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from discreet.domain import InputError
 from discreet.measure.recency import GRID, WEIGHT_GRID, PeriodCounts, Periods, RecentCounts
-from discreet.privacy import Noise, Unit
+from discreet.privacy import FIT_UNITS, Noise, Unit
 from discreet.ratings import Ratings
 from measure._neighbours import SCALES, catalog_of, length, ratings_of, share_of, stays_within
 
-every_unit = pytest.mark.parametrize("unit", Unit)
+every_unit = pytest.mark.parametrize("unit", FIT_UNITS)
 every_noise = pytest.mark.parametrize("noise", Noise)
 ITEMS = 6
 LATEST = 2**32 - 1

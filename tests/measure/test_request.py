@@ -24,7 +24,7 @@ from discreet.measure import (
 )
 from discreet.measure._request import Request, configuration_digest
 from discreet.methods import fit, record_fit
-from discreet.privacy import Guarantee, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Guarantee, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Intake, Ratings, Stability, find_shape, make_ratings
 from discreet.release import Release, load
@@ -155,7 +155,7 @@ def test_ratings_that_others_chose_protect_nobody(
     assert ledger.history() == []
 
 
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 def test_a_person_s_own_rows_may_choose_among_their_ratings(
     ratings: Ratings, ledger: Ledger, unit: Unit
 ) -> None:

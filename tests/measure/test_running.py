@@ -207,7 +207,7 @@ def run_with_older(
 ) -> None:
     """Each period has the records so far, and measures those of its own time with older ones."""
     budget, streams = budget_of(Unit.RATING), dict[str, Stream]()
-    options = {"head": ITEMS, "list_rank": 2, "protect": Unit.RATING, "noise": Noise.GAUSSIAN}
+    options = {"head": 5 * ITEMS, "list_rank": 2, "protect": Unit.RATING, "noise": Noise.GAUSSIAN}
     method = method_of(MethodName.LISTS, options, presence=True)
     for t, store in enumerate(stores, 1):
         since, until = _LENGTH * t, _LENGTH * (t + 1)
@@ -223,8 +223,9 @@ def run_with_older(
 def stores_of(periods: int, seed: int) -> tuple[list[Ratings], list[Ratings]]:
     """Everybody comes back; one of them has one record more, in the first period or the third."""
     rng = np.random.default_rng(seed)
-    added = {item: int(rng.integers(1, periods + 1)) for item in range(1, ITEMS)}
-    others = [{item: int(rng.integers(1, periods + 1)) for item in range(ITEMS)} for _ in range(9)]
+    added = {item: int(rng.integers(2, periods + 1)) for item in range(1, ITEMS)}
+    others = [{item: int(rng.integers(2, periods + 1)) for item in range(ITEMS)} for _ in range(40)]
+    others = [each | {0: 1, 1: 1} for each in others]  # these two are known before all others
     both: tuple[list[Ratings], list[Ratings]] = ([], [])
     for mine, where in zip((added | {0: 1 + 2 * (seed % 2)}, added), both, strict=True):
         for t in range(1, periods + 1):

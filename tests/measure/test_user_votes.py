@@ -17,7 +17,7 @@ from discreet.domain import InputError, Scale
 from discreet.measure import ItemCounts
 from discreet.measure.centring import ItemLevels
 from discreet.measure.user_votes import GRID, UserMeans, UserVotes
-from discreet.privacy import Noise, Unit
+from discreet.privacy import FIT_UNITS, Noise
 from measure._neighbours import (
     SCALES,
     Person,
@@ -285,7 +285,7 @@ def test_votes_are_everybodys_own_whatever_the_blocks_and_threads(
 def test_counted_votes_are_everybodys_own(noise: Noise, data: st.DataObject) -> None:
     scale = SCALES["five stars"]
     people = data.draw(people_on(scale, ITEMS, 6))
-    for unit in Unit:
+    for unit in FIT_UNITS:
         counts = ItemCounts(unit, noise)
         alone = [counts.measure(ratings_of([person], ITEMS, scale)) for person in people]
         together = counts.measure(ratings_of(people, ITEMS, scale))

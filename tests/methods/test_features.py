@@ -13,7 +13,7 @@ from discreet.domain import PRESENCE, InputError, Noisy, Scale
 from discreet.estimate import Effects, feature_directions
 from discreet.evaluate import people_of
 from discreet.methods import MOST_FEATURES, fit
-from discreet.privacy import SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, split_random
 from discreet.release import Release
 from measure._neighbours import catalog_of
@@ -63,7 +63,7 @@ def test_features_that_matter_help_and_others_do_no_harm(unit: Unit, epsilon: fl
     assert scores["useless"] < 1.005 * scores["none"]
 
 
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 def test_features_help_with_presence_too(unit: Unit) -> None:
     """People who have six items each of one of two kinds, and few of them."""
     rng = np.random.default_rng(2)

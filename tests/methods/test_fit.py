@@ -15,7 +15,7 @@ from discreet.measure import choose_best, publish_rmse
 from discreet.measure.probe_error import ProbeError
 from discreet.methods import Cleaning, fit
 from discreet.predict import People, Release
-from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.privacy.accounting import compose, gaussian_epsilon, mu_of_theta
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Shape, Split, find_shape, make_ratings, split_random
@@ -48,7 +48,7 @@ def user_mean_rmse(split: Split) -> float:
 
 
 @pytest.mark.parametrize("noise", Noise)
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_the_guarantee_is_the_one_asked_for_and_never_more(
     split: Split, protect: Unit, noise: Noise
 ) -> None:
@@ -83,7 +83,7 @@ def test_the_ledger_is_charged_once_and_before_anything_is_drawn(
         fit(split.train, epsilon=math.inf, ledger=ledger)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_more_budget_predicts_better_and_little_never_falls_below_the_user_mean(
     split: Split, protect: Unit
 ) -> None:
@@ -120,7 +120,7 @@ def test_every_cleaning_makes_a_release_that_predicts(split: Split, clean: Clean
     assert rmse(release, split) < 1.05 * user_mean_rmse(split)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_dense_releases_carry_the_matrices_for_neighbours(split: Split, protect: Unit) -> None:
     release = fit(
         split.train, method="covariance", protect=protect, epsilon=math.inf, dense=True, head=300
@@ -134,7 +134,7 @@ def test_dense_releases_carry_the_matrices_for_neighbours(split: Split, protect:
     assert error < user_mean_rmse(split)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 @pytest.mark.parametrize(
     "scale", [Scale(0.5, 5, 0.5), Scale(-10, 10, None), Scale(0, 10), Scale(0, 1)], ids=str
 )
@@ -153,7 +153,7 @@ def tiny(items: int, histories: list[list[int]]) -> Ratings:
     return Ratings(Scale(1, 5), Catalog(map(str, range(items))), starts, flat, codes)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 @pytest.mark.parametrize("noise", Noise)
 @pytest.mark.parametrize(
     "ratings",
@@ -220,7 +220,7 @@ def test_a_published_rmse_is_near_the_true_one_and_booked(split: Split) -> None:
     assert promise.epsilon <= 20.0 * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 @pytest.mark.parametrize("rank", [0, 5])
 def test_a_fit_spends_its_whole_budget_whatever_it_finds(
     split: Split, protect: Unit, rank: int

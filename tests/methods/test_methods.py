@@ -12,7 +12,7 @@ from discreet.domain import InputError, Scale
 from discreet.evaluate import Judge, people_of, popularity, user_mean
 from discreet.methods import RefinedMethod, fit
 from discreet.predict import Release
-from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, Split, find_shape, make_ratings, split_random
 from measure._neighbours import catalog_of
 from methods._kinds import two_kinds
@@ -53,7 +53,7 @@ def test_settings_of_one_method_are_not_the_other_s(split: Split) -> None:
         fitted(split, method="covariance", reach=1.0)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_the_refinement_uses_what_it_pays_for(split: Split, protect: Unit) -> None:
     """With much budget it predicts better than without tastes, and items outside the head too."""
     with_it = fitted(split, protect=protect, epsilon=40.0, head=60)
@@ -77,7 +77,7 @@ def test_laplace_noise_refines_users_but_not_ratings(split: Split) -> None:
         assert release.guarantee.epsilon == pytest.approx(200.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 def test_little_budget_never_predicts_worse_than_people_s_own_means(
     split: Split, protect: Unit, epsilon: float
@@ -91,7 +91,7 @@ def test_little_budget_never_predicts_worse_than_people_s_own_means(
     assert np.mean(errors) < floor * 1.002
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_the_scale_s_unit_changes_nothing_but_the_unit(split: Split, protect: Unit) -> None:
     """The same ratings told on 1..5 and on 10..50: predictions are ten times as high."""
     train = split.train
@@ -124,7 +124,7 @@ def test_public_features_help_where_they_are_true(split: Split) -> None:
     assert rmse(seeing, planted) < rmse(blind, planted) - 0.03
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_presence_alone_finds_who_likes_what(clicks: Split, protect: Unit) -> None:
     judge = Judge(clicks)
     floor = judge.judge(popularity(clicks.train)).ndcg_at_10
@@ -155,7 +155,7 @@ def test_presence_is_for_lists_and_cosines(clicks: Split, method: str) -> None:
         fitted(clicks, method=method)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 @pytest.mark.parametrize("noise", Noise)
 @pytest.mark.parametrize("epsilon", [0.05, 5.0, math.inf])
 def test_presence_spends_what_was_asked(

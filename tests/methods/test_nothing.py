@@ -13,7 +13,7 @@ import discreet.predict
 from discreet.domain import PRESENCE, Scale
 from discreet.measure import choose_best, publish_item_counts, publish_rmse
 from discreet.methods import MethodName, fit
-from discreet.privacy import Noise, Unit
+from discreet.privacy import FIT_UNITS, Noise, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, bound_contributions, figures, split_netflix, split_random
 from measure._neighbours import catalog_of
@@ -28,7 +28,7 @@ SCALES = {
 }
 KINDS = [
     (scale, method, unit, noise)
-    for scale, method, unit, noise in product(SCALES, MethodName, Unit, Noise)
+    for scale, method, unit, noise in product(SCALES, MethodName, FIT_UNITS, Noise)
     if scale != "presence" or method in (MethodName.LISTS, MethodName.COSINE)
 ]
 
@@ -66,7 +66,7 @@ def test_a_fit_of_nothing_is_charged_and_promises_as_a_fit_of_something(
         assert all(np.isfinite(array).all() for array in release.arrays.values())
         assert len(release.predictor().recommend({}, n=3)) == 3
         (charged,) = ledger.history()
-        per = [release.guarantee.per(each) for each in Unit]
+        per = [release.guarantee.per(each) for each in FIT_UNITS]
         always = _ALWAYS[:1] if method is MethodName.LISTS else _ALWAYS
         shapes = {name: release.arrays[name].shape for name in always}
         promised = pytest.approx(release.guarantee.epsilon, rel=1e-6)
@@ -84,14 +84,14 @@ _ALWAYS = ("item_counts", "item_effects", "item_effect_variances")
 def test_no_budget_and_no_catalogue_is_too_small_for_nothing(
     epsilon: float, method: MethodName, items: int
 ) -> None:
-    for unit in Unit:
+    for unit in FIT_UNITS:
         nothing = silent(Scale(1, 5), 0, items)
         options: dict[str, Any] = {"method": method, "protect": unit, "ledger": "unbooked"}
         release = fit(nothing, epsilon=epsilon, **options)
         assert all(np.isfinite(array).all() for array in release.arrays.values())
 
 
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 @pytest.mark.parametrize("scale", SCALES)
 def test_features_may_say_nothing_of_nothing(scale: str, unit: Unit) -> None:
     table = np.column_stack([np.arange(30) % 2, np.ones(30)])
@@ -99,7 +99,7 @@ def test_features_may_say_nothing_of_nothing(scale: str, unit: Unit) -> None:
     assert all(np.isfinite(array).all() for array in release.arrays.values())
 
 
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_single_figures_of_nothing(unit: Unit, delta: float) -> None:
     nothing, none = silent(Scale(1, 5), 0), np.empty(0)

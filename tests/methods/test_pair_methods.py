@@ -11,7 +11,7 @@ import pytest
 from discreet.domain import InputError
 from discreet.evaluate import Judge, people_of, popularity
 from discreet.methods import fit
-from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.ratings import Split
 from discreet.release import Release, packed_size
 from measure._neighbours import SCALES, Person, ratings_of, spying
@@ -19,7 +19,7 @@ from methods._kinds import two_kinds
 
 METHODS = {"slope-one": ("differences", "pair_weights"), "cosine": ("products", "squares")}
 every_method = pytest.mark.parametrize("method", METHODS)
-every_unit = pytest.mark.parametrize("unit", Unit)
+every_unit = pytest.mark.parametrize("unit", FIT_UNITS)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import pytest
 
 from discreet.domain import InputError
 from discreet.methods import fit
-from discreet.privacy import GaussianEvent, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, GaussianEvent, SeededRandomness, Unit
 from discreet.ratings import find_shape, make_ratings, split_random
 from papers.catalogue import find_reproduction
 from papers.erratum import Erratum
@@ -44,7 +44,7 @@ def test_the_preset_needs_more_noise_and_is_marked() -> None:
     assert "not prove" in str(paper.guarantee) and "seed" in str(paper.guarantee)
 
 
-@pytest.mark.parametrize("unit", Unit)
+@pytest.mark.parametrize("unit", FIT_UNITS)
 def test_the_preset_works_without_any_rating(study: Study, unit: Unit) -> None:
     nothing = study.ratings.where(np.zeros(len(study.ratings), np.bool_))
     release = fit_paper(nothing, protect=unit)

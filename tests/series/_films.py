@@ -50,7 +50,12 @@ def untimed(ratings: Ratings) -> Ratings:
 
 
 def a_series(folder: Path, items: int = 8, **terms: Any) -> Series:
-    wanted = {"protect": "user-week", "epsilon": 4.0, **SMALL, **terms}
+    wanted = {
+        "protect": "user-week",
+        "epsilon": 4.0,
+        **({} if "method" in terms else SMALL),
+        **terms,
+    }
     catalog = catalog_of(items)
     assert catalog.origin is not CatalogOrigin.FROM_DATA
     return Series.create(folder / "films.series", scale=STARS, catalog=catalog, **wanted)

@@ -408,3 +408,29 @@ def test_presence_and_the_default_method(tmp_path: Path) -> None:
     assert load(tmp_path / "out.discreet").digest() == series.periods[0].release
     with pytest.raises(InputError, match="a row for each of 8 items"):
         series.add(present, WEEKS[1], ledger="unbooked", features=np.ones((3, 1)))
+
+
+def test_a_large_share_for_counts_leaves_some_for_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where pairs look worth little but something, counts ask for the most."""
+    monkeypatch.setattr("discreet.methods.lists.count_strength", lambda *_: 3.0)
+    series = a_series(tmp_path, method="lists", count_share=0.8, list_rank=2)
+    for number in range(2):
+        series.add(films([number]), WEEKS[number], ledger="unbooked")
+    assert "presence pairs" in _streams(series)
+
+
+def test_a_bound_on_ratings_is_one_of_the_period(tmp_path: Path) -> None:
+    """Ratings of other weeks have no say in which are kept, and everybody keeps two."""
+    series = a_series(
+        tmp_path, protect="rating", period="week", most_ratings=2, epsilon=5000.0, method="cosine"
+    )
+    many, between = films([0, 1]), _span(series, WEEKS[0])
+    release = series.add(many, WEEKS[0], ledger="unbooked")
+    assert release.guarantee.provenance is not None
+    assert release.guarantee.provenance.most_ratings == 2
+    alone = many.between(*between)
+    kept = np.minimum(np.diff(alone.starts), 2).sum()
+    assert series.periods[0].size == pytest.approx(kept, abs=6)  # noise of 0.25
+    assert kept > 20

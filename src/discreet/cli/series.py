@@ -203,8 +203,8 @@ def add(
             keep_columns=tuple(catalog.columns),
         )
         catalog = series.catalog_with(newer)
-    most = series.terms.event.ratings_per_user
-    private = reading.read_with(ratings, series.scale, catalog, most)
+    # How many of a user's are kept is decided within the period, by the series.
+    private = reading.read_with(ratings, series.scale, catalog, None)
     public = _inputs.read_features(features, catalog)
     if book is None:
         warn_of_no_ledger()

@@ -32,6 +32,9 @@ _AGAIN, _MOST_AGAIN, _LEAST_AGAIN = 0.6, 0.8, 0.02
 # In a series, the most for the second count, which its first period settles: pairs may become worth
 # more than they look then. Chosen by hand.
 _MOST_SETTLED = 0.5
+# The most of what the first count leaves, so that something is left for pairs if `count_share` is
+# large. Chosen by hand.
+_MOST_OF_REST = 0.9
 
 # Below this strength (`count_strength`) pairs show nothing, and popularity needs the whole budget.
 # Chosen on validation parts of the same data sets, at epsilons from 0.1 on.
@@ -86,7 +89,8 @@ class ListsMethod(Method):
         with_pairs = self.list_rank > 0 and strength >= _WEAKEST
         again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9)) if with_pairs else 1 - spent
         if task.is_series:
-            again = task.settle("counts", min(again, _MOST_SETTLED))
+            most = min(_MOST_SETTLED, _MOST_OF_REST * (1 - spent))
+            again = task.settle("counts", min(again, most))
             if again > _LEAST_AGAIN:
                 spent += again
                 counts = average(counts, *task.measure(statistic, {label: again}))

@@ -58,7 +58,7 @@ from discreet.privacy import (
 )
 from discreet.privacy.accounting import compose
 from discreet.privacy.ledger import Ledger
-from discreet.ratings import Ratings, cap_periods
+from discreet.ratings import Ratings, bound_contributions, cap_periods
 from discreet.release import Release, StoredCatalog, encode_catalog, load
 from discreet.series._periods import kind_of, period_of
 from discreet.series._state import (
@@ -444,6 +444,10 @@ class Series:
             else:
                 stream.buffers = buffers
         measured = _within(ratings, period)
+        most = self.terms.event.ratings_per_user
+        if most is not None and isinstance(measured, Ratings) and not ratings.intake.most_ratings:
+            # Of the period's ratings: those of other periods have no say in which are kept.
+            measured = bound_contributions(measured, most)
         request = Request.of(
             measured, self.unit, f"{self.method.name} series",
             settings=self.method, terms=self.terms.to_dict(), period=period.to_dict(),
@@ -505,7 +509,9 @@ class Series:
                 "have no times"
             )
         most = self.terms.event.ratings_per_user
-        if self.unit is Unit.RATING and most != ratings.intake.most_ratings:
+        kept = ratings.intake.most_ratings
+        is_bounded_here = kept is None and isinstance(ratings, Ratings)
+        if self.unit is Unit.RATING and most != kept and not is_bounded_here:
             wanted = "as many as there are" if most is None else f"at most {most:,}"
             raise InputError(f"the series counts on {wanted} ratings of a user in a period")
         self.method.check(ratings)

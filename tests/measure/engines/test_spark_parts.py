@@ -41,7 +41,7 @@ from discreet.measure.presence_pairs import PresencePairs
 from discreet.measure.refinement import Moments, UserSketch
 from discreet.measure.user_votes import UserVotes
 from discreet.methods import fit, record_fit
-from discreet.privacy import Noise, SeededRandomness, Unit
+from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
 
 STARS = Scale(1, 5)
@@ -149,7 +149,7 @@ def test_all_that_a_fit_measures_is_the_same_in_parts(
         np.testing.assert_array_equal(array, summed.release.arrays[name], name)
 
 
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_features_are_believed_as_much_in_parts(protect: Unit) -> None:
     ratings = ratings_of()
     features = np.random.default_rng(2).normal(size=(len(ratings.catalog), 4))
@@ -179,7 +179,7 @@ def test_a_continuous_scale_is_summed_in_parts(method: str) -> None:
 
 
 @pytest.mark.parametrize(("partitions", "band"), [(1, 2048), (3, 2048), (3, 40), (2, 16)])
-@pytest.mark.parametrize("protect", Unit)
+@pytest.mark.parametrize("protect", FIT_UNITS)
 def test_presence_pairs_are_the_same_in_every_layout(
     protect: Unit, partitions: int, band: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
