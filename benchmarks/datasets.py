@@ -140,10 +140,9 @@ def judge_all(title: str, split: Split, asked: argparse.Namespace) -> None:
 
 
 def ours(split: Split, unit: str, epsilon: float, draw: int, method: str | None) -> Scorer:
-    told = {"protect": unit, "epsilon": epsilon, "method": method}
-    release = fit(split.train, randomness=SeededRandomness(draw), **told)
-    scorer: Scorer = release.predictor()
-    return scorer
+    return fit(
+        split.train, method=method, protect=unit, epsilon=epsilon, randomness=SeededRandomness(draw)
+    ).predictor()
 
 
 if __name__ == "__main__":
