@@ -84,13 +84,15 @@ def budget_of(unit: Unit, epsilon: float = 6.0) -> Budget:
 def run_series(
     periods: Sequence[Ratings], name: MethodName, unit: Unit, plan: NoisePlan, seed: int = 1
 ) -> dict[str, Stream]:
-    budget, streams = budget_of(unit), dict[str, Stream]()
+    budget, streams, settled = budget_of(unit), dict[str, Stream](), dict[str, float]()
     within = Unit.RATING if unit is Unit.RATING else Unit.USER
     options = {**SETTINGS[name], "protect": within, "noise": Noise.GAUSSIAN}
     method = method_of(name, options, presence=periods[0].scale.presence)
     for t, ratings in enumerate(periods, 1):
         receipt = unbooked([budget.event(LABEL)], SeededRandomness(f"{seed} {t}"))
-        spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)
+        spender = RunningSpender(
+            budget, receipt, LABEL, plan=plan, period=t, streams=streams, settled=settled
+        )
         spender.measure_size(ratings, within)
         method.learn(PeriodTask(ratings, spender, None, None))
         assert compose(spender.events).mu <= budget.amount * (1 + 1e-9)
@@ -144,19 +146,16 @@ def moved(heard: list[Heard], run: Any, both: tuple[list[Ratings], list[Ratings]
 
 
 CASES = [
-    (name, unit, plan, grows, scale)
-    for name, unit, plan, grows, scale in [
-        (MethodName.LISTS, Unit.RATING, FACTORISED, 2, PRESENCE),
-        (MethodName.LISTS, Unit.USER_WEEK, FADING, None, PRESENCE),
-        (MethodName.REFINED, Unit.RATING, FADING, None, STARS),
-        (MethodName.REFINED, Unit.USER_WEEK, FACTORISED, 1, STARS),
-        (MethodName.COVARIANCE, Unit.RATING, FACTORISED, 2, STARS),
-        (MethodName.COVARIANCE, Unit.USER_WEEK, FACTORISED, None, STARS),
-        (MethodName.SLOPE_ONE, Unit.RATING, FADING, 2, STARS),
-        (MethodName.SLOPE_ONE, Unit.USER_WEEK, FRESH, None, STARS),
-        (MethodName.COSINE, Unit.RATING, FRESH, 1, STARS),
-        (MethodName.COSINE, Unit.USER_WEEK, FACTORISED, 3, STARS),
-    ]
+    (MethodName.LISTS, Unit.RATING, FACTORISED, 2, PRESENCE),
+    (MethodName.LISTS, Unit.USER_WEEK, FADING, None, PRESENCE),
+    (MethodName.REFINED, Unit.RATING, FADING, None, STARS),
+    (MethodName.REFINED, Unit.USER_WEEK, FACTORISED, 1, STARS),
+    (MethodName.COVARIANCE, Unit.RATING, FACTORISED, 2, STARS),
+    (MethodName.COVARIANCE, Unit.USER_WEEK, FACTORISED, None, STARS),
+    (MethodName.SLOPE_ONE, Unit.RATING, FADING, 2, STARS),
+    (MethodName.SLOPE_ONE, Unit.USER_WEEK, FRESH, None, STARS),
+    (MethodName.COSINE, Unit.RATING, FRESH, 1, STARS),
+    (MethodName.COSINE, Unit.USER_WEEK, FACTORISED, 3, STARS),
 ]
 
 
@@ -206,13 +205,15 @@ def run_with_older(
     stores: Sequence[Ratings], plan: NoisePlan, weights: FrozenWeights, seed: int = 1
 ) -> None:
     """Each period has the records so far, and measures those of its own time with older ones."""
-    budget, streams = budget_of(Unit.RATING), dict[str, Stream]()
+    budget, streams, settled = budget_of(Unit.RATING), dict[str, Stream](), dict[str, float]()
     options = {"head": 5 * ITEMS, "list_rank": 2, "protect": Unit.RATING, "noise": Noise.GAUSSIAN}
     method = method_of(MethodName.LISTS, options, presence=True)
     for t, store in enumerate(stores, 1):
         since, until = _LENGTH * t, _LENGTH * (t + 1)
         receipt = unbooked([budget.event(LABEL)], SeededRandomness(f"{seed} {t}"))
-        spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)
+        spender = RunningSpender(
+            budget, receipt, LABEL, plan=plan, period=t, streams=streams, settled=settled
+        )
         measured = store.between(since, until)
         spender.measure_size(measured, Unit.RATING)
         older = OlderRecords(store, since, until, weights)
@@ -338,6 +339,24 @@ def test_every_old_place_is_taken_once() -> None:
         pairs = {(int(a), int(b)) for i, a in enumerate(old) for b in old[i:]}
         both = {(int(a), int(b)) for i, a in enumerate(new) for b in new[i:]} & pairs
         assert len(taken) == len(both)
+
+
+@pytest.mark.parametrize("plan", [NoisePlan.factorised(), NoisePlan.factorised(3.0)])
+def test_totals_have_the_noise_that_they_say(plan: NoisePlan) -> None:
+    """Eight periods of 4,000 numbers: earlier noise is taken back."""
+    budget = budget_of(Unit.RATING, 1.0)
+    streams: dict[str, Stream] = {}
+    for t in range(1, 9):
+        receipt = unbooked([budget.event(LABEL)], SeededRandomness(t))
+        spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)
+        spender.release(Part("x", 1.0, 1.0), np.full(4000, 5, np.int64), 1.0)
+    spread = spender._spread(streams["x"])
+    assert spread == pytest.approx(spender.spread_of(1.0), rel=2e-3)
+    weights = plan.forgetting ** np.arange(8)
+    errors = streams["x"].total - 5 * weights.sum()
+    assert np.std(errors) == pytest.approx(spread, rel=0.06)  # five standard errors
+    forgotten = plan.lifetime / budget.amount * float(np.linalg.norm(weights))
+    assert spread < 0.9 * forgotten, "or the test would show nothing"
 
 
 def test_laplace_noise_is_drawn_afresh() -> None:

@@ -248,6 +248,15 @@ def test_rounding_is_always_paid_for() -> None:
     assert plan.sensitivity(1.0, 100) > plan.lifetime * (1 + plan.slack(100)) * (1 - 1e-9)
 
 
+@pytest.mark.parametrize("horizon", [2, 16, 64, 256, 1024, 4096])
+def test_rounding_is_small_in_every_plan_that_is_offered(horizon: int) -> None:
+    """PROOF.md counts on it for a number that moves in many stretches."""
+    half_lives = (None, 0.1, 1.0, 3.0, 12.0, 52.0, 200.0, 1000.0, 1e4, 1e6)
+    most = max(NoisePlan.factorised(each, horizon)._rounding for each in half_lives)
+    assert most < 57
+    assert horizon < 1024 or most > 50, "or PROOF.md says too much"
+
+
 def test_increments_have_the_law_of_the_matrix() -> None:
     """The first and the fifth of 4,000 streams at once; wrong with probability 1e-6 each."""
     plan, sigma, size = NoisePlan.factorised(), 2.0**30, 4000

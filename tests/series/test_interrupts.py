@@ -80,7 +80,7 @@ def test_an_add_that_was_cut_off_is_repeated(
     series, book = a_series(tmp_path), a_ledger(tmp_path)
     for earlier in range(number):
         series.add(films([earlier]), WEEKS[earlier], ledger=book)
-    _, _, is_charged, is_recorded = STEPS[step]
+    is_charged = STEPS[step][2]
     with monkeypatch.context() as patch:
         cut_before(step, raise_cut, patch.setattr)
         with pytest.raises(Cut):
@@ -111,7 +111,6 @@ def test_an_add_that_was_cut_off_is_repeated(
     } or step == "tidy"
     streams, _ = read_state(again.path / f"state-{generation}.safetensors")
     assert {stream.steps for stream in streams.values()} == {number + 1}
-    assert is_recorded <= is_charged
     again.add(films([number + 1]), WEEKS[number + 1], ledger=book)
 
 

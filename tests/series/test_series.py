@@ -17,8 +17,10 @@ import discreet.predict
 from discreet.domain import PRESENCE, CatalogOrigin, InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError, PeriodExists
 from discreet.measure import RunningSpender
+from discreet.measure.history_pairs import APPEND_ONLY, FrozenWeights
 from discreet.privacy import SEEDED, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger
+from discreet.ratings import Ratings
 from discreet.release import load
 from discreet.series import Series
 from discreet.series._state import read_key, read_secret, read_state
@@ -119,6 +121,7 @@ def test_ratings_without_times_are_taken_at_their_word(tmp_path: Path) -> None:
     [
         ({"protect": "user"}, "protects one of"),
         ({"plan": "tree"}, "factorised or fresh"),
+        ({"noise": "uniform"}, "noise is one of"),
         ({"epsilon": np.inf}, "finite"),
         ({"half_life": -1.0}, "half-life"),
         ({"protect": "rating", "most_periods": 3}, "not ratings"),
@@ -308,7 +311,7 @@ def test_a_cap_ends_a_persons_part(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="in how many periods a person was"):
         series.add(films([4]), WEEKS[4], ledger="unbooked", new_noise=True)
     (series.path / "noise-4.secret").unlink()
-    with pytest.raises(InputError, match="restore it from a backup"):
+    with pytest.raises(InputError, match="restore it from a backup, or start a new series"):
         series.add(films([4]), WEEKS[4], ledger="unbooked")
 
 
@@ -408,6 +411,94 @@ def test_presence_and_the_default_method(tmp_path: Path) -> None:
     assert load(tmp_path / "out.discreet").digest() == series.periods[0].release
     with pytest.raises(InputError, match="a row for each of 8 items"):
         series.add(present, WEEKS[1], ledger="unbooked", features=np.ones((3, 1)))
+
+
+def clicks() -> Ratings:
+    """Four weeks of presence."""
+    ratings = films(range(4), people=60)
+    return replace(ratings, scale=PRESENCE, codes=PRESENCE.encode(np.ones(len(ratings))))
+
+
+def a_series_with_older_records(folder: Path, **terms: Any) -> Series:
+    return Series.create(
+        folder / "s",
+        scale=PRESENCE,
+        catalog=catalog_of(8),
+        protect="rating",
+        epsilon=50.0,
+        **{"older_share": 0.2, "list_rank": 2, **terms},
+    )
+
+
+def test_what_older_records_rest_on_is_kept(tmp_path: Path) -> None:
+    """Heads only grow and shares stay, whatever noise does; and releases say what is assumed.
+
+    Noise starts afresh after two periods, and again where the secret is lost.
+    """
+    series, heads, settled = (
+        a_series_with_older_records(tmp_path, horizon=2, head=12),
+        [set[int]()],
+        [],
+    )
+    for number in range(4):
+        release = series.add(clicks(), WEEKS[number], ledger="unbooked", new_noise=number == 3)
+        assert APPEND_ONLY in release.guarantee.assumes
+        heads.append(set(_streams(series)["presence pairs"].frame["head"].tolist()))
+        assert heads[-2] <= heads[-1]
+        content = json.loads((series.path / "series.json").read_text())
+        settled.append(content["settled"])
+        assert settled[-1] == settled[0] and settled[0].keys() == {"counts", "pairs"}
+        assert content["older_records"] == {"share": 0.2, "flat": 20, "most": 1500}
+    assert len(heads[-1]) > len(heads[1]) >= 2
+
+
+def test_older_records_are_met_with_the_weights_that_the_series_began_with(tmp_path: Path) -> None:
+    """A later version may choose others for new series."""
+    series = a_series_with_older_records(tmp_path)
+    series.add(clicks(), WEEKS[0], ledger="unbooked")
+    path = series.path / "series.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"older_records": {"share": 0.2, "flat": 5, "most": 9}}))
+    assert Series.open(series.path)._weights == FrozenWeights(0.2, 5, 9)
+    changed = {name: share / 2 for name, share in content["settled"].items()}
+    path.write_text(json.dumps(content | {"settled": changed}))
+    with pytest.raises(InputError, match="another share of the budget"):
+        series.add(clicks(), WEEKS[1], ledger="unbooked")
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"protect": "user-week"},
+        {"noise": "laplace"},
+        {"most_ratings": 5},
+        {"period": "any"},
+        {"method": "covariance"},
+        {"scale": STARS},
+    ],
+)
+def test_where_records_cannot_meet_older_ones_that_is_said(
+    tmp_path: Path, terms: dict[str, Any]
+) -> None:
+    wanted = {"scale": PRESENCE, "protect": "rating", "method": "lists", **terms}
+    with pytest.raises(InputError, match=r"older_share|presence alone"):
+        Series.create(tmp_path / "s", catalog=catalog_of(8), older_share=0.2, **wanted)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_pairs_counts_have_the_whole_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shares, real = [], RunningSpender.release
+
+    def release(self: RunningSpender, part: Any, exact: Any, share: float) -> Any:
+        shares.append(share)
+        return real(self, part, exact, share)
+
+    monkeypatch.setattr(RunningSpender, "release", release)
+    series = a_series(tmp_path, method="lists", list_rank=0)
+    series.add(films([0]), WEEKS[0], ledger="unbooked")
+    assert sum(shares[1:]) == pytest.approx(1)  # the first is for the size of the period
 
 
 def test_a_large_share_for_counts_leaves_some_for_pairs(

@@ -117,7 +117,8 @@ def init(
         float,
         typer.Option(
             help="Let new records meet the person's older ones, with this share of the pairs' "
-            "budget: 0.15 where people come back. For --implicit, with times and --protect rating.",
+            "budget: 0.15 where people come back. Every add then reads all records so far. For "
+            "--implicit, with times and --protect rating.",
             min=0.0,
             max=0.9,
         ),

@@ -16,9 +16,11 @@ _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _Head = npt.NDArray[np.int32]
 
-# Added to the squares of directions, as a part of their mean, before they are divided by. Small, so
+# Added to the squares of directions, as a part of their sum, before they are divided by. Small, so
 # that it matters only for directions that are next to nothing. Chosen by hand.
 _RIDGE = 1e-6
+# Stands for 0 where it is divided by: below any number that occurs, and not 0.
+_TINY = 1e-300
 
 
 def carry_pairs(head: _Head, counts: _Floats) -> Carry:
@@ -150,7 +152,7 @@ def _smaller(worth: _Floats, before: _Floats) -> _Floats:
 
     What was worth little is mostly noise, which must not be enlarged beyond what is reckoned with.
     """
-    return np.minimum(worth / np.maximum(before, 1e-300), 1.0)
+    return np.minimum(worth / np.maximum(before, _TINY), 1.0)
 
 
 def _turn(old: _Floats, new: _Floats, weights: _Floats) -> _Floats:
@@ -160,7 +162,7 @@ def _turn(old: _Floats, new: _Floats, weights: _Floats) -> _Floats:
     """
     weighted = old * np.maximum(weights[: len(old)], 0.0)[:, None]
     squares = weighted.T @ old
-    squares[np.diag_indices(len(squares))] += _RIDGE * max(float(np.trace(squares)), 1e-300)
+    squares[np.diag_indices(len(squares))] += _RIDGE * max(float(np.trace(squares)), _TINY)
     turn = np.linalg.solve(squares, weighted.T @ new[: len(old)])
     left, sizes, right = np.linalg.svd(turn, full_matrices=False)
     return np.asarray((left * np.minimum(sizes, 1.0)) @ right)

@@ -52,8 +52,6 @@ _FOUR_WEEKS = 28 * 86_400
 # Periods of the second look: as many as stand out of the noise by about this many standard
 # deviations each, within these bounds. Chosen by hand.
 _CLEAR, _FEWEST, _MOST = 3.0, 8, 256
-
-
 # A sum that was not measured: its noise is beyond any sum. Chosen by hand.
 _UNKNOWN = Noisy(0.0, 1e12)
 
@@ -185,6 +183,13 @@ def _pair_sums(
     each, rest = _NUMBERS * share, (1 - 2 * _NUMBERS) * share
     if isinstance(task, PeriodTask) and task.older is not None:
         older = task.older
+        # Older records are seen again in later pairs, which must not cost them more than the first
+        # did: `measure/history_pairs/PROOF.md`, "What the budget must keep to".
+        if task.settle("pairs", share) != share:
+            raise InputError(
+                "pairs had another share of the budget in earlier periods of this series, which "
+                "older records rule out; start a new series"
+            )
         of = head, older.since, older.until, older.weights
         mass, squares = task.measure(
             HistoryNumbers(*of),

@@ -89,7 +89,9 @@ class ListsMethod(Method):
         with_pairs = self.list_rank > 0 and strength >= _WEAKEST
         again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9)) if with_pairs else 1 - spent
         if task.is_series:
-            most = min(_MOST_SETTLED, _MOST_OF_REST * (1 - spent))
+            most = 1 - spent  # there are no pairs to leave anything for
+            if self.list_rank > 0:
+                most = min(_MOST_SETTLED, _MOST_OF_REST * most)
             again = task.settle("counts", min(again, most))
             if again > _LEAST_AGAIN:
                 spent += again

@@ -12,7 +12,6 @@ needs only that it is a function.
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -87,12 +86,24 @@ def hash_names(ratings: Ratings, key: int) -> Hashes:
 
 def hash_texts(texts: pa.LargeStringArray, key: int) -> Hashes:
     """One for each text, of its UTF-8 bytes."""
+    hashes: Hashes = _hash_bytes(*_bytes_of(texts), np.uint64(key))
+    return hashes
+
+
+def _bytes_of(
+    texts: pa.LargeStringArray,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Where each text begins, and the last one ends; and the bytes that this is about."""
     _, offsets, data = texts.buffers()
     # Of a slice only these are its own.
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    content = np.frombuffer(data, np.uint8) if data is not None and data.size else _NOTHING
-    hashes: Hashes = _hash_bytes(ends, content, np.uint64(key))
-    return hashes
+    return ends, np.frombuffer(data, np.uint8) if data is not None and data.size else _NOTHING
+
+
+def _text_of(ends: npt.NDArray[np.int64], content: npt.NDArray[np.uint8]) -> pa.LargeStringArray:
+    """The texts that `_bytes_of` took apart."""
+    own = (pa.py_buffer(np.ascontiguousarray(each)) for each in (ends, content))
+    return pa.LargeStringArray.from_buffers(len(ends) - 1, *own)
 
 
 def _names_as_text(names: npt.NDArray[np.generic]) -> pa.LargeStringArray:
@@ -161,8 +172,8 @@ def cap_periods(
 ) -> tuple[Ratings, dict[str, npt.NDArray[Any]]]:
     """The ratings of people who were in fewer than `most` periods before; and who was in how many.
 
-    Whether somebody's ratings of a period are used depends on that person's periods alone. People
-    are known by two keyed hashes of their names, 128 bits, so that no two are taken for one.
+    Whether somebody's ratings of a period are used depends on that person's periods alone: people
+    are known by their names, letter for letter, so that no two are taken for one.
 
     Args:
         ratings: Of one period; private.
@@ -174,24 +185,21 @@ def cap_periods(
     """
     if ratings.users is None:
         raise InputError("a bound on a person's periods needs the users' names")
-    keys = seen.get("cap:keys")
-    if keys is None:
-        keys = np.array([secrets.randbits(64) for _ in range(2)], np.uint64)
     present = np.diff(ratings.starts) > 0
-    names = np.column_stack([hash_names(ratings, int(key)) for key in keys])[present]
-    known = seen.get("cap:people", np.empty((0, 2), np.uint64))
-    everybody = np.ascontiguousarray(np.concatenate([known, names]))
-    people, place = np.unique(everybody.view([("a", "u8"), ("b", "u8")]), return_inverse=True)
-    place = place.reshape(-1)
-    periods = np.zeros(len(people), np.int64)
-    periods[place[: len(known)]] = seen.get("cap:periods", np.empty(0, np.int64))
-    here = place[len(known) :]
+    known = _text_of(seen.get("cap:ends", np.zeros(1, np.int64)), seen.get("cap:names", _NOTHING))
+    names = _names_as_text(ratings.users[present])
+    # In the order in which they first occur: those who were known keep their places.
+    everybody = pa.concat_arrays([known, names]).dictionary_encode()
+    here = everybody.indices.to_numpy(zero_copy_only=False)[len(known) :]
+    periods = np.zeros(len(everybody.dictionary), np.int64)
+    periods[: len(known)] = seen.get("cap:periods", np.empty(0, np.int64))
     used = np.zeros(ratings.user_count, np.bool_)
     used[present] = periods[here] < most
     periods[here[used[present]]] += 1
-    after = {
-        "cap:keys": keys,
-        "cap:people": people.view(np.uint64).reshape(-1, 2),
+    ends, content = _bytes_of(everybody.dictionary)
+    after: dict[str, npt.NDArray[Any]] = {
+        "cap:ends": ends,
+        "cap:names": content,
         "cap:periods": periods,
     }
     kept = ratings._kept(np.repeat(used, np.diff(ratings.starts)))

@@ -28,7 +28,7 @@ def kind_of(unit: Unit, kind: str | None) -> str:
 
     Args:
         unit: What the series protects; user-weeks come in weeks.
-        kind: As asked for; None for the unit's own, and for ratings any.
+        kind: As asked for; None for the unit's own, and `range` for ratings.
 
     Raises:
         InputError: There is no such kind, or the unit has another.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from discreet.domain import InputError
 from discreet.measure import Budget
-from discreet.privacy import Noise, NoisePlan, SeriesTerms, Unit
+from discreet.privacy import PERIOD_UNITS, Noise, NoisePlan, SeriesTerms, Unit
 
 _ANY = "0" * 16
 """Which series does not matter for a plan."""
@@ -75,9 +75,9 @@ def plan_series(
     """
     if type(periods) is not int or not 1 <= periods <= _MOST:
         raise InputError(f"a plan looks ahead 1 to {_MOST:,} periods, not {periods}")
-    kind = Noise(noise)
+    kind = noise_of(noise)
     delta = kind.kind.default_delta if delta is None else delta
-    budget = Budget.of(Unit(protect), kind, epsilon, delta)
+    budget = Budget.of(unit_of(protect), kind, epsilon, delta)
     budget.check_finite()
     plans = {"fresh": NoisePlan.fresh(half_life)}
     if kind is Noise.GAUSSIAN:
@@ -101,6 +101,29 @@ def plan_series(
                 )
             )
     return rows
+
+
+def unit_of(protect: Unit | str) -> Unit:
+    """What a series protects, by name.
+
+    Raises:
+        InputError: A series cannot protect it.
+    """
+    units = (Unit.RATING, *PERIOD_UNITS)
+    if protect not in units:
+        raise InputError(f"a series protects one of {', '.join(units)}, not '{protect}'")
+    return Unit(protect)
+
+
+def noise_of(noise: Noise | str) -> Noise:
+    """A kind of noise, by name.
+
+    Raises:
+        InputError: There is no such kind.
+    """
+    if noise not in list(Noise):
+        raise InputError(f"noise is one of {', '.join(Noise)}, not '{noise}'")
+    return Noise(noise)
 
 
 def _of_life(terms: SeriesTerms, periods: int, delta: float) -> float | None:

@@ -29,6 +29,7 @@ from discreet.measure import (
     RemoteRatings,
     Request,
     RunningSpender,
+    Stream,
     assumptions,
     between,
     mentioning_charge,
@@ -61,6 +62,7 @@ from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings, bound_contributions, cap_periods
 from discreet.release import Release, StoredCatalog, encode_catalog, load
 from discreet.series._periods import kind_of, period_of
+from discreet.series._plan import noise_of, unit_of
 from discreet.series._state import (
     FORMAT,
     Arrays,
@@ -86,7 +88,7 @@ class AddedPeriod:
         added: When it was added, in UTC.
         charge: The number of the charge that paid for it; None if no ledger did.
         release: The digest of the release that it led to.
-        size: About how many ratings it had, or how many users; None without noise.
+        size: About how many ratings it had, or how many users, as it was released.
         noise: How much noise totals have, over that of a single release of the same budget.
     """
 
@@ -132,8 +134,10 @@ class Series:
             self._generation: int = content["generation"]
             self._tag: str = content["tag"]
             self._settled: dict[str, float] = dict(content["settled"])
-            share = float(content["older_share"])
-            self._weights = FrozenWeights(share=share) if share else None
+            # All of them, since they are the same for the whole life of a series, whatever later
+            # versions choose for new ones.
+            older = content["older_records"]
+            self._weights = None if older is None else FrozenWeights(**older)
             self._columns: list[str] = content["columns"]
             self._origin = CatalogOrigin(content["origin"])
             self._assumes: tuple[str, ...] = tuple(content["assumes"])
@@ -163,7 +167,7 @@ class Series:
             "generation": self._generation,
             "tag": self._tag,
             "settled": self._settled,
-            "older_share": 0.0 if self._weights is None else self._weights.share,
+            "older_records": None if self._weights is None else dataclasses.asdict(self._weights),
             "columns": self._columns,
             "origin": str(self._origin),
             "assumes": list(self._assumes),
@@ -219,8 +223,10 @@ class Series:
             most_periods: In how many periods of all one person's ratings are used at most.
             most_ratings: The most ratings of one person in one period; for `rating`.
             older_share: How much of the pairs' budget goes to pairs of a new record with the
-                person's older ones, where these are given to `add` too: 0.15 where people come
-                back. For interactions with times, `rating` and method `lists`.
+                person's older ones: 0.15 where people come back. Give `add` all records so far
+                then, not only those of the last few periods: the guarantee assumes that no
+                single record is left out later. For interactions with times, `rating` and method
+                `lists`.
             key: Where to put the key that the noise of earlier periods is encrypted with; beside
                 the folder if absent.
             settings: Of the method, by name.
@@ -228,12 +234,12 @@ class Series:
         Raises:
             InputError: Something does not go together, or the folder exists.
         """
-        unit = _unit(protect)
+        unit = unit_of(protect)
         if catalog.origin is CatalogOrigin.FROM_DATA:
             raise InputError("a series needs a public catalogue: give the list of items")
         if len(catalog) < 2:
             raise InputError("a series needs a catalogue of at least two items")
-        noise = Noise(noise)
+        noise = noise_of(noise)
         delta = noise.kind.default_delta if delta is None else delta
         chosen = method_of(
             method,
@@ -241,12 +247,7 @@ class Series:
             presence=scale.presence,
         )
         chosen.check_scale(scale)
-        if plan not in ("factorised", "fresh"):
-            raise InputError(f"a plan is factorised or fresh, not '{plan}'")
-        if noise is Noise.LAPLACE or plan == "fresh":
-            noises = NoisePlan.fresh(half_life)
-        else:
-            noises = NoisePlan.factorised(half_life, horizon)
+        noises = _noise_plan(plan, noise, half_life, horizon)
         budget = Budget.of(unit, noise, epsilon, delta)
         budget.check_finite()
         if most_periods is not None:
@@ -440,7 +441,7 @@ class Series:
         for label, stream in streams.items():
             buffers = secret.get(f"noise:{label}")
             if buffers is None:
-                stream.sigma, stream.buffers = _afresh(stream, self.plan)
+                _forget_noise(stream, self.plan)
             else:
                 stream.buffers = buffers
         measured = _within(ratings, period)
@@ -505,8 +506,12 @@ class Series:
             raise InputError(f"the series has the scale {self.scale}, not {ratings.scale}")
         if self.kind != "any" and not ratings.has_times:
             raise InputError(
-                f"the periods of this series are told by time ({self.kind}), and these ratings "
-                "have no times"
+                f"a record's time decides in which period of this series it lies ({self.kind}), "
+                "and these ratings have no times"
+            )
+        if self.terms.most_periods is not None and isinstance(ratings, RemoteRatings):
+            raise InputError(
+                "a bound on a person's periods is for ratings on this machine, not Spark"
             )
         most = self.terms.event.ratings_per_user
         kept = ratings.intake.most_ratings
@@ -552,15 +557,15 @@ class Series:
         try:
             return read_secret(path, read_key(place), self._tag)
         except InputError as error:
-            raise InputError(
-                f"{error}; restore it from a backup, or go on with more noise: new_noise=True, "
-                "--new-noise"
-            ) from error
+            instead = "go on with more noise: new_noise=True, --new-noise"
+            if counts:
+                instead = "start a new series"
+            raise InputError(f"{error}; restore it from a backup, or {instead}") from error
 
     def _publish(
         self,
         release: Release,
-        streams: dict[str, Any],
+        streams: dict[str, Stream],
         seen: Arrays | None,
         place: Path,
         period: Period,
@@ -635,11 +640,12 @@ def _for_two(budget: Budget, plan: NoisePlan) -> Budget:
     return dataclasses.replace(budget, amount=kind.part(budget.amount, share))
 
 
-def _unit(protect: Unit | str) -> Unit:
-    units = (Unit.RATING, Unit.USER_DAY, Unit.USER_WEEK, Unit.USER_MONTH)
-    if protect not in units:
-        raise InputError(f"a series protects one of {', '.join(units)}, not '{protect}'")
-    return Unit(protect)
+def _noise_plan(plan: str, noise: Noise, half_life: float | None, horizon: int | None) -> NoisePlan:
+    if plan not in ("factorised", "fresh"):
+        raise InputError(f"a plan is factorised or fresh, not '{plan}'")
+    if noise is Noise.LAPLACE or plan == "fresh":
+        return NoisePlan.fresh(half_life)
+    return NoisePlan.factorised(half_life, horizon)
 
 
 def _check_older(
@@ -670,13 +676,13 @@ def _within(ratings: RatingsSource, period: Period) -> RatingsSource:
     return between(ratings, period.start, period.end)
 
 
-def _afresh(stream: Any, plan: NoisePlan) -> tuple[float, npt.NDArray[np.int64]]:
+def _forget_noise(stream: Stream, plan: NoisePlan) -> None:
     """Without earlier noise the next draw starts afresh: what the total has stays in it."""
     if stream.steps:
         own = stream.sigma / stream.grid * plan.spread(stream.steps)
         stream.before += own**2
-    stream.steps = 0
-    return 0.0, np.zeros((plan.buffers, stream.total.size), np.int64)
+    stream.steps, stream.sigma = 0, 0.0
+    stream.buffers = np.zeros((plan.buffers, stream.total.size), np.int64)
 
 
 def _check_catalog(known: Catalog, given: Catalog) -> None:
@@ -705,8 +711,7 @@ def _grown(known: Catalog, newer: Catalog) -> Catalog:
 
 def _capped(ratings: RatingsSource, secret: Arrays, most: int) -> tuple[Ratings, Arrays]:
     """Ratings of people who were in fewer than `most` periods, and in how many everybody was."""
-    if isinstance(ratings, RemoteRatings):
-        raise InputError("a bound on a person's periods is for ratings on this machine, not Spark")
+    assert isinstance(ratings, Ratings), "others were refused before the charge"
     return cap_periods(ratings, secret, most)
 
 

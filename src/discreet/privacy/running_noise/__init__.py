@@ -319,9 +319,12 @@ def _fit(gamma: float, horizon: int) -> NoisePlan:
 
     if horizon == 1:
         return NoisePlan(horizon=1, forgetting=gamma)
-    length = min(horizon, 1024)  # beyond, with a half-life, nothing is left
+    # How many coefficients are fitted at most. Chosen by hand: with a half-life next to nothing is
+    # left beyond, and slower decays would make rounding worse.
+    length = min(horizon, 1024)
     k = np.arange(1, length, dtype=np.float64)
     wanted = np.cumprod((2 * k - 1) / (2 * k)) * gamma**k
+    # What decays lack to gamma, from 0.7 (chosen by hand) to one in as many periods as are fitted.
     gaps = np.exp(np.linspace(math.log(0.7), -math.log(length), _BUFFERS))
     decays = np.minimum(np.round(gamma * (1 - gaps) * _ONE).astype(np.int64), _ONE - 1)
     decays = np.unique(np.maximum(decays, 0))
