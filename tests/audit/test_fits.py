@@ -48,6 +48,12 @@ def test_the_score_is_one_function_of_the_outputs_in_both_worlds(name: str) -> N
             assert np.array_equal(moved.ravel(), would.ravel()), spoken.label
 
 
+# How much of a claim one person's records take, where it is less than usual: in L1 a record moves
+# few of the numbers that a budget is spent on, and lists spend much of theirs on recent counts.
+LEAST = {name: 0.35 for name in FITS if name.endswith("rating/laplace")}
+LEAST |= {"pipeline/lists/rating/laplace": 0.3, "pipeline/lists/user/laplace": 0.55}
+
+
 @pytest.mark.parametrize("name", FITS)
 def test_what_is_added_is_within_the_claim_and_near_it(name: str) -> None:
     """Without any run: how far apart the two worlds are, given the outputs of one of them."""
@@ -58,13 +64,13 @@ def test_what_is_added_is_within_the_claim_and_near_it(name: str) -> None:
         moved.append(float(apart.sum() if noise is Noise.LAPLACE else math.sqrt(apart @ apart)))
     whole = sum(moved) if noise is Noise.LAPLACE else math.hypot(*moved)
     assert whole <= fit.claim.size * (1 + 1e-6)
-    least = 0.35 if name.endswith("rating/laplace") else 0.7
-    assert whole > least * fit.claim.size
+    assert whole > LEAST.get(name, 0.7) * fit.claim.size
     if not fit.effects_only:
         for label in PAIRS[str(fit.method)]:
             places = [at for at, spoken in enumerate(transcript.spoken) if spoken.label == label]
-            # Items that so much noise hides leave lists to popularity.
-            assert places or name == "pipeline/lists/user/laplace"
+            # Where so much noise hides the items, lists count them once more and leave pairs out.
+            hidden = name.endswith("/laplace") and label == "presence pairs"
+            assert places or hidden
             assert all(moved[at] > 0 for at in places), "tastes are audited too"
 
 

@@ -127,7 +127,7 @@ def test_planted_readers_are_caught_on_the_command_line() -> None:
 
 def test_a_reader_that_is_violated_is_exit_code_1(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = {"reader/mine": PLANTED_READERS["reader-bug/split-in-order"]}
-    monkeypatch.setattr("discreet.cli.audit.READERS", broken)
+    monkeypatch.setattr("discreet.audit._auditing.READERS", broken)
     said = call("audit", "reader", "--seed", 1)
     assert said.code == 1
     assert "VIOLATED" in said.out and "records that are not the attacker's changed" in said.out
