@@ -219,7 +219,7 @@ def test_a_release_and_its_ledger_know_each_other(
 ) -> None:
     first, second = (fit(ratings, epsilon=1.0, ledger=ledger) for _ in range(2))
     for number, release in enumerate((first, second), start=1):
-        release.save(tmp_path / "r")
+        release.save(tmp_path / "r", overwrite=True)
         loaded = load(tmp_path / "r", verify=True)
         assert loaded.digest() == release.digest() == ledger.history()[number - 1].published
         assert paid(ledger, loaded) == paid(ledger, release) == number
@@ -236,7 +236,7 @@ def test_a_release_that_was_changed_is_not_the_one_that_was_paid_for(
     louder = {**second.arrays, **louder}
     # The very guarantee of the first, charge and configuration, on the arrays of the second.
     for forged in (replace(second, arrays=louder), replace(second, guarantee=first.guarantee)):
-        forged.save(tmp_path / "r")
+        forged.save(tmp_path / "r", overwrite=True)
         found = ledger.pair(forged.guarantee, load(tmp_path / "r", verify=True).digest())
         assert found.is_contradiction
         assert "paid for another file" in found.problems[-1]

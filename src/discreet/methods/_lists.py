@@ -34,9 +34,9 @@ from discreet.privacy import Unit
 # The pairs cover _HEAD strength^_HEAD_POWER items, within these bounds. Tuned on validation parts
 # of four data sets of film ratings; flat around these values.
 _HEAD, _HEAD_POWER, _SMALLEST_HEAD, _LARGEST_HEAD = 45.0, 0.6, 40, 1500
-# In a series the pairs of two records of one period are fewer than all pairs: the part of the head
-# that they can fill. Chosen on another split of MovieLens 1M and MovieTweetings, in 12 periods, than
-# the one that is reported.
+# In a series two records meet only if they are of one period, and such pairs are fewer: the part of
+# the head that they can fill. Chosen on another split of MovieLens 1M and MovieTweetings in 12
+# periods than the one that is reported.
 _OF_SERIES = 0.5
 # The part of the pairs' share for each of the two sums that say what pairs are out of. Chosen by
 # hand: single numbers are well known for little.
