@@ -305,3 +305,8 @@ def test_a_plan_for_programs() -> None:
     assert (
         "1 to 10,000 periods, not 20000" in call("series", "plan", "--periods", 20000).complaint()
     )
+
+
+def test_a_period_that_has_not_begun_is_refused(curator: Curator) -> None:
+    curator.init()
+    assert "period 9000-03 has not begun yet" in curator.add("9000-03", "--no-ledger").complaint()

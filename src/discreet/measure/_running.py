@@ -204,6 +204,15 @@ class RunningSpender(Spender):
         return Noisy(stream.now.copy(), spread)
 
     @property
+    def noise(self) -> float:
+        """How much noise totals have, over that of a single release with the same budget.
+
+        As it is on the size of the periods; streams that began later have less.
+        """
+        single = SIZE.sensitivity * super().spread_of(_SIZE_SHARE)
+        return self._spread(self.streams[SIZE.label]) / single if single else 0.0
+
+    @property
     def _step(self) -> int:
         """Which one this is since noise started afresh for all streams, from 1 on."""
         return (self.period - 1) % self.plan.horizon + 1

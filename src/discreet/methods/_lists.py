@@ -34,10 +34,6 @@ from discreet.privacy import Unit
 # The pairs cover _HEAD strength^_HEAD_POWER items, within these bounds. Tuned on validation parts
 # of four data sets of film ratings; flat around these values.
 _HEAD, _HEAD_POWER, _SMALLEST_HEAD, _LARGEST_HEAD = 45.0, 0.6, 40, 1500
-# In a series two records meet only if they are of one period, and such pairs are fewer: the part of
-# the head that they can fill. Chosen on another split of MovieLens 1M and MovieTweetings in 12
-# periods than the one that is reported.
-_OF_SERIES = 0.5
 # The part of the pairs' share for each of the two sums that say what pairs are out of. Chosen by
 # hand: single numbers are well known for little.
 _NUMBERS = 0.005
@@ -159,6 +155,7 @@ def measure_lists(
     recent: Noisy | None,
     share: float,
     strength: float,
+    of_head: float = 1.0,
 ) -> tuple[ListModel, PairSpectrum | None]:
     """The list model, and what the pairs of popular items showed.
 
@@ -170,12 +167,11 @@ def measure_lists(
         recent: Counts in which older records count less.
         share: Of the budget, for the pairs; for 0 none are measured.
         strength: How well pairs can be learnt (`count_strength`).
+        of_head: The part of the usual number of items to pair.
     """
     if not share:
         return popularity_alone(counts, recent), None
-    size = _head_size(strength)
-    if task.is_series:
-        size = max(round(_OF_SERIES * size), _SMALLEST_HEAD)
+    size = max(round(of_head * _head_size(strength)), _SMALLEST_HEAD)
     head = task.head("presence pairs", counts.value, method.head or size)
     sums = _pair_sums(method, task, head, counts, share)
     spectrum = PairSpectrum.of(counts, sums, rank - 1, task.features)

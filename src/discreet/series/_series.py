@@ -11,6 +11,7 @@ import hashlib
 import math
 import os
 import secrets
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -357,6 +358,9 @@ class Series:
                     f"{self.path}: period {name} was added before; its release is in the series"
                 )
         new = period_of(self.kind, name, len(self.periods) + 1)
+        if new.start is not None and new.start > time.time():
+            # A name mistyped would be charged, and would keep all periods before it out for ever.
+            raise InputError(f"{self.path}: period {name} has not begun yet")
         last = self.periods[-1].period if self.periods else None
         ends = None if last is None else last.end
         if last is not None and ends is not None and new.start is not None and new.start < ends:
@@ -590,7 +594,7 @@ class Series:
             None if receipt.charge is None else receipt.charge.number,
             digest,
             round(spender.size, 1),
-            round(self.plan.lifetime * self.plan.spread(period.number), 4),
+            round(spender.noise, 4),
         )
         content = {
             **self._content(),
