@@ -37,8 +37,8 @@ _MOST_SETTLED = 0.5
 _MOST_OF_REST = 0.9
 
 # In a series two records meet only if they are of one period, and such pairs are fewer: the part of
-# the usual head that they can fill. Chosen on another split of MovieLens 1M and MovieTweetings in 12
-# periods than the one that is reported.
+# the usual head that they can fill. Chosen on another split of MovieLens 1M and MovieTweetings, in
+# 12 periods, than the one that is reported.
 _OF_HEAD = 0.5
 
 # Below this strength (`count_strength`) pairs show nothing, and popularity needs the whole budget.
