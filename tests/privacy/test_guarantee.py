@@ -406,7 +406,7 @@ def test_a_series_per_user_and_month_in_words() -> None:
         "For one rating added or removed the epsilon is 2.123, because its person's month counts "
         "as removed and added again.",
         f"For somebody active in 12 months the epsilon is {_number(year)}; in all 30 so far, "
-        f"{_number(so_far)} (at the same delta).",
+        f"{_number(so_far)} (at the same delta), with what later releases show of them.",
     ]
     assert made.per(USER) == pytest.approx(so_far, rel=1e-6)
     assert made.per(RATING) == pytest.approx(made.changed_rating)

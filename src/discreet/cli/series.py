@@ -164,7 +164,13 @@ def add(
     path: _Path,
     ratings: _inputs.RatingsPath,
     *,
-    period: Annotated[str, typer.Option(help="The period: 2026-W12, 2026-03, 2026-03-14.")],
+    period: Annotated[
+        str,
+        typer.Option(
+            help="The period: 2026-W12, 2026-03, 2026-03-14, 2026-03-01..2026-03-14; any name for "
+            "a series that was started with --period any."
+        ),
+    ],
     output: Annotated[
         Path | None,
         typer.Option(

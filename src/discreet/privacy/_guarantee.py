@@ -399,6 +399,7 @@ class Guarantee:
             )
             ever = f"; in all {so_far:,} so far, {all_of_them}" if so_far != _A_YEAR else ""
             ever += " (at the same delta)" if self.delta else ""
+            ever += ", with what later releases show of them"
             said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}{ever}.")
             return said
         if cap > _A_YEAR:
