@@ -40,7 +40,19 @@ def main(argv: list[str] | None = None) -> None:
 
 def run(data: Path, release: Path, protect: str, method: str, epsilon: str) -> float:
     """One fit, in a process of its own; prints what it took and returns CPU-seconds."""
-    command = [*STAGE, "fit", data, "-o", release, "--scale", "1..5", "--protect", protect]
+    command = [
+        *STAGE,
+        "fit",
+        "--no-ledger",
+        "--overwrite",
+        data,
+        "-o",
+        release,
+        "--scale",
+        "1..5",
+        "--protect",
+        protect,
+    ]
     command += ["--catalog", data.with_suffix(".items.csv"), "--epsilon", epsilon]
     start = time.perf_counter()
     child = subprocess.Popen([*command, "--method", method], stdout=subprocess.DEVNULL)

@@ -75,7 +75,18 @@ def compare(ratings: int, workers: list[int], partitions: int, method: str, memo
         made = ["data", "make", "netflix", "--ratings", str(ratings), "-o", str(data)]
         subprocess.run([*command, *made], check=True, stdout=subprocess.DEVNULL)
         print(f"{ratings:,} ratings, {method}, per user; {data.stat().st_size / 1e6:.0f} MB")
-        told = ["fit", str(data), "-o", str(release), "--scale", "1..5", "--method", method]
+        told = [
+            "fit",
+            "--no-ledger",
+            "--overwrite",
+            str(data),
+            "-o",
+            str(release),
+            "--scale",
+            "1..5",
+            "--method",
+            method,
+        ]
         told += ["--catalog", str(data.with_suffix(".items.csv"))]
         wall, cpu = local(command + told)
         print(f"  this machine: {wall:.1f} s, {cpu:.1f} CPU-s", flush=True)
