@@ -329,8 +329,8 @@ def _show(series: Series, as_json: bool) -> None:
         )
     if series.plan.buffers:
         _console.say(
-            "The noise of earlier periods is a secret: keep the folder and its key apart, and "
-            "back up both."
+            "The noise of earlier periods is a secret: keep its key in another place than the "
+            "folder (--key says where it is), and back up both."
         )
 
 
