@@ -35,7 +35,7 @@ FIGURES = {
 }
 
 Table = Callable[[str], list[dict[str, str]]]
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "errata.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "errata.md"
 
 
 def low_rank(users: int, items: int, rank: int, seed: int) -> Any:

@@ -100,7 +100,7 @@ def test_what_is_wrong_is_named_and_what_would_be_right(
 
 @pytest.mark.parametrize("name", ["local-reports", "open-clusters"])
 def test_the_documentation_has_every_term_and_its_default(name: str) -> None:
-    page = Path(__file__).parents[2] / "docs" / "service.md"
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "serve.md"
     row = next(
         line for line in page.read_text("utf-8").splitlines() if line.startswith(f"| `{name}` |")
     )

@@ -497,7 +497,7 @@ def _rounded_up(value: float, digits: int) -> str:
 
 def _odds(delta: float) -> str:
     # P(S) <= e^epsilon Q(S) + delta: delta is added. That the factor holds "except with probability
-    # delta" would say more than that, and is false (docs/guarantees.md).
+    # delta" would say more than that, and is false (docs/explanation/guarantees.md).
     if delta <= 1e-15:
         return "1 in 10^15"
     return f"1 in {math.floor(1 / delta * (1 + _TOLERANCE)):,}"

@@ -115,7 +115,7 @@ def _notes(path: Path) -> list[str]:
         f"Check the file yourself: discreet inspect {path.name} reads it and computes the epsilons "
         "again from what was spent; sha256sum gives the digest above.",
         "Proofs of every bound are in the source, in the PROOF.md beside each mechanism and "
-        "statistic; docs/errata.md lists claims of the papers that do not hold.",
+        "statistic; docs/explanation/errata.md lists claims of the papers that do not hold.",
         _PATENT,
     ]
 
