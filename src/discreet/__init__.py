@@ -124,7 +124,15 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute '{name}'")
-    home = importlib.import_module(_HOME[name])
+    try:
+        home = importlib.import_module(_HOME[name])
+    except ModuleNotFoundError as error:
+        if not _HOME[name].startswith(error.name or "?"):
+            raise
+        raise ModuleNotFoundError(
+            f"discreet.{name} is not in discreet-predict, which only predicts: install discreet",
+            name=error.name,
+        ) from None
     # Importing a room makes it an attribute, so the room it is from the first time on.
     return home if home.__name__ == f"discreet.{name}" else getattr(home, name)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.domain import Recommendation, Recommendations, SimilarItem, SimilarItems
 from discreet.domain.callable_room import make_callable
+from discreet.domain.errors import MissingPart
 from discreet.predict._functions import predict, recommend, similar
 from discreet.predict._people import People, drop_own
 from discreet.predict._predictor import Order, Predictor
@@ -54,7 +55,15 @@ _HOMES = {class_: module for _, class_, module, _ in _PREDICTORS}
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet.predict' has no attribute '{name}'")
-    return getattr(_HOMES[name](), name)
+    try:
+        return getattr(_HOMES[name](), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "discreet").startswith("discreet"):
+            raise
+        # discreet-predict comes without what only some predictors need.
+        raise MissingPart(
+            f"this predictor needs {error.name}, which is not installed: pip install {error.name}"
+        ) from None
 
 
 for _name, _class, _, _methods in _PREDICTORS:
