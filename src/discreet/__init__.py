@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.predict import predict as predict
     from discreet.predict import recommend as recommend
     from discreet.predict import similar as similar
+    from discreet.predict import vectors as vectors
     from discreet.privacy import Guarantee as Guarantee
     from discreet.privacy import SeededRandomness as SeededRandomness
     from discreet.privacy import Unit as Unit
@@ -82,6 +83,7 @@ _HOME = {
     "recommend": "discreet.predict",
     "report": "discreet.report",
     "similar": "discreet.predict",
+    "vectors": "discreet.predict",
 }
 
 __all__ = [
@@ -118,6 +120,7 @@ __all__ = [
     "recommend",
     "report",
     "similar",
+    "vectors",
 ]
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from discreet.predict._slope_one import SlopeOnePredictor as SlopeOnePredictor
     from discreet.predict._svd import PosteriorPredictor as PosteriorPredictor
     from discreet.predict._svd import SvdPredictor as SvdPredictor
+    from discreet.predict._vectors import Vectors as Vectors
+    from discreet.predict._vectors import vectors as vectors
 
 # Each predictor's name, class, module, and the methods whose releases it reads. The first predictor
 # listed for a method is its default: `svd` and `posterior` are one formula under two names.
@@ -49,7 +51,9 @@ _PREDICTORS: tuple[tuple[str, str, Callable[[], Any], tuple[str, ...]], ...] = (
     ("clusters", "ClusterPredictor", lambda: import_module("discreet.predict._clusters"),
      ("open-clusters", "closed-clusters")),
 )  # fmt: skip
-_HOMES = {class_: module for _, class_, module, _ in _PREDICTORS}
+_HOMES = {class_: module for _, class_, module, _ in _PREDICTORS} | dict.fromkeys(
+    ("Vectors", "vectors"), lambda: import_module("discreet.predict._vectors")
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -87,11 +91,13 @@ __all__ = [
     "SimilarItems",
     "SlopeOnePredictor",
     "SvdPredictor",
+    "Vectors",
     "drop_own",
     "load",
     "predict",
     "recommend",
     "similar",
+    "vectors",
 ]
 
 make_callable(__name__)
