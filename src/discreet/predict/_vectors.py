@@ -3,8 +3,8 @@
 Where a list's order is linear in what is known of a person, an item has a vector v_j and a person
 a query vector w such that the higher v_j . w, the earlier the item:
 
-lists     b_j + s_j (u_j . q), or p_j without own items  v_j = (s_j u_j, b_j, p_j)   w = (q, h, 1 - h)
-expected  G + M_j + F_j z                                v_j = (F_j, G + M_j)        w = (z, 1)
+lists     b_j + s_j (u_j . q); p_j if nothing is own  v_j = (s_j u_j, b_j, p_j)  w = (q, h, 1 - h)
+expected  G + M_j + F_j z                             v_j = (F_j, G + M_j)       w = (z, 1)
 
 with h = 1 if the person has own items (see `_lists` and `_svd`). The order `best` of a release of
 ratings multiplies the first by how likely the person likes the item, which no inner product is.
@@ -82,7 +82,9 @@ class Vectors:
         """
         ending = Path(path).suffix
         if ending not in FORMATS:
-            raise InputError(f"vectors are saved as {', '.join(FORMATS)}, not '{ending}'", path=path)
+            raise InputError(
+                f"vectors are saved as {', '.join(FORMATS)}, not '{ending}'", path=path
+            )
         write = _write_npz if ending == ".npz" else _write_arrow
         with whole_file(path) as temporary:
             write(self, temporary, ending)
@@ -127,9 +129,9 @@ def vectors(release: Release, *, order: VectorOrder = "best") -> Vectors:
     rated = not release.scale.presence and release.method != "lists"
     if order == "best" and rated:
         raise InputError(
-            "the order of this release's lists is not an inner product: it multiplies what a person "
-            "has by what they like. Choose order 'lists' or 'expected', and let recommend(only=...) "
-            "order what the index finds"
+            "the order of this release's lists is not an inner product: it multiplies what a "
+            "person has by what they like. Choose order 'lists' or 'expected', and let "
+            "recommend(only=...) order what the index finds"
         )
     if order == "expected" and not rated:
         raise InputError("order 'expected' needs ratings, and this release predicts none")
