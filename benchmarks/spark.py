@@ -8,7 +8,7 @@
 Made-up ratings of Netflix shape in Parquet. The cluster is `local-cluster` on this machine: so many
 workers of one core each. Processor seconds are of all processes, Spark's own included. With
 `--catalogues` or `--heads`, one task's work is done in a process of its own, without Spark, on
-`--ratings` of so many items, and beside each figure stands what docs/spark.md predicts. With
+`--ratings` of so many items, and beside each figure stands what docs/how-to/spark.md predicts. With
 `--same`, a fit on Spark and one on this machine are compared to the last bit.
 """
 

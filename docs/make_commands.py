@@ -1,4 +1,4 @@
-"""Writes docs/commands.md from the commands themselves, so that no option goes undocumented.
+"""Writes docs/reference/commands.md from the commands, so that no option goes undocumented.
 
 python docs/make_commands.py          write it
 python docs/make_commands.py --check  say whether it is up to date
@@ -15,7 +15,7 @@ import typer.main
 
 from discreet.cli._app import app
 
-PAGE = Path(__file__).parent / "commands.md"
+PAGE = Path(__file__).parent / "reference" / "commands.md"
 HEAD = """# Commands
 
 Every command prints tables for people and, where a script would read it, JSON with `--json`. An

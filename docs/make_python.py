@@ -1,4 +1,4 @@
-"""Writes docs/python.md, the reference, from the docstrings; `make docs` calls it.
+"""Writes docs/reference/python.md, the reference, from the docstrings; `make docs` calls it.
 
 The page is not kept in the repository: it would change with every docstring. tests/test_docs.py
 checks that every public name is in it.
@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parent / "python.md"
+PAGE = Path(__file__).parent / "reference" / "python.md"
 HEAD = """# Python reference
 
 Everything that a command does, a function does. `make docs` writes this page from the docstrings;

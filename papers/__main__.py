@@ -141,7 +141,7 @@ def reproduce(
 
 @app.command()
 def errata(as_json: _Json = False) -> None:
-    """Compute the papers' claims that do not hold: claimed, found, ours. See docs/errata.md."""
+    """Recompute the papers' claims that do not hold (docs/explanation/errata.md)."""
     found = all_errata()
     if as_json:
         _write_json([each.as_json() for each in found])

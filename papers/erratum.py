@@ -48,8 +48,8 @@ PAPERS: Mapping[str, Paper] = MappingProxyType(
         "practice": Paper("Common practice", "not one paper"),
     }
 )
-"""By the short names that errata and planted bugs have for them, in the order of `docs/errata.md`.
-001 is a translation of 000."""
+"""By the short names that errata and planted bugs have for them, in the order of
+`docs/explanation/errata.md`. 001 is a translation of 000."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Number:
     Attributes:
         what: Its name.
         value: As computed.
-        text: As `docs/errata.md` prints it.
+        text: As `docs/explanation/errata.md` prints it.
     """
 
     what: str
@@ -73,7 +73,7 @@ class Erratum:
 
     Attributes:
         name: The paper, by its short name in `PAPERS`, and the place.
-        claim: The first cell of its row in `docs/errata.md`.
+        claim: The first cell of its row in `docs/explanation/errata.md`.
         numbers: What was computed: claimed first, then found, then ours.
         given: Numbers that the example starts from, as the page prints them.
     """

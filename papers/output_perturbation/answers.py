@@ -228,8 +228,8 @@ def _notes(study: Study) -> list[str]:
     ratio = 2 * width / (RATERS + 1) / max(PAPER_RANGE / RATERS, width / RATERS)
     return [
         "The paper's theorem 3.1 does not hold: where the tenth co-rater comes or goes, one record "
-        "moves an answer by ten times its bound (docs/errata.md). Both bounds are drawn; the noise "
-        f"of the proved one is {ratio:.2g} times as large at the same epsilon.",
+        "moves an answer by ten times its bound (docs/explanation/errata.md). Both bounds are "
+        f"drawn; the noise of the proved one is {ratio:.2g} times as large at the same epsilon.",
         "Epsilon is that of one answer. A list of twenty is chosen by looking at every noisy "
         "answer, and costs all of them.",
         "Attacks and lists are carried out, not reckoned; bands are of 95 %.",

@@ -123,7 +123,7 @@ def overlap_against_epsilon(study: Study) -> Result:
     notes = [
         "The floor of 90 % is there at any epsilon because nine of the ten items never change; so "
         "two neighbours with different rankings reach different sets, and no finite epsilon "
-        "bounds what a set tells: the chain protects nobody (docs/errata.md).",
+        "bounds what a set tells: the chain protects nobody (docs/explanation/errata.md).",
         f"Private sets are drawn from all sets of ten out of {items:,} items. At a small epsilon "
         f"they overlap as chance does, {K / items:.1%}; ten good items cannot be private there if "
         "every score may move by the whole scale. Releases and lists at home are the way out.",

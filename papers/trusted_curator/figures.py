@@ -219,7 +219,7 @@ def _notes(study: Study, rows: Sequence[Any], levels: dict[str, float]) -> Itera
         )
     yield (
         "What is not proved: the noise of the paper's curves has the size that its theorems 4 and "
-        "5 ask for, and those do not hold (docs/errata.md). Its releases say so themselves. "
+        "5 ask for, and those do not hold (docs/explanation/errata.md). Its releases say so. "
         f"'{REPAIRED}' is the same method with proved sensitivities, '{OURS}' our own."
     )
     yield (

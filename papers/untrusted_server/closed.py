@@ -66,8 +66,8 @@ def cost_of_closed(study: Study) -> Result:
         "bytes of a keyed hash.",
         "The paper's construction cannot be repaired by a larger group: the quotient of two tags "
         "is g to the difference of two hash values of eight bits, which anybody finds by trying "
-        "(docs/errata.md). So what is compared is the cost of the same service, not of the same "
-        "computation.",
+        "(docs/explanation/errata.md). So what is compared is the cost of the same service, "
+        "not of the same computation.",
         "Times are CPU seconds of this machine.",
     ]
     if largest < NETFLIX[1]:

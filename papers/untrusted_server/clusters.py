@@ -392,7 +392,7 @@ def fake_ratings(study: Study) -> Result:
         "tells their bucket.",
         f"Without clusters, '{OWN_AND_ALL}' of true ratings has {means[OWN_AND_ALL]:.4f}.",
         "Fakes protect by deniability alone: what is sent holds the true ratings, and no epsilon "
-        "bounds what it tells (docs/protocols.md).",
+        "bounds what it tells (docs/explanation/protocols.md).",
     ]
     return Result(rows, claims, notes, lambda figure: _draw_fakes(figure, study, rows, means))
 

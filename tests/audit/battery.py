@@ -21,7 +21,7 @@ from discreet.audit.lower_bound import Auditable, Evidence, Finding, StatisticSu
 # together are wrong with probability 1.6e-4 at most.
 FALSE_ALARM = 1e-6
 SURE = 1 - FALSE_ALARM
-# At which planted bugs must be caught, as docs/audit.md says.
+# At which planted bugs must be caught, as docs/explanation/audit.md says.
 CAUGHT = 1 - 1e-4
 
 # Runs of slow subjects in tests, by how their names match; the command makes more. They are hardly

@@ -159,7 +159,7 @@ def test_what_cannot_be_attacked_is_refused() -> None:
         run_attack("sybils", seed=-1)
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "attacks.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "attacks.md"
 
 
 def printed() -> dict[tuple[str, str], list[str]]:

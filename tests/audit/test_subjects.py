@@ -1,4 +1,4 @@
-"""Nothing real is refuted, every planted bug is, and docs/audit.md has what is found."""
+"""Nothing real is refuted, every planted bug is, and the page on audits has what is found."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_a_search_finds_bad_neighbours_where_none_are_given(observed: Observed) 
     assert audit(found, runs=4000, confidence=SURE, seed=1).is_violated
 
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "audit.md"
 # What another draw of the noise may change.
 NEAR = 0.03
 

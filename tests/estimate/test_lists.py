@@ -52,7 +52,7 @@ def rows_of(model: ListModel) -> Floats:
 
 
 def scores(model: ListModel, own: npt.ArrayLike) -> Floats:
-    """As at home (docs/lists.md)."""
+    """As at home (docs/explanation/lists.md)."""
     rows = rows_of(model)
     return np.asarray(model.start + model.gain * (rows @ rows[np.asarray(own)].sum(axis=0)))
 

@@ -28,7 +28,7 @@ from papers.figure import Claim, Result, write_result
 from papers.study import Effort, Size, Study, of_people, open_study
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "errata.md"
+PAGE = ROOT / "docs" / "explanation" / "errata.md"
 NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e-?\d+)?(?: %)?(?!\w)")
 NAMES = (
     "mm-fig1", "mm-fig2", "chow-table1", "chow-fig2", "chow-fig3", "chow-closed", "park-fig1a",
@@ -351,8 +351,12 @@ def test_the_page_names_every_paper_with_its_short_name(errata: dict[str, Erratu
 def test_the_ledger_s_pages_have_the_same_delta(errata: dict[str, Erratum]) -> None:
     """What adaptive steps reach is told in three places."""
     (_, reached) = errata["practice, adaptive totals"].numbers
-    root = PAGE.parents[1]
-    for place in ("docs/ledger.md", "docs/errata.md", "src/discreet/privacy/ledger/PROOF.md"):
+    root = PAGE.parents[2]
+    for place in (
+        "docs/reference/ledger.md",
+        "docs/explanation/errata.md",
+        "src/discreet/privacy/ledger/PROOF.md",
+    ):
         assert reached.text in (root / place).read_text(encoding="utf-8"), place
 
 

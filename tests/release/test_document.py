@@ -1,4 +1,4 @@
-"""docs/file-format.md is enough to read a release: its reader and its formulas are run."""
+"""The page on the file format is enough to read a release: its reader and formulas are run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import discreet.predict  # noqa: F401
 from discreet.release import METHODS
 from release._making import random_refined, random_release
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "file-format.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "file-format.md"
 
 
 @pytest.fixture(scope="module")

@@ -79,7 +79,7 @@ function rowOf({ arrays }, item) {
 
 const product = (one, other) => one.reduce((sum, each, f) => sum + each * other[f], 0);
 
-/** What lists are ordered by, as docs/file-format.md says, from what is expected. */
+/** What lists are ordered by, as docs/reference/file-format.md says, from what is expected. */
 function ranksOf(release, expected, own) {
   const { arrays, method, scale: { lo, hi, presence } } = release;
   const items = [...expected.keys()];

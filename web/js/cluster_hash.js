@@ -1,4 +1,4 @@
-/** The public hash that puts people of like taste into one bucket; specified in docs/protocols.md. */
+/** The public hash that puts people of like taste into one bucket; specified in docs/explanation/protocols.md. */
 import { sha256 } from "./release.js";
 
 // Z of the specification by m - 2: no component of a vector is larger.

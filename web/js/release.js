@@ -1,4 +1,4 @@
-/** A release file, read and checked as docs/file-format.md says: everything, every time. */
+/** A release file, read and checked as docs/reference/file-format.md says: everything, every time. */
 import { checkScale } from "./scale.js";
 
 export const FORMAT = 1;

@@ -187,7 +187,7 @@ _KEPT = 0.25
 # The rms length of the strongest factor over ratings, on a scale of width 4. MovieLens 1M.
 _SIZE = 0.2
 # Where a factor's column is cut off, in rms lengths. Tuned on another split of MovieLens 1M
-# (docs/method.md).
+# (docs/explanation/refined.md).
 _COLUMN_CLIP = 2.5
 # Weights below this part of the average are noise, not numbers to divide by. Chosen by hand.
 _TINY = 0.01
@@ -299,7 +299,7 @@ def _check(cov: Matrix, counts: Floats) -> None:
 
 
 # How strongly tastes differ along one free direction, on a scale of width 4. Tuned on another
-# split of MovieLens 1M (docs/method.md), like the others here that name it.
+# split of MovieLens 1M (docs/explanation/refined.md), like the others here that name it.
 FREE_SIZE = 0.17
 # How strong all features together are, compared with one free direction. Chosen by hand.
 _FEATURES_TOGETHER = 3.0

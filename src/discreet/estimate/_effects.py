@@ -174,7 +174,7 @@ LARGEST_EFFECT = 0.3
 # Standard deviation of a rating around item and person, before clamping; width 4.
 _RESIDUAL_SPREAD = 0.93
 # Variance of one vote for each vote in a count, in units of the usual vote. Tuned on another
-# split of MovieLens 1M (docs/method.md).
+# split of MovieLens 1M (docs/explanation/refined.md).
 _VOTE_VARIANCE = 0.65
 # What w_u ||e_u|| is about, on a scale of width 4: one over the usual residual.
 _USUAL_RATIO = 1.0

@@ -142,7 +142,7 @@ def _posterior(
 
 
 # How thin whitening lets a direction of tastes be, as a part of the widest's variance. Tuned on
-# another split of MovieLens 1M (docs/method.md).
+# another split of MovieLens 1M (docs/explanation/refined.md).
 _THINNEST = 0.03
 
 

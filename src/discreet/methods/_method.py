@@ -426,7 +426,7 @@ class RatingMethod(Method):
         if self.taste_share is not None:
             return self.taste_share
         # The stronger the items, the more is left for tastes. Tuned on another split of MovieLens
-        # 1M than the one that is reported (docs/method.md).
+        # 1M than the one that is reported (docs/explanation/refined.md).
         share = min(self._most_taste, 0.8 - 20 / max(strength, 1e-9))
         return share if share >= 0.1 else 0.0
 

@@ -61,7 +61,7 @@ _SCALARS = 0.01
 # The part of a first round's share for the sum and for the number of all ratings, each.
 _OVERALL = 0.01
 # The rest of a first round is divided between sums and counts. Tuned on another split of MovieLens
-# 1M (docs/method.md).
+# 1M (docs/explanation/refined.md).
 _SUMS, _COUNTS = 0.8, 0.2
 # The part of a user round's share that says how votes relate to counts.
 _SCALES = 0.02
@@ -79,8 +79,8 @@ _LARGEST_MU = 2.0
 # better by tastes than by means.
 _FEWEST_RATINGS, _FEWEST_USERS = 500, 50
 # Gamma, where a person's tastes are cut off: for records; and for users, times the root of the
-# number of directions. Tuned on another split of MovieLens 1M (docs/method.md): few tastes are
-# much longer.
+# number of directions. Tuned on another split of MovieLens 1M (docs/explanation/refined.md):
+# few tastes are much longer.
 _RECORD_REACH, _USER_REACH = 1.4, 0.55
 # A user whose residuals are smaller than this on average is not scaled up further; width 4.
 _FLOOR = 0.3

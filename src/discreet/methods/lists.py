@@ -1,7 +1,7 @@
 """Lists from what people have: noisy counts, noisy pairs of popular items, and what is new.
 
-docs/lists.md explains it. Stars are not looked at: that somebody has an item says more about what
-they will have next than how they liked it.
+docs/explanation/lists.md explains it. Stars are not looked at: that somebody has an item says more
+about what they will have next than how they liked it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _RECENT, _LEAST_REST = 0.4, 0.04
 @register
 @dataclass(frozen=True)
 class ListsMethod(Method):
-    """Lists alone: see docs/lists.md.
+    """Lists alone: see docs/explanation/lists.md.
 
     Attributes:
         list_rank: The most directions of what goes with what; 0 leaves popularity alone.

@@ -1,9 +1,9 @@
 """Our own method for ratings: expected ratings and lists from one release.
 
-docs/method.md explains it. Item effects come first. Then the pairs of popular items that people
-have, whatever they gave them, make lists, and point the way for the ratings: who has what shows
-tastes more clearly than how they liked it. One private refinement of all items follows, along
-these directions and those that cost nothing.
+docs/explanation/refined.md explains it. Item effects come first. Then the pairs of popular items
+that people have, whatever they gave them, make lists, and point the way for the ratings: who has
+what shows tastes more clearly than how they liked it. One private refinement of all items follows,
+along these directions and those that cost nothing.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from discreet.release import unpack
 _Floats = npt.NDArray[np.float64]
 
 # Tastes are known from few ratings each, which makes rows too short by about this factor. Tuned on
-# another split of MovieLens 1M than the one that is reported (docs/method.md).
+# another split of MovieLens 1M than the one that is reported (docs/explanation/refined.md).
 _SWELL = 1.3
 # The length of free directions where nothing can be measured along them, as a part of the usual
 # one. Chosen by hand.
@@ -105,7 +105,7 @@ _RATING_ROWS = 0.01
 @register
 @dataclass(frozen=True)
 class RefinedMethod(RatingMethod):
-    """Our own method: see docs/method.md.
+    """Our own method: see docs/explanation/refined.md.
 
     Attributes:
         clamp: The clamp for weak items; it grows by itself where noise is small.

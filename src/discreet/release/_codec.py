@@ -1,4 +1,4 @@
-"""A release as one file, and back. The layout is specified in docs/file-format.md.
+"""A release as one file, and back. The layout is specified in docs/reference/file-format.md.
 
 A file is a safetensors file: eight bytes with the header's length (little-endian), the header
 (JSON: each tensor's type, shape and place in the data, and under `__metadata__` a table of texts),

@@ -6,7 +6,7 @@
     table = spark.read.parquet("hdfs:///ratings")
     release = discreet.spark.fit(table, scale=(1, 5), catalog="items.csv", ledger="people.ledger")
 
-docs/spark.md says what a cluster needs, and what leaves it.
+docs/how-to/spark.md says what a cluster needs, and what leaves it.
 """
 
 from __future__ import annotations

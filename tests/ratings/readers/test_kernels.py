@@ -26,7 +26,7 @@ _BLANKS = " \t\ufeff"
 
 
 def slow_fields(line: str, separator: str, quoted: bool) -> list[str] | None:
-    """A line's fields, trimmed, by the rules of docs/data.md; None where its quotes are wrong."""
+    """A line's fields, trimmed, by the rules of docs/reference/data.md; None for wrong quotes."""
     if not quoted:
         return [field.strip(_BLANKS) for field in line.split(separator)]
     blanks = "".join(set(_BLANKS) - set(separator))

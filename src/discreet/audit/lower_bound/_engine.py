@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 # delta of a fit.
 DELTA = GaussianNoise.default_delta
 # Runs of each world by default: enough to find 95 % of an epsilon of 2 where the worst case is
-# known (docs/audit.md), at the confidence of a whole table.
+# known (docs/explanation/audit.md), at the confidence of a whole table.
 RUNS = 40_000
 # Parts of the runs that train. A threshold alone needs a quarter; a learnt score needs a quarter
 # for the score and another for its threshold. Chosen by hand.

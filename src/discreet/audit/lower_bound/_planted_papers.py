@@ -1,4 +1,4 @@
-"""The papers' theorems that do not hold, planted: with the counter-examples of docs/errata.md."""
+"""The papers' theorems that do not hold, planted (docs/explanation/errata.md)."""
 
 from __future__ import annotations
 

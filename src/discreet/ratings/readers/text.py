@@ -1,8 +1,9 @@
 """Separated text: files into cells, line by line, whatever other lines say.
 
-The rules for what a line and a cell mean are in docs/data.md, and why they protect people in
-`ratings/PROOF.md`. Separator, header, quoting and the number of fields are public: they come from
-the caller, from a published layout, from the file's name or from its header line, never from rows.
+The rules for what a line and a cell mean are in docs/reference/data.md, and why they protect people
+in `ratings/PROOF.md`. Separator, header, quoting and the number of fields are public: they come
+from the caller, from a published layout, from the file's name or from its header line, never from
+rows.
 
 Engines that hold the lines elsewhere read them through this module, so that they read them alike.
 """
