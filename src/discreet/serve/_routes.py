@@ -10,9 +10,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from discreet import __version__
 from discreet.domain import InputError
+from discreet.domain.errors import LedgerError
 from discreet.protocols.common import Fields, capability_digest, make_capability
 from discreet.protocols.servers import Claim
 from discreet.serve._gate import Figure
+from discreet.serve._ledger import read_history
 from discreet.serve._published import answer
 from discreet.serve._requests import (
     Refused,
@@ -419,6 +421,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 def add_admin_routes(router: APIRouter, service: Service) -> None:
     """Each needs the administrator's token in its Authorization header."""
     _add_building(router, service)
+    _add_ledger(router, service)
     _add_reload(router, service)
     _add_numbers(router, service)
 
@@ -470,6 +473,28 @@ def _add_building(router: APIRouter, service: Service) -> None:
         admitted(request)
         collected = {} if service.store is None else await _collected(service, service.store)
         return JSONResponse({**collected, "served": service.served(), **await service.ledger()})
+
+
+def _add_ledger(router: APIRouter, service: Service) -> None:
+    route = describe(
+        "A curator's ledger over time, and what more charges like the last one would bring it to",
+        403,
+        404,
+        503,
+        needs="administrator",
+        gives=_OBJECT,
+    )
+
+    @router.get("/v1/admin/ledger", **route)
+    async def ledger(request: Request) -> Response:
+        check_admin(request, service.settings.admin_token)
+        path = service.settings.ledger
+        if path is None:
+            raise Refused(404, "this service was told of no ledger")
+        try:
+            return JSONResponse({"limits": await run_in_threadpool(read_history, path)})
+        except LedgerError as error:
+            raise Refused(503, str(error)) from error
 
 
 async def _collected(service: Service, store: Store) -> dict[str, Any]:
