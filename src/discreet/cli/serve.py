@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from discreet.serve import Server, Settings
 
 _FILES = ("directory", "server_key")
+_LOG_FORMATS = ("text", "json")
 _TOKEN, _DATABASE = _serving.TOKEN, "DISCREET_DATABASE"
 
 Release = Annotated[
@@ -89,6 +90,9 @@ Proxies = Annotated[
     str | None,
     typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed, with commas."),
 ]
+LogFormat = Annotated[
+    str, typer.Option(help="How lines of the log look: text, or json for one object a line.")
+]
 
 
 def serve(
@@ -110,6 +114,7 @@ def serve(
     per_capability: PerCapability = 30,
     enrolments: Enrolments = 30,
     proxies: Proxies = None,
+    log_format: LogFormat = "text",
 ) -> None:
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
@@ -121,6 +126,8 @@ def serve(
     except ImportError as error:
         raise MissingPart.of(f"serving needs more ({error})", "serve") from None
     _serving.check_proxies(proxies)
+    if log_format not in _LOG_FORMATS:
+        raise InputError(f"--log-format is one of {', '.join(_LOG_FORMATS)}")
     settings = Settings(
         release,
         _protocol(collect, release, _terms(term or ()), (catalog, scale), (directory, server_key)),
@@ -133,7 +140,7 @@ def serve(
         allow_older_epoch=allow_older_epoch,
         ledger=ledger,
     )
-    _log_with_times()
+    _write_log(log_format)
     try:
         run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))
     except InputError as error:
@@ -188,9 +195,13 @@ def _spell(document: Mapping[str, Any]) -> str:
     return f"{document['protocol']} ({', '.join(said)})"
 
 
-def _log_with_times() -> None:
+def _write_log(form: str) -> None:
+    from discreet.serve import JsonLines
+
     formatter = logging.Formatter("%(asctime)s discreet: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     formatter.converter = time.gmtime
+    if form == "json":
+        formatter = JsonLines()
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler])

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.serve._app import Server, make_app, run
+    from discreet.serve._logs import JsonLines
     from discreet.serve._requests import Rate
     from discreet.serve._settings import LEAST_PEOPLE, Settings, check_token
     from discreet.serve._store import database_url
 
 __all__ = [
     "LEAST_PEOPLE",
+    "JsonLines",
     "Rate",
     "Server",
     "Settings",
@@ -28,6 +30,7 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Server", "make_app", "run"), lambda: import_module("discreet.serve._app")),
+    "JsonLines": lambda: import_module("discreet.serve._logs"),
     "Rate": lambda: import_module("discreet.serve._requests"),
     **dict.fromkeys(
         ("LEAST_PEOPLE", "Settings", "check_token"),

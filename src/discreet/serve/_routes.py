@@ -17,7 +17,6 @@ from discreet.serve._published import answer
 from discreet.serve._requests import (
     Refused,
     capability_of,
-    check_admin,
     network_of,
     parse_json,
     read_body,
@@ -434,14 +433,14 @@ def _add_numbers(router: APIRouter, service: Service) -> None:
 
     @router.get("/metrics", **route)
     async def metrics(request: Request) -> Response:
-        check_admin(request, service.settings.admin_token)
+        service.check_admin(request)
         route = service.metrics.text(_gauges(service), _counters(service))
         return PlainTextResponse(route, media_type=_PROMETHEUS)
 
 
 def _add_building(router: APIRouter, service: Service) -> None:
     def admitted(request: Request) -> None:
-        check_admin(request, service.settings.admin_token)
+        service.check_admin(request)
 
     route = describe(
         "A release is being built from what was sent",
@@ -498,7 +497,7 @@ def _add_reload(router: APIRouter, service: Service) -> None:
 
     @router.post("/v1/admin/reload", **route)
     async def reload(request: Request) -> Response:
-        check_admin(request, service.settings.admin_token)
+        service.check_admin(request)
         return JSONResponse({"reloaded": await service.reload()})
 
 

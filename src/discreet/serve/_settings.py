@@ -9,8 +9,10 @@ from discreet.domain import InputError
 from discreet.protocols.servers import Protocol
 from discreet.serve._requests import Rate
 
-# Characters; even of hexadecimal digits they are 64 bits.
-_SHORTEST_TOKEN = 16
+# Characters; even of hexadecimal digits they are 96 bits, which nobody guesses.
+_SHORTEST_TOKEN = 24
+# Different characters among them: fewer were typed by somebody, not drawn.
+_FEWEST_DIFFERENT = 8
 # Reports; a batch is one transaction, which others wait for.
 _MOST_A_BATCH = 200
 
@@ -75,8 +77,9 @@ def check_token(token: str | None) -> None:
     """
     if token is None:
         return
-    if len(token) < _SHORTEST_TOKEN or not all("!" <= letter <= "~" for letter in token):
+    visible = all("!" <= letter <= "~" for letter in token)
+    if len(token) < _SHORTEST_TOKEN or len({*token}) < _FEWEST_DIFFERENT or not visible:
         raise InputError(
-            f"an administrator's token is {_SHORTEST_TOKEN} or more visible ASCII characters; "
-            "openssl rand -hex 32 makes one"
+            f"an administrator's token is {_SHORTEST_TOKEN} or more visible ASCII characters, "
+            f"{_FEWEST_DIFFERENT} of them different; openssl rand -hex 32 makes one"
         )
