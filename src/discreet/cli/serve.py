@@ -17,7 +17,7 @@ from discreet.domain.errors import MissingPart
 
 if TYPE_CHECKING:
     from discreet.protocols.servers import Protocol
-    from discreet.serve import Server, Settings
+    from discreet.serve import Admission, Server, Settings
 
 _FILES = ("directory", "server_key")
 _LOG_FORMATS = ("text", "json")
@@ -90,6 +90,21 @@ Proxies = Annotated[
     str | None,
     typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed, with commas."),
 ]
+InvitationsFile = Annotated[
+    Path | None,
+    typer.Option(help="Who enrols needs a code from this file, one on each line, each used once."),
+]
+WorkBits = Annotated[
+    int | None,
+    typer.Option(help="Who enrols has to try about 2^N hashes: 20 take a second or so."),
+]
+IdentityKey = Annotated[
+    Path | None,
+    typer.Option(
+        help="Who enrols needs a signed token (JWT, EdDSA, audience discreet): the file of the "
+        "Ed25519 public key. One enrolment for each 'sub'."
+    ),
+]
 LogFormat = Annotated[
     str, typer.Option(help="How lines of the log look: text, or json for one object a line.")
 ]
@@ -113,6 +128,9 @@ def serve(
     per_address: PerAddress = 600,
     per_capability: PerCapability = 30,
     enrolments: Enrolments = 30,
+    invitations: InvitationsFile = None,
+    work_bits: WorkBits = None,
+    identity_key: IdentityKey = None,
     proxies: Proxies = None,
     log_format: LogFormat = "text",
 ) -> None:
@@ -139,6 +157,7 @@ def serve(
         least_people=LEAST_PEOPLE if least_people is None else least_people,
         allow_older_epoch=allow_older_epoch,
         ledger=ledger,
+        admission=_admission(collect, invitations, work_bits, identity_key),
     )
     _write_log(log_format)
     try:
@@ -146,6 +165,23 @@ def serve(
     except InputError as error:
         reason = error.reason.replace("allow_older_epoch", "--allow-older-period")
         raise InputError(reason, path=error.path) from None
+
+
+def _admission(
+    collect: str | None, invitations: Path | None, bits: int | None, key: Path | None
+) -> Admission | None:
+    from discreet.serve import Invitations, SignedTokens, Work
+
+    given = [each for each in (invitations, bits, key) if each is not None]
+    if given and collect is None:
+        raise InputError("--invitations, --work-bits and --identity-key are for --collect")
+    if len(given) > 1:
+        raise InputError("give one of --invitations, --work-bits and --identity-key")
+    if invitations is not None:
+        return Invitations(invitations)
+    if bits is not None:
+        return Work(bits)
+    return None if key is None else SignedTokens(key)
 
 
 def _greet(server: Server, settings: Settings) -> None:

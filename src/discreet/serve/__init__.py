@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.serve._admission import Admission, Invitations, SignedTokens, Work
     from discreet.serve._app import Server, make_app, run
     from discreet.serve._logs import JsonLines
     from discreet.serve._requests import Rate
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEAST_PEOPLE",
+    "Admission",
+    "Invitations",
     "JsonLines",
     "Rate",
     "Server",
     "Settings",
+    "SignedTokens",
+    "Work",
     "check_token",
     "database_url",
     "make_app",
@@ -30,6 +35,10 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Server", "make_app", "run"), lambda: import_module("discreet.serve._app")),
+    **dict.fromkeys(
+        ("Admission", "Invitations", "SignedTokens", "Work"),
+        lambda: import_module("discreet.serve._admission"),
+    ),
     "JsonLines": lambda: import_module("discreet.serve._logs"),
     "Rate": lambda: import_module("discreet.serve._requests"),
     **dict.fromkeys(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.protocols.servers import Protocol
+from discreet.serve._admission import Admission
 from discreet.serve._requests import Rate
 
 # Characters; even of hexadecimal digits they are 96 bits, which nobody guesses.
@@ -40,6 +41,7 @@ class Settings:
         allow_older_epoch: Collect for an epoch though the database has reports of a later one of
             the same terms.
         ledger: A curator's ledger, which the administrator is shown; it is only ever read.
+        admission: Who may enrol; None: anybody.
     """
 
     release: Path
@@ -54,6 +56,7 @@ class Settings:
     least_people: int = field(default=LEAST_PEOPLE, kw_only=True)
     allow_older_epoch: bool = field(default=False, kw_only=True)
     ledger: Path | None = field(default=None, kw_only=True)
+    admission: Admission | None = field(default=None, kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
         if (self.protocol is None) != (self.database is None):
