@@ -90,6 +90,15 @@ Proxies = Annotated[
     typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed, with commas."),
 ]
 
+Recommends = Annotated[
+    bool,
+    typer.Option(
+        "--recommend",
+        help="Also answer POST /v1/recommend and /v1/similar, for back ends: ratings then leave "
+        "people's devices. Off by default; the page never uses it.",
+    ),
+]
+
 
 def serve(
     release: Release,
@@ -110,6 +119,7 @@ def serve(
     per_capability: PerCapability = 30,
     enrolments: Enrolments = 30,
     proxies: Proxies = None,
+    recommend: Recommends = False,
 ) -> None:
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
@@ -132,7 +142,13 @@ def serve(
         least_people=LEAST_PEOPLE if least_people is None else least_people,
         allow_older_epoch=allow_older_epoch,
         ledger=ledger,
+        recommends=recommend,
     )
+    if recommend:
+        _console.warn(
+            "ratings that are sent to /v1/recommend leave people's devices; nothing of them is "
+            "stored or logged here"
+        )
     _log_with_times()
     try:
         run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))

@@ -38,6 +38,8 @@ class Settings:
         allow_older_epoch: Collect for an epoch though the database has reports of a later one of
             the same terms.
         ledger: A curator's ledger, which the administrator is shown; it is only ever read.
+        recommends: Also answer `POST /v1/recommend` and `/v1/similar`, for back ends. Ratings then
+            leave people's devices.
     """
 
     release: Path
@@ -52,6 +54,7 @@ class Settings:
     least_people: int = field(default=LEAST_PEOPLE, kw_only=True)
     allow_older_epoch: bool = field(default=False, kw_only=True)
     ledger: Path | None = field(default=None, kw_only=True)
+    recommends: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if (self.protocol is None) != (self.database is None):
