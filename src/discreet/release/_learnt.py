@@ -163,14 +163,14 @@ def _directions(
 
 def _advice(method: str, parameters: Mapping[str, Any], guarantee: Guarantee) -> tuple[str, ...]:
     """What the same data could be given to learn more; only what this method can follow."""
-    said = ["more ratings, of more people"]
+    said = ["ratings from more people"]
     if method in ("refined", "lists") and not parameters.get("feature_columns"):
-        said.append("public features of the items (features)")
+        said.append("public features of the items, such as genres (features)")
     if guarantee.is_private and guarantee.epsilon <= _LARGE_EPSILON:
         said.append("a larger epsilon")
     if guarantee.is_private and guarantee.unit is Unit.USER:
         said.append(
-            "protecting single ratings instead of people (protect rating), a weaker promise"
+            "protecting single ratings instead of people (protect rating), a weaker guarantee"
         )
     return tuple(said)
 
@@ -206,14 +206,16 @@ def _tastes(found: LearntSummary) -> str:
     known = [f"the popularity of {_of(found.popular_items, found.items)}"]
     if found.has_ratings and found.rated_items:
         known.append(f"the mean ratings of {found.rated_items:,}")
-    if found.list_directions:
+    # The first direction of lists is shown by independent items too: it is not yet a taste.
+    if found.list_directions > _FEW_LISTS:
         known.append(f"{_directed(found.list_directions)} for lists")
     if found.rating_directions:
         known.append(f"{_directed(found.rating_directions)} for ratings")
     if found.compared_items:
         known.append(f"how {found.compared_items:,} items compare")
     little = "; lists differ little from person to person" if found.is_little else ""
-    return f"Learnt {', '.join(known[:-1])} and {known[-1]}{little}."
+    before = f"{', '.join(known[:-1])} and " if known[1:] else ""
+    return f"Learnt {before}{known[-1]}{little}."
 
 
 def _directed(number: int) -> str:

@@ -73,7 +73,8 @@ def registry_entry(release: Release, *, published: datetime.date | None = None) 
                 ],
                 "description": (
                     f"A recommender for {len(release.catalog):,} items, as a file from which "
-                    f"anybody computes recommendations at home. {release.learnt.sentences()[0]}"
+                    "anybody computes recommendations on their own device. "
+                    f"{release.learnt.sentences()[0]}"
                 ),
                 "intended_use": "Recommendations.",
                 "data_product_type": "Machine learning model",

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from discreet.domain import InputError
 from discreet.ratings.readers._batch import Batch, Rows, Source
-from discreet.ratings.readers._cells import LARGEST_WHOLE, batch_of_frame
+from discreet.ratings.readers._cells import LARGEST_WHOLE, Coded, batch_of_frame
 from discreet.ratings.readers._columns import ROLES
 from discreet.ratings.readers._files import reading
 from discreet.ratings.readers.text import TableDescription
@@ -83,6 +83,10 @@ class ParquetTable(Source):
                 role: names[places[role]] if role in places else None for role in ROLES
             }
             description = replace(description, columns=columns)
+            item = names[places["item"]]
+            if file.schema_arrow.field(places["item"]).type in _TEXTS:
+                # Few different words, which Parquet keeps apart: each is looked at once.
+                file = open_parquet(path, words=[item])
             yield from _parquet_batches(path, file, columns, rows)
             rows += file.metadata.num_rows
 
@@ -197,15 +201,30 @@ def _parquet_batches(
     parts = file.iter_batches(batch_size=_ROWS, columns=list(roles))
     row, part = 0, file.schema_arrow.empty_table()
     while part is not None:
-        frame = pl.DataFrame({roles[name]: series_of(part[name]) for name in roles})
-        lines = np.arange(row + 1, row + frame.height + 1)
-        row += frame.height
-        yield batch_of_frame(frame, Rows(path), lines, before + row)
+        items = None
+        if columns["item"] is not None and pa.types.is_dictionary(part[columns["item"]].type):
+            items = _coded(part[columns["item"]])
+        plain = {
+            role: series_of(part[name])
+            for name, role in roles.items()
+            if role != "item" or items is None
+        }
+        lines = np.arange(row + 1, row + part.num_rows + 1)
+        row += part.num_rows
+        yield batch_of_frame(pl.DataFrame(plain), Rows(path), lines, before + row, items)
         part = _next_part(parts, path)
 
 
-def open_parquet(path: Path) -> Any:
-    """The file, as pyarrow has it.
+def _coded(column: Any) -> Coded:
+    """A column of few different words: these, and which of them each row has, -1 for none."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    which = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(series_of(column.dictionary), which)
+
+
+def open_parquet(path: Path, words: Sequence[str] = ()) -> Any:
+    """The file, as pyarrow has it; with some columns of text as dictionaries of their words.
 
     Raises:
         InputError: It cannot be read, or is damaged or cut short.
@@ -214,7 +233,12 @@ def open_parquet(path: Path) -> Any:
         pass
     try:
         # Buffering ahead would keep the whole file in memory until the end.
-        return pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+        return pq.ParquetFile(
+            path,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            read_dictionary=list(words) or None,
+        )
     except (pa.ArrowException, OSError):
         pass
     raise _damaged(path)
