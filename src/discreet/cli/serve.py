@@ -109,6 +109,15 @@ LogFormat = Annotated[
     str, typer.Option(help="How lines of the log look: text, or json for one object a line.")
 ]
 
+Recommends = Annotated[
+    bool,
+    typer.Option(
+        "--recommend",
+        help="Also answer POST /v1/recommend and /v1/similar, for back ends: ratings then leave "
+        "people's devices. Off by default; the page never uses it.",
+    ),
+]
+
 
 def serve(
     release: Release,
@@ -133,6 +142,7 @@ def serve(
     identity_key: IdentityKey = None,
     proxies: Proxies = None,
     log_format: LogFormat = "text",
+    recommend: Recommends = False,
 ) -> None:
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
@@ -158,7 +168,13 @@ def serve(
         allow_older_epoch=allow_older_epoch,
         ledger=ledger,
         admission=_admission(collect, invitations, work_bits, identity_key),
+        recommends=recommend,
     )
+    if recommend:
+        _console.warn(
+            "ratings that are sent to /v1/recommend leave people's devices; nothing of them is "
+            "stored or logged here"
+        )
     _write_log(log_format)
     try:
         run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))

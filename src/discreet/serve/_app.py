@@ -30,6 +30,7 @@ from discreet.serve._connections import (
 from discreet.serve._gate import Gate
 from discreet.serve._logs import collapse_lines
 from discreet.serve._page import add_page_routes
+from discreet.serve._recommend import add_recommend_routes
 from discreet.serve._requests import Refused
 from discreet.serve._routes import add_admin_routes, add_people_routes, add_public_routes, completed
 from discreet.serve._service import Service
@@ -66,6 +67,8 @@ def make_app(settings: Settings) -> FastAPI:
     # In the order of how often they are asked for: routes are tried one after the other.
     for add_routes in (add_people_routes, add_public_routes, add_admin_routes):
         add_routes(app.router, service)
+    if settings.recommends:
+        add_recommend_routes(app.router, service)
     collects = settings.protocol.name if settings.protocol else None
     free = add_page_routes(app.router, collects=collects)
     app.add_exception_handler(Refused, _refuse)

@@ -126,6 +126,9 @@ def add_public_routes(router: APIRouter, service: Service) -> None:
     _add_file(
         router, service, "about", "What the release is and promises", path="/v1/release/about"
     )
+    _add_file(
+        router, service, "signature", "Who signed the release's file", path="/v1/release/signature"
+    )
     _add_file(router, service, "catalog", "The items, in order")
     _add_file(router, service, "collection", "What is collected, and how")
     _add_file(

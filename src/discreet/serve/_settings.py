@@ -42,6 +42,8 @@ class Settings:
             the same terms.
         ledger: A curator's ledger, which the administrator is shown; it is only ever read.
         admission: Who may enrol; None: anybody.
+        recommends: Also answer `POST /v1/recommend` and `/v1/similar`, for back ends. Ratings then
+            leave people's devices.
     """
 
     release: Path
@@ -57,6 +59,7 @@ class Settings:
     allow_older_epoch: bool = field(default=False, kw_only=True)
     ledger: Path | None = field(default=None, kw_only=True)
     admission: Admission | None = field(default=None, kw_only=True, repr=False)
+    recommends: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if (self.protocol is None) != (self.database is None):
