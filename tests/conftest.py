@@ -38,6 +38,7 @@ _WHOLE = ("tests/spark", "tests/web")
 # to their claims.
 _SLOW = (
     *("tests/spark", "tests/web", "tests/integration", "tests/audit", "tests/papers"),
+    *("tests/adapters", "tests/packaging"),
     *("tests/serve", "tests/statistical", "tests/measure/engines"),
     *(f"tests/measure/test_{name}.py" for name in (
         "outputs_bounds", "pairs_bounds", "covariance_bounds", "refinement_bounds", "item_sums",
@@ -66,6 +67,8 @@ _SLOW = (
 _EXTRAS = {
     "fastapi": "serve", "sqlalchemy": "serve", "uvicorn": "serve", "psycopg": "serve",
     "pyspark": "spark", "pandas": "spark", "matplotlib": "plots",
+    "lenskit": "lenskit", "mlflow": "mlflow", "sklearn": "sklearn", "duckdb": "dev", "faiss": "dev",
+    "hatchling": "dev",
     "dp_accounting": "dev", "opendp": "dev", "playwright": "dev", "schemathesis": "dev",
 }  # fmt: skip
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from discreet.predict import predict as predict
     from discreet.predict import recommend as recommend
     from discreet.predict import similar as similar
+    from discreet.predict import vectors as vectors
     from discreet.privacy import Guarantee as Guarantee
     from discreet.privacy import SeededRandomness as SeededRandomness
     from discreet.privacy import Unit as Unit
@@ -82,6 +83,7 @@ _HOME = {
     "recommend": "discreet.predict",
     "report": "discreet.report",
     "similar": "discreet.predict",
+    "vectors": "discreet.predict",
 }
 
 __all__ = [
@@ -118,13 +120,22 @@ __all__ = [
     "recommend",
     "report",
     "similar",
+    "vectors",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute '{name}'")
-    home = importlib.import_module(_HOME[name])
+    try:
+        home = importlib.import_module(_HOME[name])
+    except ModuleNotFoundError as error:
+        if not _HOME[name].startswith(error.name or "?"):
+            raise
+        raise ModuleNotFoundError(
+            f"discreet.{name} is not in discreet-predict, which only predicts: install discreet",
+            name=error.name,
+        ) from None
     # Importing a room makes it an attribute, so the room it is from the first time on.
     return home if home.__name__ == f"discreet.{name}" else getattr(home, name)
 

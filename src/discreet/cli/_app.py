@@ -38,6 +38,7 @@ _COMMANDS = {
     "recommend": ("recommend", "Recommend items from a release."),
     "similar": ("similar", "List the items most like one, from a release."),
     "predict": ("predict", "Predict one person's ratings from a release."),
+    "export": ("export", "Write a release's items as vectors."),
     "inspect": ("inspect", "Check a release and show its guarantee."),
     "report": ("report", "Write a privacy report about a release."),
     "evaluate": ("evaluate", "Measure how good private releases would be."),

@@ -64,7 +64,7 @@ def _ratios(collection: Collection, said: Ints, change: str) -> Floats:
     if collection.mechanism is Mechanism.MODIFIED_LAPLACE:
         return laplace_ratio(collection.laplace, said, said != NOTHING, change)
     other = NOTHING if change == "presence" else 1
-    return np.asarray((said == collection.levels).astype(np.float64) - (said == other))
+    return np.asarray((said == collection.answers).astype(np.float64) - (said == other))
 
 
 @register(

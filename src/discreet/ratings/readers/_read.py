@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from discreet.domain import PRESENCE, Catalog, CatalogOrigin, Hint, InputError, Scale
 from discreet.ratings._keyed import bound_contributions
@@ -24,8 +24,8 @@ from discreet.ratings.readers._public import (
 )
 from discreet.ratings.readers.text import Quoting, TableDescription
 
-RatingSource = TableSource
-"""A file or folder, or a table in memory."""
+RatingSource = TableSource | Sequence[Mapping[str, Any]]
+"""A file or folder, a table in memory, or a list of dicts."""
 
 GivenScale = Scale | tuple[float, float] | tuple[float, float, float | None] | str
 """A scale, or `(lo, hi)`, or `(lo, hi, step)`, or text like `0.5..5/0.5` or `presence`."""
@@ -66,9 +66,11 @@ def read_ratings(
     are one record with the earliest of their times, in whatever order they come.
 
     Args:
-        source: A file or folder, a pandas or polars data frame, a polars lazy frame or an Arrow
-            table. Files are CSV, TSV or another separated text (gzip or not), Parquet, or the
-            files of MovieLens, the Netflix Prize or Jester.
+        source: A file or folder, a pandas or polars data frame, a polars lazy frame, an Arrow
+            table, anything that speaks Arrow's protocol (a DuckDB relation, an Ibis table), or a
+            list of dicts with the keys `user`, `item` and `rating`, or those that `columns` names
+            (and only then a `time`). Files are CSV, TSV or another separated text (gzip or not),
+            Parquet, or the files of MovieLens, the Netflix Prize or Jester.
         scale: The scale, unless the layout says it: `(1, 5)`, `(0.5, 5, 0.5)`,
             `(-10, 10, None)`, `"0.5..5/0.5"` or a `Scale`. `"presence"` is another way to say
             `implicit`.
