@@ -521,7 +521,7 @@ def _add_ledger(router: APIRouter, service: Service) -> None:
 
     @router.get("/v1/admin/ledger", **route)
     async def ledger(request: Request) -> Response:
-        check_admin(request, service.settings.admin_token)
+        service.check_admin(request)
         path = service.settings.ledger
         if path is None:
             raise Refused(404, "this service was told of no ledger")
