@@ -97,14 +97,18 @@ def slow(url: str, first: int) -> Iterator[tuple[str, threading.Event]]:
     sockets = [listening]
 
     def relay(one: socket.socket, other: socket.socket, asked: bytearray, answers: bool) -> None:
+        passed = 0
         try:
             while chunk := one.recv(1 << 16):
                 if not answers:
                     asked += chunk
-                elif b"GET /v1/release " in asked and not go.is_set():
-                    other.sendall(chunk[:first])
+                elif b"GET /v1/release " in asked and passed + len(chunk) > first:
+                    begin = max(first - passed, 0)
+                    other.sendall(chunk[:begin])
                     go.wait(20)
-                    chunk = chunk[first:]
+                    chunk = chunk[begin:]
+                if b"GET /v1/release " in asked:
+                    passed += len(chunk)
                 other.sendall(chunk)
             other.shutdown(socket.SHUT_WR)
         except OSError:
