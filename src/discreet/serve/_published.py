@@ -257,6 +257,8 @@ def answer(
     begin, end = span or (0, content.size)
     if packed:
         fields["content-encoding"] = "gzip"
+        # A page that shows how much has come counts the bytes after decompression.
+        fields["discreet-bytes"] = str(found.plain.size)
     if span:
         fields["content-range"] = f"bytes {begin}-{end - 1}/{content.size}"
     fields["content-length"] = str(end - begin)
