@@ -95,6 +95,11 @@ class TestRepeatedReports(AttackBattery):
             assert outcome.bound is not None and outcome.baseline < outcome.success < outcome.bound
 
 
+class TestLiars(AttackBattery):
+    attack = "liars"
+    near_guessing = ("randomized-response, epsilon 2", "rounded-response, epsilon 2")
+
+
 class TestReconstruction(AttackBattery):
     attack = "reconstruction"
     near_guessing = ("epsilon 100", "epsilon 10", "epsilon 1")

@@ -160,6 +160,7 @@ def test_every_bug_that_was_asked_for_is_planted(observed: Observed) -> None:
     assert kinds >= {
         "half-noise", "thin-noise", "forgotten-clip", "no-corner", "coarse-grid", "reused-seed",
         "forgetful-ledger", "dropped-candidates", "memoised-answers", "paper-000", "paper-002",
+        "forgotten-range",
         "paper-003", "wrong-unit", "one-period", "series-bug",
     }  # fmt: skip
     theorems = {"paper-000/theorem-3", "paper-000/theorem-4", "paper-002/quotient"}

@@ -15,7 +15,7 @@ from discreet.serve import Settings
 from discreet.serve._page import read_page
 from serve._running import FREE, Talk, running
 from vectors.make_predictions import releases
-from web._films import collecting, film_release, own, rate, recommended, wait_ready
+from web._films import collecting, film_release, own, predictor, rate, recommended, wait_ready
 
 Visit = Callable[..., Any]
 PHONE = {"width": 360, "height": 740}
@@ -186,7 +186,7 @@ def test_the_scripts_of_the_plain_page_are_light(visit: Visit, plain: Talk) -> N
     assert not others & sizes.keys()
 
     def live_more(page: Any) -> None:
-        page.get_by_label("Worked out by").select_option("knn")
+        predictor(page).select_option("knn")
         with page.expect_download():
             rate(page, "Quiet Tea", "5 of 5")
             page.get_by_role("button", name="Save as CSV").click()

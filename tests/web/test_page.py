@@ -14,6 +14,7 @@ from web._films import (
     about,
     hold,
     own,
+    predictor,
     rate,
     recommended,
     wait_held,
@@ -82,13 +83,13 @@ def test_a_reload_keeps_ratings_and_the_choice_of_predictor(plain: Talk, visit: 
     page = visit(f"{plain.url}/")
     rate(page, "Alien Ants", "2 of 5")
     rate(page, "Quiet Tea", "4 of 5")
-    page.get_by_label("Worked out by").select_option("knn")
+    predictor(page).select_option("knn")
     page.locator("#recommended:not([aria-busy])").wait_for()
     before = recommended(page)
     page.reload()
     wait_ready(page)
     assert own(page) == {"Alien Ants": "2", "Quiet Tea": "4"}
-    assert page.get_by_label("Worked out by").input_value() == "knn"
+    assert predictor(page).input_value() == "knn"
     assert recommended(page) == before
 
 
@@ -98,13 +99,13 @@ def test_what_is_chosen_is_kept_even_if_one_leaves_before_it_is_there(
     page = visit(f"{plain.url}/", allow="Failed to load resource")
     hold(page, "**/knn.js")
     rate(page, "Quiet Tea", "4 of 5")
-    page.get_by_label("Worked out by").select_option("knn")
+    predictor(page).select_option("knn")
     # Its script is on its way, and the person is gone.
     page.reload()
     page.unroute("**/knn.js")
     page.reload()
     wait_ready(page)
-    assert page.get_by_label("Worked out by").input_value() == "knn"
+    assert predictor(page).input_value() == "knn"
     assert own(page) == {"Quiet Tea": "4"}
 
 
@@ -119,13 +120,13 @@ def test_of_two_choices_the_last_counts_whichever_is_there_first(plain: Talk, vi
     wait_ready(page)
     rate(page, "Quiet Tea", "4 of 5")
     by_svd = recommended(page)
-    page.get_by_label("Worked out by").select_option("knn")
-    page.get_by_label("Worked out by").select_option("svd")
+    predictor(page).select_option("knn")
+    predictor(page).select_option("svd")
     page.locator("#recommended:not([aria-busy])").wait_for()
     wait_held(page, held).continue_()
     page.wait_for_function(ARRIVED, arg="/predict/knn.js")
     page.wait_for_timeout(300)
-    assert page.get_by_label("Worked out by").input_value() == "svd"
+    assert predictor(page).input_value() == "svd"
     assert recommended(page) == by_svd
     assert page.evaluate("performance.getEntriesByName('rerank').length") == 3
 

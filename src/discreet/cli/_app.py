@@ -40,6 +40,8 @@ _COMMANDS = {
     "predict": ("predict", "Predict one person's ratings from a release."),
     "export": ("export", "Write a release's items as vectors."),
     "inspect": ("inspect", "Check a release and show its guarantee."),
+    "sign": ("sign", "Sign a release's file."),
+    "verify": ("verify", "Check who signed a release's file."),
     "report": ("report", "Write a privacy report about a release."),
     "evaluate": ("evaluate", "Measure how good private releases would be."),
     "choose-epsilon": ("choose_epsilon", "Choose epsilon by attacking releases."),

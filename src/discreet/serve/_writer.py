@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import queue
 import threading
 import time
@@ -32,8 +33,8 @@ _TIDY_SECONDS = 1.0
 _TIDY_PATIENCE = 200
 """Milliseconds that tidying waits for those who read."""
 
-PATIENCE = 30_000
-"""Milliseconds that everything else in SQLite waits for others."""
+PATIENCE = 2_000
+"""Milliseconds that everything else in SQLite waits for others: twice fits into a request."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +54,7 @@ class GroupWriter:
         changes: Changes in them.
         failures: Transactions that failed; nothing was acknowledged for them.
         healthy: Whether the last transaction did not fail.
+        written: When one last succeeded, by `time.monotonic`.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -62,7 +64,7 @@ class GroupWriter:
         self._closed = False
         self._ready = threading.Condition()
         self.commits = self.changes = self.failures = 0
-        self.healthy = True
+        self.healthy, self.written = True, -math.inf
         self._connection: Connection | None = None
         self._untidy, self._tidied = False, 0.0
         self._thread = threading.Thread(target=self._run, name="discreet writer", daemon=True)
@@ -79,6 +81,17 @@ class GroupWriter:
             self._bytes += size
             self._ready.notify()
         return job.done
+
+    def take_back(self, done: Future[list[Outcome]]) -> bool:
+        """Whether some changes could be taken back: they still waited, and are never written."""
+        with self._ready:
+            job = next((each for each in self._waiting if each.done is done), None)
+            if job is None:
+                return False
+            self._waiting.remove(job)
+            self._bytes -= job.size
+        done.cancel()
+        return True
 
     def close(self) -> None:
         """Write what waits, then end."""
@@ -141,7 +154,7 @@ class GroupWriter:
             self.failures += 1
             self.healthy = False
             raise
-        self.healthy = True
+        self.healthy, self.written = True, time.monotonic()
         return outcomes
 
     def _tidy(self) -> None:

@@ -16,7 +16,7 @@ from discreet.release import Release
 from protocols.local_reports._making import MECHANISMS, make_collection, make_people, send_all
 
 _ITEMS, _PEOPLE = 300, 500
-_DEFAULT = LocalReports.usual_terms["mechanism"]
+_DEFAULT = "rounded-response"
 
 
 def lie(collection: Collection, items: np.ndarray, values: np.ndarray) -> Report:
@@ -114,7 +114,13 @@ def test_no_report_moves_an_item_further_than_is_said(
 
 def test_the_default_is_bounded_nearly_as_without_noise_and_says_so() -> None:
     one = make_collection(5, _DEFAULT, 2.0)
-    assert one.mechanism is Mechanism.ROUNDED_RESPONSE
+    chosen = [
+        LocalReports.from_terms(one.catalog, scale, {"epsilon": epsilon}).collection.mechanism
+        for scale in (one.scale, Scale(0.5, 5, 0.5), Scale(-10, 10, None))
+        for epsilon in ("2", "8")
+    ]
+    rounded, levels = Mechanism.ROUNDED_RESPONSE, Mechanism.RANDOMIZED_RESPONSE
+    assert chosen == [rounded, levels, rounded, levels, rounded, rounded]
     assert one.influence.on_mean < 1.4 * one.scale.range
     assert "5.26/n" in str(one.influence) and "4/n" in str(one.influence)
     told = build(2.0).parameters["local_reports"]

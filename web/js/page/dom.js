@@ -5,12 +5,14 @@ export const by = (id) => document.getElementById(id);
 
 /**
  * An element with properties (or attributes where there is no such property) and children.
- * @param {string} tag @param {Record<string, any>} [told] @param {...(Node | string)} children
+ * @param {string} kind its tag, and after a dot its class @param {Record<string, any>} [told] @param {...(Node | string)} children
  * @returns {any}
  */
-export function el(tag, told = {}, ...children) {
+export function el(kind, told = {}, ...children) {
+  const [tag, className = ""] = kind.split(".");
   /** @type {any} */
   const made = document.createElement(tag);
+  made.className = className;
   for (const [name, value] of Object.entries(told)) {
     if (name in made) made[name] = value;
     else made.setAttribute(name, value);
@@ -31,7 +33,7 @@ export function say(id, text, wrong = false) {
 /** What the document has ready to be said, with values in the places of its #. @param {string} id @param {...any} values */
 export const words = (id, ...values) => by("words").content.getElementById(id).textContent.replace(/#/g, () => values.shift());
 
-/** Refuse with these words. @param {string} id @param {...any} values @throws {Error} always */
+/** Refuse with these words. @param {string} id @param {...any} values @returns {never} @throws {Error} always */
 export function fail(id, ...values) {
   throw new Error(words(id, ...values));
 }
