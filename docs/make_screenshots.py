@@ -16,7 +16,7 @@ import polars as pl
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-from discreet.domain import Catalog
+from discreet.domain import Catalog, Scale
 from discreet.methods import fit
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
@@ -51,16 +51,14 @@ FILMS = {
     "Comedy": """Uncle Bernard's Boat (1977)|Wrong Wedding, The (1994)|Committee, The (1969)
         My Landlord the Duke (1951)|Three Weeks' Notice Period (2005)|Honest Burglar, An (1964)
         Assistant to the Assistant (2010)|Goat on the Runway (1982)|Fish for Breakfast (1990)
-        Great Marmalade Affair, The (1973)|Sorry, Wrong Castle (1986)
-        Plumber's Opera, The (2002)""",
+        Great Marmalade Affair, The (1973)|Sorry, Wrong Castle (1986)|Cook's Opera, The (2002)""",
     "Family": """Fox Who Kept Bees, The (1997)|Captain Thimble (2007)|Moonlit Menagerie, The (1988)
         Nora and the North Wind (2013)|Smallest Dragon, The (1992)|Kite Season (1975)|Owl Street
         Paper Boat Regatta, The (1985)|Clockmaker's Cat, The (2001)|Snow on Button Hill (1968)
         Tin Elephant, The (1979)|Grandmother's Submarine (2015)|Hundred Lanterns, A (2005)""",
     "Documentary": """Bread: A History (1999)|Keepers of the Ice (2010)|Forty Bridges (1984)
         Salt Road, The (1976)|What the Bees Know (2014)|Cathedral Builders, The (1990)
-        River That Was Moved, The (2003)|Weaving Village, The (1969)|Typeface (2008)
-        One Litre (2017)""",
+        River That Was Moved, The (2003)|Weaving Village, The (1969)|One Litre (2017)""",
 }
 RATED = {
     "The Long Orbit": 5,
@@ -145,6 +143,8 @@ def shoot(page: Any, name: str) -> None:
 def take(browser: Any, url: str, size: str, scheme: str) -> None:
     """The page as somebody sees it who has rated a few films; on a dark phone, what comes of it."""
     page = open_page(browser, url, size, scheme)
+    if size == "desktop":
+        page.evaluate("document.querySelector('#bar').hidden = true")
     if (size, scheme) == ("phone", "dark"):
         page.evaluate("document.querySelector('#for-you').scrollIntoView()")
         page.wait_for_timeout(300)
@@ -173,7 +173,7 @@ def serving(folder: Path) -> Iterator[str]:
     limits = [Limit(Unit.USER, 4.0, 1e-6)]
     ledger = Ledger.create(folder / "films.ledger", "members of a film club", limits)
     catalog = publish(folder / "films.discreet", ledger)
-    protocol = servers.find("local-reports").from_terms(catalog, _scale(), {"epsilon": 2.0})
+    protocol = servers.find("local-reports").from_terms(catalog, Scale(1, 5), {"epsilon": 2.0})
     told = {"ledger": ledger.path, "admin_token": TOKEN}
     settings = Settings(folder / "films.discreet", protocol, str(folder / "sent.db"), **told)
     server = Server(settings, "127.0.0.1", 0)
@@ -184,12 +184,6 @@ def serving(folder: Path) -> Iterator[str]:
     finally:
         server.stop()
         thread.join()
-
-
-def _scale() -> Any:
-    from discreet.domain import Scale
-
-    return Scale(1, 5)
 
 
 def main() -> None:

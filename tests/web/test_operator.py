@@ -146,6 +146,17 @@ def test_the_ledger_is_a_bar_that_fills(films: Path, visit: Visit, tmp_path: Pat
             if filled[1] < 1:
                 ledger.charge([event], "a release")
                 page.get_by_role("button", name="Look again").click()
+        # Over time: two charges, and what more of them would bring it to.
+        picture = page.get_by_role("img", name="Epsilon spent after each of 2 charges, 2.5 by now")
+        assert picture.locator(".past").count() == 2
+        assert picture.locator(".next").count() == 12
+        assert picture.locator(".over").count() == 10
+        told = said.inner_text()
+        assert "Another one like the last brings it from 2.5 to 3.75. 2 like it fit" in told
+        # e^2.5 / (e^2.5 + 1) is 0.9241.
+        assert "right in at most 93 of 100 cases. At the limit it is 100." in told
+        said.get_by_text("2 charges").first.click()
+        assert said.locator("tbody tr").first.inner_text().split("\t")[1:] == ["a release", "1.25"]
         path.unlink()
         page.get_by_role("button", name="Look again").click()
         said.get_by_text("The ledger cannot be read.").wait_for()

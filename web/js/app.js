@@ -180,7 +180,7 @@ async function open() {
   home.ratings = await store.ratings();
   home.skipped = new Set(await store.read("skipped"));
   home.hidden = new Set(await store.read("hidden"));
-  by("view").checked = (await store.read("view")) === "compact";
+  showView((await store.read("view")) === "compact");
   try {
     const notice = await openCatalog();
     say("notice", notice);
@@ -198,6 +198,12 @@ async function open() {
   setTimeout(() => home.scale && plainTitles(home), 500);
 }
 
+
+/** Rows with room to look at, or close together. A class: a selector by :has would be looked at again at every star. */
+function showView(isCompact) {
+  by("view").checked = isCompact;
+  by("main").classList.toggle("compact", isCompact);
+}
 
 /** The release, or before there is one the catalogue. @returns {Promise<string>} what is to be said of it */
 async function openCatalog() {
@@ -235,7 +241,10 @@ function listen() {
     home.alike = undefined;
     showFound(home);
   };
-  by("view").onchange = ({ target }) => store.write("view", target.checked ? "compact" : "").catch(complain);
+  by("view").onchange = ({ target }) => {
+    showView(target.checked);
+    store.write("view", target.checked ? "compact" : "").catch(complain);
+  };
   by("retry").onclick = () => location.reload();
   by("unhide").onclick = () => {
     home.hide([]);

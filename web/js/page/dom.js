@@ -48,11 +48,11 @@ export const counted = (count, one, many = `${one}s`) =>
 /** @param {number} bytes @returns {string} */
 export const sized = (bytes) => (bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${brief(bytes / 1e6, 1)} MB`);
 
-/** What bounds something, rounded up. @param {number} bound @param {number} [digits] */
+/** What bounds something, rounded up; as in Python, by less than a billionth it may be below. @param {number} bound @param {number} [digits] */
 export function atMost(bound, digits = 4) {
   const near = Number(bound.toPrecision(digits));
   const last = 10 ** (Math.floor(Math.log10(bound)) + 1 - digits);
-  return String(near >= bound ? near : Number((near + last).toPrecision(digits)));
+  return String(near >= bound * (1 - 1e-9) ? near : Number((near + last).toPrecision(digits)));
 }
 
 /** @param {number} number with so many decimals at most */

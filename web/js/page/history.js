@@ -14,6 +14,9 @@ function draw(tag, told, ...children) {
   return made;
 }
 
+/** Up to the rounding of sums. */
+const fits = (value, most) => value <= most * (1 + 1e-9);
+
 const dayOf = (time) => new Date(time).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
 /** @param {{unit: string, limit_epsilon: number, delta: number, charges: any[], ahead: (number | null)[]}} limit @returns {Node[]} */
@@ -35,7 +38,7 @@ export function pictureOf({ unit, limit_epsilon: most, delta, charges, ahead }) 
   const last = charges.at(-1);
   const picture = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", class: "history", "aria-label": words("picture", spent.length, atMost(now), brief(most, 3)) },
     ...charges.map((charge, i) => column(charge.spent_epsilon, i, "past", `${dayOf(charge.time)}: ${charge.purpose}${charge.period ? `, ${charge.period}` : ""}, epsilon ${atMost(spent[i])}`)),
-    ...ahead.map((value, i) => column(value, spent.length + i, value <= most ? "next" : "next over", `${i + 1} more: epsilon ${atMost(value)}`)),
+    ...ahead.map((value, i) => column(value, spent.length + i, fits(value, most) ? "next" : "next over", `${i + 1} more: epsilon ${atMost(value)}`)),
     draw("line", { x1: LEFT, x2: WIDTH, y1: y(most), y2: y(most), class: "most" }),
     text(LEFT - 8, y(most) + 4, brief(most, 2), "end"), text(LEFT - 8, HEIGHT - BOTTOM, "0", "end"),
     text(LEFT, y(most) - 6, "limit"),
@@ -52,7 +55,7 @@ export function pictureOf({ unit, limit_epsilon: most, delta, charges, ahead }) 
 /** What the next ones cost, and how many there can be. */
 function nextOf(now, most, ahead) {
   if (!ahead.length || ahead[0] === null) return "";
-  const fitting = ahead.filter((value) => value <= most * (1 + 1e-9)).length;
+  const fitting = ahead.filter((value) => fits(value, most)).length;
   const cost = ahead[0] > now * (1 + 1e-9) ? words("next", atMost(now), atMost(ahead[0])) : words("next-free");
   return cost + (fitting ? (fitting < ahead.length ? words("next-fit", fitting) : words("next-many")) : words("next-none"));
 }
