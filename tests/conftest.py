@@ -56,6 +56,8 @@ _SLOW = (
     *("tests/protocols/local_reports/test_real_data.py", "tests/privacy/ledger/test_interrupts.py"),
     *("tests/protocols/closed_clusters/test_quotient_attack.py", "tests/ratings/test_stability.py"),
     *("tests/ratings/test_synthetic_figures.py", "tests/ratings/readers/test_tables_agree.py"),
+    *("tests/series/test_interrupts.py", "tests/predict/test_alone.py"),
+    "tests/cli/test_fit.py::test_an_interrupt_leaves_no_file_and_a_true_ledger",
     "tests/cli/test_main.py::test_every_hint_is_an_argument_and_an_option",
     "tests/cli/test_main.py::test_who_stops_reading_ends_it_with_a_code_of_its_own",
     "tests/measure/test_sets.py::test_one_vector_makes_one_set_and_a_function_the_same_as_its_table",
@@ -65,6 +67,7 @@ _SLOW = (
     "tests/ratings/readers/test_presence.py::test_the_order_of_rows_does_not_count",
     "tests/ratings/test_splits.py::test_ranks_agree_with_sorting_user_by_user",
     "tests/test_architecture.py::test_public_rooms_work_where_private_ones_were_deleted",
+    "tests/test_public_names.py::test_a_room_can_be_called_whatever_was_imported_first",
 )  # fmt: skip
 
 # Parts that a lean set-up lacks, and how to get them; files that import one are skipped without it.
