@@ -57,7 +57,7 @@ class GroupWriter:
         written: When one last succeeded, by `time.monotonic`.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, threaded: bool = True) -> None:
         self._engine = engine
         self._waiting: deque[_Job] = deque()
         self._bytes = 0
@@ -67,8 +67,10 @@ class GroupWriter:
         self.healthy, self.written = True, -math.inf
         self._connection: Connection | None = None
         self._untidy, self._tidied = False, 0.0
+        # Without its thread whoever made it calls `turn`: a simulation.
         self._thread = threading.Thread(target=self._run, name="discreet writer", daemon=True)
-        self._thread.start()
+        if threaded:
+            self._thread.start()
 
     def submit(self, changes: Sequence[Change]) -> Future[list[Outcome]]:
         """See `Store.submit`."""
@@ -99,6 +101,12 @@ class GroupWriter:
             self._closed = True
             self._ready.notify()
         self._thread.join()
+
+    def turn(self) -> None:
+        """One transaction of what waits, without the thread."""
+        jobs = self._take(0.0) if self._waiting else []
+        if jobs:
+            self._do(jobs)
 
     def _run(self) -> None:
         taken = 0
