@@ -30,7 +30,13 @@ def test_far_out_erfcx_is_its_limit() -> None:
 
 def test_roots_are_found_to_the_last_digits() -> None:
     for root in (1e-9, 0.3, 1.0, 47.0):
-        found = _normal.find_root(lambda x, at=root: math.log(x + 1) - math.log1p(at), 0.0, 50.0)
-        assert abs(found - root) <= 1e-14 * max(root, 1)
-        steep = _normal.find_root(lambda x, at=root: math.expm1(x - at), 0.0, 50.0)
-        assert abs(steep - root) <= 1e-14 * max(root, 1)
+
+        def flat(x: float, at: float = root) -> float:
+            return math.log(x + 1) - math.log1p(at)
+
+        def steep(x: float, at: float = root) -> float:
+            return math.expm1(x - at)
+
+        for function in (flat, steep):
+            found = _normal.find_root(function, 0.0, 50.0)
+            assert abs(found - root) <= 1e-14 * max(root, 1)
