@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import datetime
 
-from airflow.exceptions import AirflowFailException
 from airflow.sdk import dag, task
+from airflow.sdk.exceptions import AirflowFailException
 
 SCRIPT = "/usr/local/lib/discreet/refresh.sh"
 FOLDER, RELEASE = "/var/lib/discreet", "/srv/discreet/films.discreet"

@@ -27,7 +27,8 @@ def test_a_release_is_logged_loaded_and_asked(
     monkeypatch.chdir(tmp_path)
     # A database would take the whole of MLflow, of which this is the small part.
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri(tmp_path.as_uri())
+    mlflow.set_tracking_uri((tmp_path / "runs").as_uri())
+    mlflow.set_experiment("films")
     release = random_release(12)
     with mlflow.start_run():
         uri = flavor.log_model(release, "films").model_uri

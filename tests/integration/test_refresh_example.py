@@ -187,10 +187,10 @@ class _Airflow:
         def task(function: Callable[[], None]) -> Callable[[], None]:
             return lambda: self.tasks.append(function)
 
-        names = ("airflow", "airflow.exceptions", "airflow.sdk")
+        names = ("airflow", "airflow.sdk", "airflow.sdk.exceptions")
         found = {name: ModuleType(name) for name in names}
         vars(found["airflow.sdk"]).update(dag=dag, task=task)
-        vars(found["airflow.exceptions"])["AirflowFailException"] = _FailedForGood
+        vars(found["airflow.sdk.exceptions"])["AirflowFailException"] = _FailedForGood
         return found
 
 

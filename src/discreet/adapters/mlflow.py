@@ -50,7 +50,8 @@ def save_model(release: Release, path: str, mlflow_model: Model | None = None, *
 
 def log_model(release: Release, name: str, **options: Any) -> Any:
     """Save a release as a model of the active run; further options are `Model.log`'s."""
-    return Model.log(name=name, flavor=sys.modules[__name__], release=release, **options)
+    flavor = sys.modules[__name__]
+    return Model.log(artifact_path=None, name=name, flavor=flavor, release=release, **options)
 
 
 def load_model(model_uri: str) -> Release:
