@@ -181,6 +181,9 @@ def test_lists_that_learnt_nothing_are_ordered_by_popularity(tmp_path: Path) -> 
     ordered, learnt = said.out.splitlines()[-2:]
     assert ordered == "Ordered by popularity."
     assert learnt.startswith("Learnt popularity only, of ") and "the same list" in learnt
+    own = ("--like", "1=5", "--explain", "--json")
+    found = call("recommend", tmp_path / "lists", *own).json()["recommendations"]
+    assert found and all(entry["because"] == [] for entry in found)
 
 
 def test_both_predictors_agree_where_there_is_no_taste(film: Path) -> None:

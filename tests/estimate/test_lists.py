@@ -110,7 +110,7 @@ def test_weights_are_those_of_ease() -> None:
     activity = rng.uniform(0.1, 0.3, items)
     activity[head] = L[:, 0] = np.abs(L[:, 0])
     D, p = rng.uniform(0.5, 2.0, items), rng.uniform(0.05, 0.5, items)
-    model = _model(p, activity, L, D, head, np.ones(items), 1.0)
+    model = _model(p, activity, L, D, head, np.ones(items), 1.0, 3)
     wide = np.zeros((items, 4))
     wide[:, 0] = activity
     wide[head] = L
@@ -232,6 +232,23 @@ def test_pairs_by_popularity_alone_have_no_direction() -> None:
     assert spectrum.factors(Noisy(c, 0.0), 5, 4.0).shape == (12, 0)
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_what_counts_alone_explain_is_no_taste(own: bool) -> None:
+    """People who have much have rarer items: a direction that lists use, and no taste."""
+    c = np.geomspace(10.0, 100.0, 30)
+    along = np.log(c) if own else np.where(np.arange(30) % 2, 1.0, -1.0)
+    v = c * (along - (c**2 @ along) / (c @ c))
+    gram = 0.01 * np.outer(c, c) + 0.004 * np.outer(v, v)
+    np.fill_diagonal(gram, 0.0)
+    head, counts = np.arange(30, dtype=np.int32), Noisy(c, 0.0)
+    packed = Noisy(gram[np.triu_indices(30)], 0.0)
+    sums = PairSums(head, packed, Noisy(500.0, 0.0), Noisy(200.0, 0.0), 1.0)
+    spectrum = PairSpectrum.of(counts, sums, 5)
+    model = learn_lists(counts, spectrum)
+    assert len(spectrum.values) > 0
+    assert model.directions == spectrum.tastes == (0 if own else 1)
+
+
 def test_noise_alone_shows_nothing() -> None:
     rng = np.random.default_rng(3)
     size, spread = 50, 10.0
@@ -294,7 +311,7 @@ def test_own_items_held_back_leave_popularity() -> None:
     p, activity, D = rng.uniform(0.1, 0.4, 6), rng.uniform(0.1, 0.3, 6), rng.uniform(1, 2, 6)
     L = np.hstack([activity[head, None], rng.normal(0, 0.5, (4, 2))])
     now = np.ones(6)
-    whole, half, none = (_model(p, activity, L, D, head, now, own) for own in (1.0, 0.5, 0.0))
+    whole, half, none = (_model(p, activity, L, D, head, now, own, 2) for own in (1.0, 0.5, 0.0))
     assert none.start == pytest.approx(p) and not none.gain.any()
     assert half.gain == pytest.approx(whole.gain / 2)
     assert half.start - p == pytest.approx((whole.start - p) / 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,17 @@ def test_each_level_is_said_in_its_own_words(films: Ratings) -> None:
     assert {name: each.level for name, each in said.items()} == {name: name for name in said}
     assert str(said["nothing"]).startswith("Learnt nothing: no item's popularity stands out")
     assert "Learnt popularity only, of " in str(said["popularity"])
-    assert "everybody gets the same list" in str(said["popularity"])
+    assert "everybody gets nearly the same list" in str(said["popularity"])
     assert "Learnt item means only: the mean ratings of " in str(said["item means"])
     assert "directions of taste for lists" in str(said["tastes"])
     assert all(each.is_little == (name != "tastes") for name, each in said.items())
+
+
+def test_lists_without_a_direction_of_taste_are_said_to_know_popularity_only() -> None:
+    found = LearntSummary("tastes", 9, 5, 3, 0, 2, 0, has_ratings=True)
+    assert str(found).endswith("and 2 directions of taste for ratings; for lists, popularity only.")
+    assert found.is_little
+    assert "popularity only" not in str(replace(found, list_directions=1))
 
 
 def test_more_budget_learns_more_items(films: Ratings) -> None:

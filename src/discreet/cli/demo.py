@@ -184,8 +184,10 @@ def _recommend(path: Path) -> None:
     rows = [(entry.title, f"{entry.expected:.2f}") for entry in entries]
     heading = "recommended"
     _console.out.print("", _console.table((heading,), ("expected",), rows))
+    knows_tastes = release.learnt.list_directions > 0
+    first = "how well each film goes with theirs" if knows_tastes else "popularity"
     _console.say(
-        "\nOrdered by how well each film goes with theirs and how likely they are to like it;\n"
+        f"\nOrdered by {first} and how likely they are to like it;\n"
         "expected stars alone would put films first that hardly anybody has seen."
     )
     because = ", ".join(title for title, _ in entries[0].because)

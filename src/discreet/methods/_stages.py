@@ -112,17 +112,9 @@ class ItemStages(abc.ABC):
     def __init__(self, method: RatingMethod, task: Task) -> None:
         self.method, self.task = method, task
 
-    def measure_items(self, kept: float = 0.0) -> None:
-        """Measure the items one by one: sets `effects`, `strength` and `share`.
-
-        Args:
-            kept: The share of the budget that is left for what follows besides tastes.
-        """
-        self.effects, self.strength, self.share = self._items(kept)
-
     @abc.abstractmethod
-    def _items(self, kept: float) -> tuple[Effects, float, float]:
-        """Effects or counts; how much can be learnt; the tastes' share of the budget."""
+    def measure_items(self) -> None:
+        """Measure the items one by one: sets `effects`, `strength` and `share`."""
 
     @property
     def released(self) -> Effects:
@@ -148,6 +140,10 @@ class Stages(ItemStages):
     """Of ratings, once the items' strength is known."""
     scalars = 0.0
     """The part of the budget for numbers besides the items'."""
+    _level_share: float
+    """Of the budget, for the global mean again."""
+    _second_share: float
+    """Of the budget, for the second round."""
 
     @abc.abstractmethod
     def covariance(self, head: _Head, *, with_weights: bool) -> Covariance:
@@ -177,24 +173,36 @@ class Stages(ItemStages):
         chance = _USER_CHANCE if self.per_user else _RATING_CHANCE
         return belief_in_features(agreement, chance * math.sqrt(max(effects.people.value, 1.0)))
 
-    def _items(self, kept: float) -> tuple[Effects, float, float]:
+    def measure_items(self) -> None:
+        self.measure_counts()
+        self.measure_levels()
+
+    def measure_counts(self, kept: float = 0.0) -> None:
+        """The first round: sets `effects`, `strength`, and what everything else gets.
+
+        Args:
+            kept: The share of the budget that is left for what follows besides tastes and lists.
+        """
         method, first = self.method, self.method.first_share
-        effects = self._first_round(first)
-        strength = effects.strength(self.task.mu)
+        self.effects = self._first_round(first)
+        self.strength = strength = self.effects.strength(self.task.mu)
         # Without noise, or with little, who happened to rate is what limits the clamp.
-        enough = effects.strength(min(self.task.mu, _LARGEST_MU))
+        enough = self.effects.strength(min(self.task.mu, _LARGEST_MU))
         self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
         self.list_share = self.lists_get * method.share_of_lists(strength)
-        if method.taste_share is None and not self._shows_tastes(effects):
+        if method.taste_share is None and not self._shows_tastes(self.effects):
             share = 0.0
         # Tastes and levels have their shares of what lists and others leave.
         rest = 1 - self.scalars - first - self.list_share - kept
-        share, level = (part * rest / (1 - first) for part in (share, level))
-        if level:
-            effects = self._measure_level(effects, level)
-        rest -= level + share
-        return self._second_round(effects, rest), strength, share
+        self.share, self._level_share = (part * rest / (1 - first) for part in (share, level))
+        self._second_share = rest - self._level_share - self.share
+
+    def measure_levels(self) -> None:
+        """The other rounds, with counts that may have become better since the first."""
+        if self._level_share:
+            self.effects = self._measure_level(self.effects, self._level_share)
+        self.effects = self._second_round(self.effects, self._second_share)
 
     @abc.abstractmethod
     def _first_round(self, share: float) -> Effects: ...
@@ -396,7 +404,7 @@ class UserStages(Stages):
 class PresenceStages(ItemStages):
     """Clicks, purchases, loans: counts in place of effects, measured twice."""
 
-    def _items(self, kept: float) -> tuple[Effects, float, float]:
+    def measure_items(self) -> None:
         first = self.method.effect_share
         statistic = ItemCounts(self.method.protect, self.method.noise)
         label = statistic.parts[0].label
@@ -405,10 +413,10 @@ class PresenceStages(ItemStages):
             {label: (1 - _PEOPLE) * first, "number of users": _PEOPLE * first},
         )
         counted = presence_counts(counts, people, even_votes=self._even_votes)
-        strength = counted.strength(self.task.mu)
-        share = self.method.share_of_taste(strength)
-        (again,) = self.task.measure(statistic, {label: 1 - first - kept - share})
-        return combine_counts(counted, again), strength, share
+        self.strength = counted.strength(self.task.mu)
+        self.share = self.method.share_of_taste(self.strength)
+        (again,) = self.task.measure(statistic, {label: 1 - first - self.share})
+        self.effects = combine_counts(counted, again)
 
     @property
     def released(self) -> Effects:

@@ -8,7 +8,7 @@ along these directions and those that cost nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -62,24 +62,23 @@ _UNCHECKED = 0.6
 # The part of the budget for lists: the most, and the items' strength (`Effects.strength`) at which
 # they get half of it; and the least. Pairs point the way for ratings too, so that per rating they
 # pay for themselves from a strength of about 60 on; weaker items need the budget for their own
-# levels. Chosen on validation parts of MovieLens 1M, 100k and latest-small, where ratings lost at
-# most 0.005 in RMSE.
+# levels. Chosen on validation parts of MovieLens 1M, 100k and latest-small, and of a sixth of the
+# people of the first, where ratings lost at most 0.005 in RMSE.
 _LISTS = {Unit.RATING: (0.5, 12.0), Unit.USER: (0.36, 4.0)}
-_LEAST_LISTS = 0.15
+_LEAST_LISTS = 0.25
 # By time, pairs are worth less to lists than what is popular now: lists get this part of that
 # share. Chosen on validation parts by time of MovieLens 1M and 100k.
 _TOMORROW = 0.7
 # The most that lists can be given of the budget, and what is left for ratings at least, once the
 # first round, lists, recency and features are paid for. Chosen for safety.
 _MOST_LISTS, _LEFT = 0.7, 0.04
-# Below the strength _WEAKEST neither pairs nor levels can be learnt: _COUNTED_AGAIN of the budget
-# counts items once more, so that lists have what is popular. Chosen on validation parts of
-# MovieLens latest-small and 100k.
-_WEAKEST, _COUNTED_AGAIN = 1.0, 0.35
+# Below the strength _WEAKEST levels can hardly be learnt: lists get _COUNTED_AGAIN of the budget,
+# or as much as they can be given, mostly to count items once more. Chosen on the same parts.
+_WEAKEST, _COUNTED_AGAIN = 1.5, 0.7
 # Lists of weak items need counts more than pairs: the square of _AGAIN over the strength is the
 # part of their share that counts items once more, if that is _LEAST_AGAIN of the budget or more.
-# Chosen on validation parts of MovieLens latest-small and 100k.
-_AGAIN, _LEAST_AGAIN = 2.5, 0.02
+# Chosen on the same validation parts.
+_AGAIN, _LEAST_AGAIN = 1.0, 0.02
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -184,9 +183,8 @@ class RefinedMethod(RatingMethod):
         kept = recency if has_recent else 0.0
         if has_recent and self.list_share is None:
             stages.lists_get = _TOMORROW
-        stages.measure_items(kept + (0.0 if task.features is None else FEATURE_SHARE))
-        effects = stages.effects
-        counts = Noisy(effects.counts, effects.count_spread)
+        stages.measure_counts(kept + (0.0 if task.features is None else FEATURE_SHARE))
+        counts = Noisy(stages.effects.counts, stages.effects.count_spread)
         recent, share = counts_now(task, stages.count_label, self.recency), stages.list_share
         if has_recent:
             recent, cost = count_recent(self, task, counts, RECENT_SHARE, share / 2)
@@ -196,6 +194,10 @@ class RefinedMethod(RatingMethod):
             # Where little would be left for pairs, none are measured.
             again = again if share - again >= LEAST_SHARE else share
             counts, share = count_again(self, task, counts, again), share - again
+            # The items' levels come from sums over these counts, so they are measured afterwards.
+            better = replace(stages.effects, counts=counts.value, count_spread=counts.spread)
+            stages.effects = better
+        stages.measure_levels()
         model, spectrum = measure_lists(
             self,
             task,
@@ -207,7 +209,7 @@ class RefinedMethod(RatingMethod):
         )
         factors, variances, found = self._learn_ratings(task, stages, counts, spectrum)
         arrays = {**factor_arrays(factors, variances), **model.arrays}
-        return model_of(effects, task.scale, arrays, {**found, **model.parameters})
+        return model_of(stages.effects, task.scale, arrays, {**found, **model.parameters})
 
     def _learn_ratings(
         self, task: Task, stages: Stages, counts: Noisy, spectrum: PairSpectrum | None

@@ -402,7 +402,10 @@ class Predictor(abc.ABC):
 
         What raises all items alike is no reason for one of them. The lists section counts that
         somebody has an item, whatever they gave it; what they did not like is no reason either.
+        Lists that know no taste have no reasons at all.
         """
+        if self._best and self.release.parameters.get("list_directions") == 0:
+            return [()] * len(items)
         _, contributions = self._moves(own, items)
         if self._best and self._lists is not None:
             contributions = np.where(likes(own.values, self.release.scale), contributions, 0.0)

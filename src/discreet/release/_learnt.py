@@ -21,10 +21,10 @@ Level = Literal["nothing", "popularity", "item means", "tastes"]
 
 # A level is known where it exceeds this many standard deviations of its error. Chosen by hand.
 _CLEAR = 2.0
-# Lists hardly differ between people with this many directions or fewer: the first is shown by
-# independent items too, since people who have much have rarer items. Ratings hardly differ with
-# this many or fewer: popularity, the items' levels, and that one. Chosen by hand.
-_FEW_LISTS, _FEW_RATINGS = 1, 3
+# Ratings hardly differ between people with this many directions or fewer: popularity, the items'
+# levels, and one that independent items show too, since people who have much have rarer items.
+# Chosen by hand.
+_FEW_RATINGS = 3
 # The largest epsilon at which a larger one is advised: above it a promise is weak already. Chosen
 # by hand.
 _LARGE_EPSILON = 4.0
@@ -61,7 +61,7 @@ class LearntSummary:
     @property
     def is_little(self) -> bool:
         """Whether people's lists are the same, or nearly."""
-        few = self.list_directions <= _FEW_LISTS and self.rating_directions <= _FEW_RATINGS
+        few = not self.list_directions and self.rating_directions <= _FEW_RATINGS
         return few and not self.compared_items
 
     def sentences(self) -> list[str]:
@@ -187,7 +187,7 @@ def _nothing(found: LearntSummary) -> str:
 
 
 def _popularity(found: LearntSummary) -> str:
-    rest = "everybody gets the same list"
+    rest = "everybody gets nearly the same list"
     if found.has_ratings:
         rest += ", and every rating is predicted as about the average"
     popular = _of(found.popular_items, found.items)
@@ -198,7 +198,7 @@ def _means(found: LearntSummary) -> str:
     return (
         f"Learnt item means only: the mean ratings of {_of(found.rated_items, found.items)} and "
         f"the popularity of {found.popular_items:,}. Nothing was learnt of how tastes differ, so "
-        "everybody gets the same list."
+        "everybody gets nearly the same list."
     )
 
 
@@ -206,16 +206,15 @@ def _tastes(found: LearntSummary) -> str:
     known = [f"the popularity of {_of(found.popular_items, found.items)}"]
     if found.has_ratings and found.rated_items:
         known.append(f"the mean ratings of {found.rated_items:,}")
-    # The first direction of lists is shown by independent items too: it is not yet a taste.
-    if found.list_directions > _FEW_LISTS:
+    if found.list_directions:
         known.append(f"{_directed(found.list_directions)} for lists")
     if found.rating_directions:
         known.append(f"{_directed(found.rating_directions)} for ratings")
     if found.compared_items:
         known.append(f"how {found.compared_items:,} items compare")
-    little = "; lists differ little from person to person" if found.is_little else ""
+    only = "" if found.list_directions or found.compared_items else "; for lists, popularity only"
     before = f"{', '.join(known[:-1])} and " if known[1:] else ""
-    return f"Learnt {before}{known[-1]}{little}."
+    return f"Learnt {before}{known[-1]}{only}."
 
 
 def _directed(number: int) -> str:

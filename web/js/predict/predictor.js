@@ -44,7 +44,7 @@ export class Predictor {
    * @returns {Recommendation[]}
    */
   recommend(own, n = 10, skips = () => false) {
-    const { catalog, scale: { lo, hi, presence } } = this.release;
+    const { catalog, parameters, scale: { lo, hi, presence } } = this.release;
     const expected = this.scores(own, this._room);
     const ranks = this.ranks(own, expected);
     const rated = new Set(own.items);
@@ -52,8 +52,8 @@ export class Predictor {
     const told = (index) => ({ index, title: catalog.titles[index] });
     return highest(ranks, n, (item) => rated.has(item) || skips(item)).map((index) => {
       const moved = explain(index);
-      // The lists section counts that somebody has an item; what they did not like is no reason.
-      const fits = (j) => moved[j] > 0 && (!this.lists || presence || own.values[j] >= hi - LIKED * (hi - lo));
+      // The lists section counts that somebody has an item; what they did not like is no reason, nor is anything for lists that know no taste.
+      const fits = (j) => parameters?.list_directions !== 0 && moved[j] > 0 && (!this.lists || presence || own.values[j] >= hi - LIKED * (hi - lo));
       const most = highest(moved, REASONS, (j) => !fits(j));
       const because = most.map((j) => ({ ...told(own.items[j]), amount: moved[j] }));
       const stars = this.isRating ? this._cut(expected[index]) : undefined;
