@@ -112,9 +112,17 @@ class Provenance:
         if self.charge is not None and not isinstance(self.charge, ChargeRecord):
             raise InputError("a release's charge is the record of one")
 
-    def sentences(self, *, with_bound: bool = True) -> list[str]:
-        """The same in plain words; digests are left out, and the bound if it was said before."""
-        data = "all of the data" if self.part is None else f"a part of the data ({self.part})"
+    def sentences(
+        self, *, with_bound: bool = True, series: SeriesRecord | None = None
+    ) -> list[str]:
+        """The same in plain words; digests are left out, and the bound if it was said before.
+
+        Args:
+            with_bound: Whether to say how many ratings of a person were kept.
+            series: The series that the release belongs to.
+        """
+        data = "all of the data" if series is None else series.data
+        data = data if self.part is None else f"a part of the data ({self.part})"
         said = [f"It was made by discreet {self.version} from {data}."]
         if self.bad_rows is not None:
             said.append(_BAD_ROWS[self.bad_rows])
@@ -297,7 +305,11 @@ class Guarantee:
     def sentences(self) -> list[str]:
         """The promise in plain words, and then where it comes from."""
         with_bound = not (self.is_private and self._on_bound())
-        origin = [] if self.provenance is None else self.provenance.sentences(with_bound=with_bound)
+        origin = (
+            []
+            if self.provenance is None
+            else self.provenance.sentences(series=self.series, with_bound=with_bound)
+        )
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}.", *origin]
         said = [self._on_presence(), self._on_changes()]
