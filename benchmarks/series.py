@@ -150,8 +150,8 @@ def compare(title: str, ratings: Ratings, periods: int, asked: argparse.Namespac
     for epsilon in asked.epsilons:
         less = gaussian_epsilon(gaussian_mu(epsilon, DELTA) / math.sqrt(periods), DELTA)
         plans = {
-            "series": NoisePlan.factorised(None, periods),
-            "forgetting": NoisePlan.factorised(asked.half_life, periods),
+            "series": NoisePlan.factorised(None, periods, records=True),
+            "forgetting": NoisePlan.factorised(asked.half_life, periods, records=True),
         }
 
         def make(way: str, draw: int) -> Iterator[Release]:

@@ -341,7 +341,10 @@ def test_every_old_place_is_taken_once() -> None:
         assert len(taken) == len(both)
 
 
-@pytest.mark.parametrize("plan", [NoisePlan.factorised(), NoisePlan.factorised(3.0)])
+PLANS = [NoisePlan.factorised(), NoisePlan.factorised(records=True), NoisePlan.factorised(3.0)]
+
+
+@pytest.mark.parametrize("plan", PLANS)
 def test_totals_have_the_noise_that_they_say(plan: NoisePlan) -> None:
     """Eight periods of 4,000 numbers: earlier noise is taken back."""
     budget = budget_of(Unit.RATING, 1.0)
@@ -349,12 +352,17 @@ def test_totals_have_the_noise_that_they_say(plan: NoisePlan) -> None:
     for t in range(1, 9):
         receipt = unbooked([budget.event(LABEL)], SeededRandomness(t))
         spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)
-        spender.release(Part("x", 1.0, 1.0), np.full(4000, 5, np.int64), 1.0)
-    spread = spender._spread(streams["x"])
-    assert spread == pytest.approx(spender.spread_of(1.0), rel=2e-3)
+        released = spender.release(Part("x", 1.0, 1.0), np.full(4000, 5, np.int64), 1.0)
     weights = plan.forgetting ** np.arange(8)
+    spread = spender._spread(streams["x"])
     errors = streams["x"].total - 5 * weights.sum()
     assert np.std(errors) == pytest.approx(spread, rel=0.06)  # five standard errors
+    # What is released speaks for as many periods as it has seen, with no more noise than the total.
+    one = streams["x"].seen
+    assert released.spread * one == pytest.approx(spender.spread_of(1.0), rel=2e-3)
+    assert released.spread * one <= spread
+    assert np.mean(released.value) * one == pytest.approx(5 * one, abs=0.5 * spread)
+    assert np.std(released.value) == pytest.approx(released.spread, rel=0.06)
     forgotten = plan.lifetime / budget.amount * float(np.linalg.norm(weights))
     assert spread < 0.9 * forgotten, "or the test would show nothing"
 

@@ -31,7 +31,7 @@ def test_a_plan_has_the_costs_and_the_noise_of_a_series(
     assert row.epsilon == pytest.approx(series.epsilon, rel=1e-6)
     assert row.epsilon_of_all == series.epsilon_in(52)
     assert row.epsilon_of_twelve == series.epsilon_in(12)
-    assert row.noise == series.plan.lifetime * series.plan.spread(52)
+    assert row.noise == series.plan.noise(52)
 
 
 def test_what_is_divided_and_what_fades() -> None:

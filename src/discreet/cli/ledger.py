@@ -337,6 +337,10 @@ def _print_plan(planned: Plan, every: str | None) -> None:
         rows.append([*row, f"{cost.fitting:,}"])
     headings = ("per", "spent", "one alone", "all alone", "after all", "limit", "delta", "fit")
     _console.out.print(_console.table(headings, rows=rows, wraps=True))
+    _console.say(
+        "These are releases of everything, each charged in full. A series is charged once for all "
+        "of its periods: `discreet series plan`."
+    )
 
 
 def _delta(ledger: Ledger, unit: Unit) -> float:

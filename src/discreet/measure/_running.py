@@ -21,7 +21,7 @@ from discreet.domain import Noisy
 from discreet.measure._request import Budget, Spender, diagonal_of
 from discreet.measure._source import Ints, Part, Progress, RatingsSource, Statistic
 from discreet.privacy import NoisePlan, Receipt, Unit
-from discreet.privacy.running_noise import BOOST_BITS, ROUNDING
+from discreet.privacy.running_noise import BOOST_BITS, NOW, ROUNDING
 from discreet.ratings import Ratings
 
 _Floats = npt.NDArray[np.float64]
@@ -41,11 +41,6 @@ _ROUNDED = ROUNDING / 4
 # afresh costs the cancelling of earlier noise, so that a little precision is not worth it. Chosen
 # by hand.
 _SHARPER = 1.5
-# Half-life, in periods, of the second total that says what is going on now. Chosen by hand: the
-# latest period and the one before make three quarters of it.
-_NOW = 1.0
-
-
 # The part of the budget for the size of a period: a single number is well known for little.
 _SIZE_SHARE = 0.005
 
@@ -107,6 +102,7 @@ class Stream:
         last: The period of the latest draw.
         before: The variance of noise from before that time, as it is now.
         seen: The size of the periods in the total, older ones counting less.
+        seen_now: The same of `now`.
         buffers: Earlier noise, in grid units: what the next draw takes back. Secret.
     """
 
@@ -120,6 +116,7 @@ class Stream:
     last: int
     before: float
     seen: float
+    seen_now: float
     buffers: Ints
 
     def __repr__(self) -> str:
@@ -194,13 +191,27 @@ class RunningSpender(Spender):
 
     def spread_of(self, share: float) -> float:
         """The standard deviation of a total for a sensitivity of 1 at this share."""
-        return super().spread_of(share) * self.plan.lifetime * self.plan.spread(self.period)
+        return super().spread_of(share) * self.plan.noise(self.period)
+
+    def before(self, label: str, carry: Carry) -> Noisy | None:
+        """The total of earlier periods, scaled to stand for all so far; None if there are none.
+
+        Args:
+            label: Of what was measured in them.
+            carry: How it is to be read.
+        """
+        stream = self.streams.get(label)
+        if stream is None:
+            return None
+        total, spread = self._least_noisy(stream)
+        if carry.follow is not None:
+            total = carry.follow(total, stream.frame)
+        return Noisy(total, spread)
 
     def now(self, label: str) -> Noisy:
         """A total with a half-life of one period, of what was measured last under this label."""
         stream = self.streams[label]
-        decay = 0.5 ** (1 / _NOW)
-        spread = stream.sigma / stream.grid * self.plan.spread(stream.steps, decay)
+        spread = stream.sigma / stream.grid * self.plan.spread(stream.steps, NOW)
         return Noisy(stream.now.copy(), spread)
 
     @property
@@ -210,7 +221,7 @@ class RunningSpender(Spender):
         As it is on the size of the periods; streams that began later have less.
         """
         single = SIZE.sensitivity * super().spread_of(_SIZE_SHARE)
-        return self._spread(self.streams[SIZE.label]) / single if single else 0.0
+        return self._least_noisy(self.streams[SIZE.label])[1] / single if single else 0.0
 
     @property
     def _step(self) -> int:
@@ -232,13 +243,12 @@ class RunningSpender(Spender):
         gap = self.period - stream.last
         fading = self.plan.forgetting**gap
         stream.total = stream.total * fading + increment
-        stream.now = stream.now * 0.5 ** (gap / _NOW) + increment
+        stream.now = stream.now * NOW**gap + increment
+        stream.seen_now = stream.seen_now * NOW**gap + self._mass
         stream.seen = stream.seen * fading + self._mass
         stream.before *= fading**2
         stream.last = self.period
-        # A stream that began late speaks for the periods that it has seen.
-        late = self._all / stream.seen
-        total, spread = stream.total * late, self._spread(stream) * late
+        total, spread = self._least_noisy(stream)
         if isinstance(exact, int):
             return Noisy(float(total[0]), spread)
         if diagonal is None:
@@ -246,6 +256,16 @@ class RunningSpender(Spender):
         released = total.astype(np.float32)
         released[diagonal] = 0.0
         return Noisy(released, spread)
+
+    def _least_noisy(self, stream: Stream) -> tuple[_Floats, float]:
+        """The total that speaks for all periods with the least noise, and how much it has.
+
+        The latest periods, whose noise has not been taken back yet, count a little less. A stream
+        that began late speaks for the periods that it has seen.
+        """
+        back = self.plan.held_back(stream.steps)
+        late = self._all / (stream.seen - back * stream.seen_now)
+        return (stream.total - back * stream.now) * late, self._spread(stream, back) * late
 
     def _stream(self, part: Part, size: int, share: float) -> Stream:
         """The part's stream, laid out for this period's integers."""
@@ -269,7 +289,9 @@ class RunningSpender(Spender):
 
     def _new_stream(self, part: Part, size: int, share: float) -> Stream:
         zeros = np.zeros(size)
-        stream = Stream(zeros, zeros.copy(), {}, 1.0, 0.0, 0, 0, self.period, 0.0, 0.0, _none())
+        stream = Stream(
+            zeros, zeros.copy(), {}, 1.0, 0.0, 0, 0, self.period, 0.0, 0.0, 0.0, _none()
+        )
         self._start_afresh(stream, part, size, share)
         return stream
 
@@ -283,7 +305,9 @@ class RunningSpender(Spender):
             before.total, before.now = _moved(before.total, places), _moved(before.now, places)
         else:
             before.total = carry.follow(before.total, before.frame)
-            before.now = carry.follow(before.now, before.frame)
+            # Totals are read as sums over all that was seen, of which the second has a part.
+            part = before.seen_now / before.seen
+            before.now = carry.follow(before.now / part, before.frame) * part
         return before
 
     def _may_go_on(self, stream: Stream, part: Part, size: int, share: float) -> bool:
@@ -358,9 +382,9 @@ class RunningSpender(Spender):
         stream.steps += 1
         return noisy / (stream.grid * math.ldexp(boost, -bits))
 
-    def _spread(self, stream: Stream) -> float:
-        """The standard deviation of the total's noise, in the part's unit."""
-        own = stream.sigma / stream.grid * self.plan.spread(stream.steps) if stream.steps else 0.0
+    def _spread(self, stream: Stream, back: float = 0.0) -> float:
+        """The noise of the total, less `back` times that of the second one, in the part's unit."""
+        own = stream.sigma / stream.grid * self.plan.combined(stream.steps, back)
         return math.sqrt(own**2 + stream.before)
 
 

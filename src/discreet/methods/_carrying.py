@@ -16,9 +16,6 @@ _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _Head = npt.NDArray[np.int32]
 
-# Added to the squares of directions, as a part of their sum, before they are divided by. Small, so
-# that it matters only for directions that are next to nothing. Chosen by hand.
-_RIDGE = 1e-6
 # Stands for 0 where it is divided by: below any number that occurs, and not 0.
 _TINY = 1e-300
 
@@ -91,60 +88,48 @@ def carry_levels(levels: _Floats, counts: _Floats, worth: _Floats) -> Carry:
     return Carry({"levels": levels, "counts": counts, "worth": worth}, follow)
 
 
-def carry_rows(directions: _Floats, weights: _Floats, worth: _Floats) -> Carry:
+def carry_rows(directions: _Floats, worth: _Floats) -> Carry:
     """Rows of sums along directions of taste, one for each item, flattened.
 
-    What was measured along old directions is turned to where the new ones are: if F T is the new
-    matrix of directions, then tastes along them are T^T times the old ones.
+    Columns stay what they are: `PeriodTask.align` has turned new directions to where the old ones
+    were. What was measured along a direction that has moved since still tells items apart, and its
+    noise can be taken back.
 
     Args:
         directions: A row for each item.
-        weights: How much each item counts when directions are compared.
         worth: What one rating's product adds to its item's row.
     """
     size, k = directions.shape
-
-    def follow(total: _Floats, before: Frame) -> _Floats:
-        old = before["directions"]
-        rescaled = _smaller(worth[: len(old)], before["worth"])[:, None]
-        turned = total.reshape(old.shape) * rescaled @ _turn(old, directions, weights)
-        return np.asarray(_grown(turned, size).reshape(-1))
 
     def places(before: Frame) -> _Ints:
         rows, columns = before["directions"].shape
         item, column = np.divmod(np.arange(size * k, dtype=np.int64), max(k, 1))
         return np.where((item < rows) & (column < columns), item * columns + column, -1)
 
+    def follow(total: _Floats, before: Frame) -> _Floats:
+        old = before["directions"]
+        rescaled = total.reshape(old.shape) * _smaller(worth[: len(old)], before["worth"])[:, None]
+        kept = rescaled[:, :k]
+        missing = k - kept.shape[1]
+        return _grown(np.pad(kept, ((0, 0), (0, missing))), size).reshape(-1)
+
     return Carry({"directions": directions, "worth": worth}, follow, places)
 
 
-def carry_moments(directions: _Floats, weights: _Floats, beside: float = 1.0) -> Carry:
+def carry_moments(directions: _Floats) -> Carry:
     """The upper triangle of a sum of tastes times themselves, along directions.
 
     Args:
         directions: A row for each item.
-        weights: How much each item counts when directions are compared.
-        beside: What entries beside the diagonal are multiplied by.
     """
-    k = directions.shape[1]
-    rows, columns = np.triu_indices(k)
-    factor = np.where(rows == columns, 1.0, beside)
-
-    def follow(total: _Floats, before: Frame) -> _Floats:
-        old = before["directions"]
-        own_rows, own_columns = np.triu_indices(old.shape[1])
-        matrix = np.zeros((old.shape[1], old.shape[1]))
-        matrix[own_rows, own_columns] = total / np.where(own_rows == own_columns, 1.0, beside)
-        matrix = matrix + np.triu(matrix, 1).T
-        turn = _turn(old, directions, weights)
-        return np.asarray((turn.T @ matrix @ turn)[rows, columns] * factor)
+    rows, columns = np.triu_indices(directions.shape[1])
 
     def places(before: Frame) -> _Ints:
         side = before["directions"].shape[1]
         packed = rows * side - rows * (rows - 1) // 2 + (columns - rows)
         return np.where(columns < side, packed, -1).astype(np.int64)
 
-    return Carry({"directions": directions}, follow, places)
+    return Carry({"directions": directions}, None, places)
 
 
 def _smaller(worth: _Floats, before: _Floats) -> _Floats:
@@ -153,19 +138,6 @@ def _smaller(worth: _Floats, before: _Floats) -> _Floats:
     What was worth little is mostly noise, which must not be enlarged beyond what is reckoned with.
     """
     return np.minimum(worth / np.maximum(before, _TINY), 1.0)
-
-
-def _turn(old: _Floats, new: _Floats, weights: _Floats) -> _Floats:
-    """T for which old T is nearest to new, by least squares over items; it never enlarges.
-
-    Noise is turned too, and would grow beyond what is reckoned with if T did.
-    """
-    weighted = old * np.maximum(weights[: len(old)], 0.0)[:, None]
-    squares = weighted.T @ old
-    squares[np.diag_indices(len(squares))] += _RIDGE * max(float(np.trace(squares)), _TINY)
-    turn = np.linalg.solve(squares, weighted.T @ new[: len(old)])
-    left, sizes, right = np.linalg.svd(turn, full_matrices=False)
-    return np.asarray((left * np.minimum(sizes, 1.0)) @ right)
 
 
 def _grown(values: _Floats, size: int) -> _Floats:

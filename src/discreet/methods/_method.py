@@ -133,6 +133,16 @@ class Task:
         del name
         return value
 
+    def before(self, label: str, carry: Carry) -> Noisy | None:
+        """What earlier periods of a series have shown; None if there are none.
+
+        Args:
+            label: Of what was measured in them.
+            carry: How their total is to be read.
+        """
+        del label, carry
+        return None
+
     def align(self, label: str, directions: _Floats, counts: _Floats) -> _Floats:
         """Directions of taste, turned to where a series had them before; here as they are.
 
@@ -188,10 +198,13 @@ class PeriodTask(Task):
         plan, periods = self.spender.plan, self.spender.period
         fading = plan.forgetting**periods
         ahead = max(_FORESEEN / periods, 1.0) if fading == 1 else 1 / (1 - fading)
-        return super().mu * ahead / (plan.lifetime * plan.spread(max(periods, _FORESEEN)))
+        return super().mu * ahead / plan.noise(max(periods, _FORESEEN))
 
     def settle(self, name: str, value: float) -> float:
         return self.spender.settled.setdefault(name, value)
+
+    def before(self, label: str, carry: Carry) -> Noisy | None:
+        return self.spender.before(label, carry)
 
     def head(self, label: str, counts: _Floats, size: int) -> npt.NDArray[np.int32]:
         """The most popular items, and earlier ones while they are among twice as many."""

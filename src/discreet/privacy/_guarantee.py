@@ -112,17 +112,17 @@ class Provenance:
         if self.charge is not None and not isinstance(self.charge, ChargeRecord):
             raise InputError("a release's charge is the record of one")
 
-    def sentences(self, *, with_bound: bool = True, periods: int | None = None) -> list[str]:
+    def sentences(
+        self, *, with_bound: bool = True, series: SeriesRecord | None = None
+    ) -> list[str]:
         """The same in plain words; digests are left out, and the bound if it was said before.
 
         Args:
             with_bound: Whether to say how many ratings of each person were kept.
-            periods: Of a series: how many it has so far.
+            series: The series that the release belongs to.
         """
-        data = "all of the data" if self.part is None else f"part of the data ({self.part})"
-        if periods is not None:
-            data = f"the {periods:,} periods" if periods != 1 else "the first period"
-            data += " of its series so far" if periods != 1 else " of its series"
+        data = "all of the data" if series is None else series.data
+        data = data if self.part is None else f"part of the data ({self.part})"
         said = [f"It was made by discreet {self.version} from {data}."]
         if self.bad_rows is not None:
             said.append(_BAD_ROWS[self.bad_rows])
@@ -305,7 +305,11 @@ class Guarantee:
     def sentences(self) -> list[str]:
         """The promise in plain words, and then where it comes from."""
         with_bound = not (self.is_private and self._on_bound())
-        origin = [] if self.provenance is None else self._origin(with_bound)
+        origin = (
+            []
+            if self.provenance is None
+            else self.provenance.sentences(series=self.series, with_bound=with_bound)
+        )
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}.", *origin]
         said = [self._on_presence(), self._on_changes()]
@@ -321,11 +325,6 @@ class Guarantee:
                 "one."
             )
         return [*said, *origin]
-
-    def _origin(self, with_bound: bool) -> list[str]:
-        assert self.provenance is not None
-        periods = None if self.series is None else self.series.periods
-        return self.provenance.sentences(with_bound=with_bound, periods=periods)
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"

@@ -274,6 +274,13 @@ class SeriesRecord:
         Period(self.periods, self.latest)  # the same rules
 
     @property
+    def data(self) -> str:
+        """What the release was made from, after "from"."""
+        if self.periods == 1:
+            return f"one period, {self.latest}"
+        return f"{self.periods:,} periods, the latest of them {self.latest}"
+
+    @property
     def assumption(self) -> str | None:
         """What nobody could check, as a clause after "that"; None if everything was checked."""
         if self.is_timed:

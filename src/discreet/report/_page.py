@@ -258,16 +258,9 @@ def _published(path: Path, sha256: str, release: Release) -> list[Html]:
     return [_html.table((), facts), _html.table(("array", "type", "shape"), arrays)]
 
 
-def _made_from(release: Release) -> str:
-    provenance, series = release.guarantee.provenance, release.guarantee.series
-    if series is not None:
-        return f"{series.periods:,} period{'s' * (series.periods != 1)} of a series"
-    return (provenance and provenance.part) or "all of the data"
-
-
 def _origin(release: Release) -> list[tuple[str, str]]:
     """Where a release says that it comes from."""
-    provenance = release.guarantee.provenance
+    provenance, series = release.guarantee.provenance, release.guarantee.series
     if provenance is None:
         return [("charge", "this file does not say whether a ledger was charged for it")]
     charge = provenance.charge
@@ -283,7 +276,7 @@ def _origin(release: Release) -> list[tuple[str, str]]:
     return [
         ("digest of the release", release.digest()),
         ("made by", f"discreet {provenance.version}"),
-        ("made from", _made_from(release)),
+        ("made from", provenance.part or (series.data if series else "all of the data")),
         ("bad rows", bad_rows[provenance.bad_rows]),
         ("most ratings per person", "no bound" if most is None else f"{most:,}"),
         ("digest of the configuration", provenance.configuration),

@@ -71,7 +71,7 @@ def plan_series(
         >>> import discreet
         >>> rows = discreet.plan_series(protect="rating", epsilon=1, periods=52)
         >>> [(row.plan, row.periods, round(row.noise, 1)) for row in rows if row.periods == 52]
-        [('factorised', 52, 2.2), ('fresh', 52, 7.2)]
+        [('factorised', 52, 1.8), ('fresh', 52, 7.2)]
     """
     if type(periods) is not int or not 1 <= periods <= _MOST:
         raise InputError(f"a plan looks ahead 1 to {_MOST:,} periods, not {periods}")
@@ -81,7 +81,9 @@ def plan_series(
     budget.check_finite()
     plans = {"fresh": NoisePlan.fresh(half_life)}
     if kind is Noise.GAUSSIAN:
-        plans = {"factorised": NoisePlan.factorised(half_life, horizon), **plans}
+        records = budget.unit is Unit.RATING
+        factorised = NoisePlan.factorised(half_life, horizon, records=records)
+        plans = {"factorised": factorised, **plans}
     rows = []
     for name, plan in plans.items():
         terms = SeriesTerms(_ANY, budget.unit, budget.event("series"), plan)
@@ -92,7 +94,7 @@ def plan_series(
                 PlannedSeries(
                     name,
                     n,
-                    plan.lifetime * plan.spread(n),
+                    plan.noise(n),
                     math.sqrt(n) if kind is Noise.GAUSSIAN else float(n),
                     weight,
                     epsilon,

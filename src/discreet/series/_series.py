@@ -248,7 +248,7 @@ class Series:
             presence=scale.presence,
         )
         chosen.check_scale(scale)
-        noises = _noise_plan(plan, noise, half_life, horizon)
+        noises = _noise_plan(plan, unit, noise, half_life, horizon)
         budget = Budget.of(unit, noise, epsilon, delta)
         budget.check_finite()
         if most_periods is not None:
@@ -644,12 +644,14 @@ def _for_two(budget: Budget, plan: NoisePlan) -> Budget:
     return dataclasses.replace(budget, amount=kind.part(budget.amount, share))
 
 
-def _noise_plan(plan: str, noise: Noise, half_life: float | None, horizon: int | None) -> NoisePlan:
+def _noise_plan(
+    plan: str, unit: Unit, noise: Noise, half_life: float | None, horizon: int | None
+) -> NoisePlan:
     if plan not in ("factorised", "fresh"):
         raise InputError(f"a plan is factorised or fresh, not '{plan}'")
     if noise is Noise.LAPLACE or plan == "fresh":
         return NoisePlan.fresh(half_life)
-    return NoisePlan.factorised(half_life, horizon)
+    return NoisePlan.factorised(half_life, horizon, records=unit is Unit.RATING)
 
 
 def _check_older(

@@ -175,7 +175,7 @@ def write_state(path: Path, streams: Mapping[str, Stream], catalog: Arrays) -> N
     for key, stream in streams.items():
         numbers[key] = {
             name: getattr(stream, name)
-            for name in ("grid", "sigma", "steps", "first", "last", "before", "seen")
+            for name in ("grid", "sigma", "steps", "first", "last", "before", "seen", "seen_now")
         }
         arrays[_SEPARATOR.join(("total", key))] = stream.total
         arrays[_SEPARATOR.join(("now", key))] = stream.now
