@@ -1,6 +1,6 @@
 """What each part of the refined method is worth: RMSE without it, everything else as it is.
 
-python benchmarks/ablation.py --data FOLDER [--features FOLDER/movies.dat]
+python -m benchmarks.ablation --data FOLDER [--features FOLDER/movies.dat]
 (ml-1m; made-up ratings of its shape without)
 """
 

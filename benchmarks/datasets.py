@@ -1,8 +1,8 @@
 """Accuracy on every data set: RMSE, NDCG@10 and recall@20, by chance and by time.
 
-python benchmarks/datasets.py --data FOLDER [--sets ml-100k,jester-1] [--implicit]
-python benchmarks/datasets.py --data FOLDER --method lists --sets ml-1m     lists, judged by stars
-python benchmarks/datasets.py --data FOLDER --implicit --sets independent,netflix-sparse
+python -m benchmarks.datasets --data FOLDER [--sets ml-100k,jester-1] [--implicit]
+python -m benchmarks.datasets --data FOLDER --method lists --sets ml-1m     lists, judged by stars
+python -m benchmarks.datasets --data FOLDER --implicit --sets independent,netflix-sparse
 
 FOLDER holds the data sets under their usual names; those that are absent are left out. Constants
 are the same for all of them. The last column is NDCG@10 as a part of that of the most popular

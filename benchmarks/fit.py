@@ -1,6 +1,6 @@
 """The whole fit: ratings in Parquet to a release file. CPU-seconds, wall time, peak memory.
 
-python benchmarks/fit.py --ratings 1e8 --protect rating,user --methods covariance,refined
+python -m benchmarks.fit --ratings 1e8 --protect rating,user --methods covariance,refined
 """
 
 from __future__ import annotations

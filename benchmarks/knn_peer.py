@@ -2,7 +2,7 @@
 
 Needs `pip install scikit-surprise`; says so and ends where it is absent.
 
-python benchmarks/knn_peer.py --data FOLDER    (ml-1m; made-up ratings of its shape without)
+python -m benchmarks.knn_peer --data FOLDER    (ml-1m; made-up ratings of its shape without)
 """
 
 from __future__ import annotations

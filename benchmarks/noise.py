@@ -1,6 +1,6 @@
 """What exact noise costs, beside numpy's float noise, rounded, and OpenDP's exact noise.
 
-    python benchmarks/noise.py --samples 158000000
+    python -m benchmarks.noise --samples 158000000
 
 158 million is the upper triangle of a covariance of 17,770 items. Draws are made ten million at a
 time, so that memory stays small. Prints CPU seconds of all threads together, nanoseconds a draw,

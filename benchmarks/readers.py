@@ -1,6 +1,6 @@
 """How fast ratings are read, beside how fast polars and pyarrow read the same file.
 
-    python benchmarks/readers.py --rows 10000000
+    python -m benchmarks.readers --rows 10000000
 
 Makes its own data in a temporary folder. Prints millions of rows a second, wall and CPU seconds
 (the best of several runs), and both as multiples of what polars alone takes in the same run. The

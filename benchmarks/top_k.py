@@ -1,6 +1,6 @@
 """What private sets of ten cost for everybody, beside numpy's plain top ten.
 
-    python benchmarks/top_k.py --users 10000 --items 20000
+    python -m benchmarks.top_k --users 10000 --items 20000
 
 Scores are made block by block from made-up factors, as a model would make them, because all of them
 at once would be 1.6 GB; so every line includes the same scoring, which also stands alone. Prints
