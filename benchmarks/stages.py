@@ -1,6 +1,7 @@
 """Where the time of a fit goes: CPU-seconds and peak memory of each stage, from Parquet to a file.
 
     python -m benchmarks.stages --ratings 1e7 --methods refined,lists --protect rating,user
+    python -m benchmarks.stages --data FOLDER --engine disk  # with items in FOLDER.items.csv
 
 Stages are told apart in one process, whose threads all count: reading; each statistic, by name;
 noise; the rest of the fit, which is what `estimate` does; writing. The noise is seeded, so that the
@@ -16,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,13 @@ class Stages:
         setattr(owner, name, timed)
 
 
-def fit_once(data: Path, method: str, protect: str, epsilon: float) -> str:
+def fit_once(data: Path, method: str, protect: str, epsilon: float, engine: str) -> str:
     """One fit in this process, with a table of its stages; returns the release's digest."""
     started = time.process_time()
     import discreet
     from discreet.measure import _request
     from discreet.methods import fit
-    from discreet.ratings import read_ratings
-    from discreet.ratings.readers import _collect
+    from discreet.ratings.readers import _blocks, _collect
 
     stages = Stages()
     stages.wrap(
@@ -82,13 +82,19 @@ def fit_once(data: Path, method: str, protect: str, epsilon: float) -> str:
     )
     stages.wrap(_request.Spender, "perturb", lambda *_: "noise")
     stages.wrap(_collect.Collector, "finish", lambda *_: "reading: sorting and checking")
-    print(f"{'imports':34} {time.process_time() - started:8.2f} CPU-s")
+    stages.wrap(_blocks.Dealer, "_deal", lambda *_: "reading: dealing to blocks")
+    stages.wrap(_blocks.Dealer, "ratings", lambda *_: "reading: sorting and checking")
+    stages.wrap(_blocks.Blocks, "store", lambda *_: "reading: storing blocks")
+    print(f"{'imports':34} {time.process_time() - started:8.2f} CPU-s", flush=True)
     forget_peak()
-    with tempfile.TemporaryDirectory() as folder:
+    reading: dict[str, Any] = {"scale": (1, 5)}
+    reading["catalog"] = data.with_name(f"{data.stem}.items.csv")
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
         with stages.stage("reading"):
-            ratings = read_ratings(
-                data, scale=(1, 5), catalog=data.with_name(f"{data.stem}.items.csv")
-            )
+            if engine == "disk":
+                ratings: Any = held.enter_context(discreet.read_on_disk(data, **reading))
+            else:
+                ratings = discreet.read_ratings(data, **reading)
         read = peak_bytes()
         with stages.stage("estimate"):
             release = fit(
@@ -100,10 +106,11 @@ def fit_once(data: Path, method: str, protect: str, epsilon: float) -> str:
             )
         with stages.stage("writing"):
             release.save(Path(folder) / "films.discreet")
+        count = len(ratings)
     for name, cpu in stages.cpu.items():
         print(f"{name:34} {cpu:8.2f} CPU-s {stages.wall[name]:8.2f} s")
     total = f"{sum(stages.cpu.values()):8.2f} CPU-s {sum(stages.wall.values()):8.2f} s"
-    print(f"{f'{method}, {protect}, all':34} {total}")
+    print(f"{f'{method}, {protect}, {engine}, all':34} {total}, {count:,} ratings")
     print(f"peak {peak_bytes() / 2**30:.2f} GiB, of reading {read / 2**30:.2f} GiB")
     return release.digest()
 
@@ -124,20 +131,22 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--methods", default="refined,lists")
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--folder", type=Path, help="keeps the made-up ratings here")
-    parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)  # of one fit, by itself
+    parser.add_argument("--data", type=Path, help="a file or folder in place of made-up ratings")
+    parser.add_argument("--engine", default="local", choices=["local", "disk"])
+    parser.add_argument("--once", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args(argv)
-    if asked.data is not None:
-        print(f"digest {fit_once(asked.data, asked.methods, asked.protect, asked.epsilon)}")
+    if asked.once:
+        digest = fit_once(asked.data, asked.methods, asked.protect, asked.epsilon, asked.engine)
+        print(f"digest {digest}")
         return
     with tempfile.TemporaryDirectory() as fresh:
-        data = make(asked.folder or Path(fresh), int(asked.ratings))
-        busy = os.getloadavg()[0]
-        print(f"{int(asked.ratings):,} ratings, epsilon {asked.epsilon:g}, load {busy:.1f}")
+        data = asked.data or make(asked.folder or Path(fresh), int(asked.ratings))
+        print(f"{data.name}, epsilon {asked.epsilon:g}, load {os.getloadavg()[0]:.1f}")
         for protect in asked.protect.split(","):
             for method in asked.methods.split(","):
                 print(flush=True)
-                command = [sys.executable, "-m", "benchmarks.stages", "--data", str(data)]
-                command += ["--methods", method, "--protect", protect]
+                command = [sys.executable, "-m", "benchmarks.stages", "--once", "--data", str(data)]
+                command += ["--methods", method, "--protect", protect, "--engine", asked.engine]
                 # A process of its own, since peaks and compiled code would carry over.
                 command += ["--epsilon", str(asked.epsilon)]
                 subprocess.run(command, check=True, env=os.environ | _ONE_THREAD)

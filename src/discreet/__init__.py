@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from discreet.evaluate import Row as Row
     from discreet.evaluate import Scorer as Scorer
     from discreet.evaluate import evaluate as evaluate
+    from discreet.measure.engines.disk import read_on_disk as read_on_disk
     from discreet.methods import fit as fit
     from discreet.predict import Predictor as Predictor
     from discreet.predict import load as load
@@ -79,6 +80,7 @@ _HOME = {
     "plan_series": "discreet.series",
     "predict": "discreet.predict",
     "read_catalog": "discreet.ratings",
+    "read_on_disk": "discreet.measure.engines.disk",
     "read_ratings": "discreet.ratings",
     "recommend": "discreet.predict",
     "report": "discreet.report",
@@ -116,6 +118,7 @@ __all__ = [
     "plan_series",
     "predict",
     "read_catalog",
+    "read_on_disk",
     "read_ratings",
     "recommend",
     "report",

@@ -54,7 +54,7 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-class TestExpectedRatings(BasicComponentTests, ScorerTests):  # type: ignore[misc]
+class TestExpectedRatings(BasicComponentTests, ScorerTests):
     component = DiscreetScorer
     config = DiscreetConfig(ledger="unbooked", epsilon=8)
     configs: ClassVar[list[Any]] = [{"epsilon": 2, "scale": "presence", "scores": "list"}]
@@ -62,7 +62,7 @@ class TestExpectedRatings(BasicComponentTests, ScorerTests):  # type: ignore[mis
     expected_rmse = 1.2
 
 
-class TestLists(ScorerTests):  # type: ignore[misc]
+class TestLists(ScorerTests):
     component = DiscreetScorer
     config = DiscreetConfig(ledger="unbooked", epsilon=8, method="lists", scores="list")
     can_score = "known"

@@ -116,7 +116,7 @@ def test_what_is_served_means_what_the_source_does() -> None:
             "if (a < Infinity && -Infinity < b) c.undefined();\n",
             "if(a<1/0&&-Infinity<b)c.undefined();",
         ),
-        ('import { a } from "b";\nreturn a + "c" + d;\n', 'import{a}from"b";return a+"c"+d;'),
+        ('import { a } from "b";\nreturn a + "c" + d;\n', 'import{a}from"b";return a +"c"+ d;'),
         ("const a = 'b , c';\n", "let a = 'b , c';"),
         ("const a = 1;\nlet b;\nconst [c] = d;\ne();\n", "let a=1,b,[c]=d;e();"),
         ("const a = 1; b();\nconst c = 2;\n", "let a=1;b();let c=2;"),

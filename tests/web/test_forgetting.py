@@ -32,7 +32,7 @@ def test_no_title_of_ones_own_stays_in_the_document(plain: Talk, visit: Visit) -
     press_forget(page)
     page.wait_for_selector("html[data-ready=forgotten]")
     assert "Quiet" not in page.content()
-    assert page.locator("main").count() == 0
+    assert page.locator("#main").count() == 0
     assert "Nothing of yours is kept here." in page.locator("#pledge").inner_text()
 
 

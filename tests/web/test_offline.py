@@ -58,12 +58,12 @@ def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) ->
     with running(Settings(path, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True)
         wait_kept(page)
-        first = page.locator("#guarantee").inner_text()
+        first = page.locator("#guarantee").text_content()
     film_release(seed=2).save(path, overwrite=True)
     with running(Settings(path, **FREE), talk.url):
         page.reload()
         wait_ready(page)
-        assert page.locator("#guarantee").inner_text() != first
+        assert page.locator("#guarantee").text_content() != first
         assert (
             page.evaluate(
                 "caches.open('discreet release /').then(async c => (await c.keys()).length)"
@@ -321,7 +321,7 @@ def test_where_the_release_cannot_be_had_nobody_sees_which_predictor_is_chosen(
     """After a change of version, when scripts are asked for anew."""
     with running(Settings(films, **FREE)) as talk:
         pages = [visit(f"{talk.url}/", allow="") for _ in range(2)]
-        pages[0].get_by_label("Worked out by").select_option("knn")
+        predictor(pages[0]).select_option("knn")
         pages[0].locator("#recommended:not([aria-busy]) > li").first.wait_for()
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)

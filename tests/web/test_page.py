@@ -35,9 +35,13 @@ def test_recommendations_follow_the_stars_at_once(plain: Talk, visit: Visit) -> 
     assert all("Quiet" in title for title in after)
     assert "Quiet Rain" not in after
     assert page.locator("#you-news").inner_text() == f"First for you now: {after[0]}"
-    assert "Because you rated Quiet Rain" in page.locator("#recommended > li").first.inner_text()
+    said = page.locator("#you-said")
+    assert said.inner_text() == "Mostly because you liked Quiet Rain"
+    # A reason that all share is said once.
+    assert page.locator("#recommended .because").count() == 0
     rate(page, "Quiet Rain", "1 of 5")
     assert not any("Quiet" in title for title in recommended(page))
+    assert said.inner_text() == "Mostly because you did not like Quiet Rain"
     page.get_by_role("button", name="Remove your rating of Quiet Rain").click()
     assert recommended(page) == before
     assert own(page) == {}
@@ -232,6 +236,11 @@ def test_the_panel_says_what_the_release_promises(plain: Talk, visit: Visit) -> 
     page = visit(f"{plain.url}/")
     known = about(plain.url)
     told = page.locator("#guarantee").inner_text()
+    # First what it means, then the mathematics.
+    assert "Nobody can read" in told or "This file" in told
+    assert "epsilon" not in told
+    page.get_by_text("The mathematics").click()
+    told = page.locator("#guarantee").inner_text()
     assert known["guarantee"]["words"] in " ".join(told.split())
     assert known["sha256"][:16] in told
     assert "not the arithmetic" in told
@@ -253,7 +262,8 @@ def test_forgetting_leaves_nothing_behind(plain: Talk, visit: Visit) -> None:
     assert (
         page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
     )
-    assert not page.locator("main").is_visible()
+    assert page.locator("#main").count() == 0
+    assert not page.locator("#bar").is_visible()
     page.reload()
     wait_ready(page)
     assert own(page) == {}

@@ -291,7 +291,7 @@ def test_a_release_that_was_damaged_on_its_way_is_not_used(visit: Visit, films: 
             "**/v1/release", lambda route: route.fulfill(body=bytes(broken), headers={"ETag": tag})
         )
         page.goto(f"{talk.url}/")
-        page.locator("#notice", has_text="damaged on its way").wait_for()
+        page.locator("#notice", has_text="arrived damaged. Try again.").wait_for()
         # And where nobody says what it should be, by its own digests.
         page.unroute("**/v1/release")
         page.route("**/v1/release", lambda route: route.fulfill(body=bytes(broken)))

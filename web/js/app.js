@@ -182,7 +182,9 @@ async function open() {
   home.hidden = new Set(await store.read("hidden"));
   by("view").checked = (await store.read("view")) === "compact";
   try {
-    say("notice", await openCatalog());
+    const notice = await openCatalog();
+    say("notice", notice);
+    by("retry").hidden = !notice;
   } catch (error) {
     openWithout(error);
   }

@@ -38,7 +38,7 @@ _COMMANDS = {
     "recommend": ("recommend", "Recommend items from a release."),
     "similar": ("similar", "List the items most like one, from a release."),
     "predict": ("predict", "Predict one person's ratings from a release."),
-    "export": ("export", "Write a release's items as vectors."),
+    "export": ("export", "Write a release's vectors, or a model card."),
     "inspect": ("inspect", "Check a release and show its guarantee."),
     "sign": ("sign", "Sign a release's file."),
     "verify": ("verify", "Check who signed a release's file."),

@@ -29,7 +29,7 @@ function tell(said) {
 export function showBar({ ratings, predictor }) {
   const see = by("see");
   see.hidden = !predictor || !ratings.size;
-  see.href = isThere ? "#rate" : "#for-you";
+  see.href = isThere ? "#rate-title" : "#you-title";
   see.textContent = isThere ? words("rate-more") : words("see-yours", counted(ratings.size, "title"));
   by("bar").hidden = by("step").hidden && see.hidden;
 }
@@ -48,7 +48,6 @@ export function watchBar(home) {
     tell(words("undone"));
     if (!done.length) by("rate-title").focus();
   };
-  by("see").onclick = () => by(isThere ? "rate-title" : "you-title").focus({ preventScroll: true });
   new IntersectionObserver(([entry]) => {
     isThere = entry.isIntersecting;
     if (by("main")) showBar(home);

@@ -9,10 +9,10 @@ export const by = (id) => document.getElementById(id);
  * @returns {any}
  */
 export function el(kind, told = {}, ...children) {
-  const [tag, className = ""] = kind.split(".");
+  const [tag, className] = kind.split(".");
   /** @type {any} */
   const made = document.createElement(tag);
-  made.className = className;
+  if (className) made.className = className;
   for (const [name, value] of Object.entries(told)) {
     if (name in made) made[name] = value;
     else made.setAttribute(name, value);

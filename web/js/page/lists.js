@@ -121,6 +121,7 @@ function moveOn(home, at) {
 export function settle(home, at) {
   clearTimeout(settling.get(at));
   settling.set(at, setTimeout(() => {
+    if (!at.isConnected) return;
     const isQueued = at.parentNode === by("results") && isQueue(home);
     if (home.valueOf(Number(at.dataset.index)) === undefined || !(isQueued || at.closest("#recommended"))) return;
     if (at.querySelector(":focus-visible")) at.addEventListener("focusout", () => settle(home, at), { once: true });

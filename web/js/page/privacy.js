@@ -103,7 +103,7 @@ function line(method, path, why, bytes, body) {
   const what = el("td", {}, `${method} ${path}`);
   if (body) {
     const shown = body.length > MOST_SHOWN ? `${body.slice(0, MOST_SHOWN)} …` : body;
-    what.append(el("details", {}, el("summary", {}, "What was in it"), el("pre", {}, shown)));
+    what.append(el("details", {}, el("summary", {}, "What was in it"), el("pre", { tabIndex: 0 }, shown)));
   }
   return el("tr", {}, what, el("td", {}, why), el("td.number", {}, counted(bytes, "byte")));
 }

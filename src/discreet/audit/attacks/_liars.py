@@ -21,9 +21,8 @@ from discreet.protocols.local_reports.server import (
 )
 from discreet.ratings import Ratings
 
-# How many lie, where the item shall be, and of which epsilon the reports are. The first two are
-# those of the attack that succeeded every time on version 0.1.0.
-_LIARS, _TOP, _EPSILON = 5, 10, 2.0
+# How many lie (one in a hundred), where the item shall be, and of which epsilon the reports are.
+_LIARS, _TOP, _EPSILON = 10, 10, 2.0
 # Items that are pushed one after the other, and the ratings each has at least.
 _TRIES, _FEWEST = 60, 20
 
