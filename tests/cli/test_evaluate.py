@@ -183,7 +183,7 @@ def test_people_may_be_sampled(sample: list[str]) -> None:
         (("--delta", "0"), "or use --noise laplace"),
         (("--draws", "0"), "at least 1 draw"),
         (("--models", "best"), "unknown model 'best'"),
-        (("--predictor", "guess"), "'guess' is no predictor"),
+        (("--predictor", "guess"), "'guess' is not a predictor"),
         (("--share", "1"), "between 0 and 1"),
         (("--people", "0"), "at least 1 person"),
         (("--few", "-1"), "few is a number of training ratings, not -1"),

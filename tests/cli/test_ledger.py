@@ -53,7 +53,7 @@ def test_a_ledger_is_made(tmp_path: Path) -> None:
 def test_an_error_is_one_line_and_exit_code_2(path: Path) -> None:
     again = call("ledger", "init", path, "--population", "x", "--protect", "user", "--epsilon", "2")
     assert (again.code, again.out) == (2, "")
-    assert again.err == (f"discreet: {path}: is there already, and a ledger is never overwritten\n")
+    assert again.err == (f"discreet: {path}: exists, and a ledger is never overwritten\n")
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def test_wrong_options_are_a_line(film: Path, tmp_path: Path) -> None:
         (film, "-n", 0): "at least 1, not 0",
         (film, "--like", "Alien"): "--like names an item and a rating",
         (film, "--like", "Alien=good"): "--like names an item and a rating",
-        (film, "--predictor", "guess"): "'guess' is no predictor",
+        (film, "--predictor", "guess"): "'guess' is not a predictor",
         (film, "--ratings", tmp_path / "none.csv"): "none.csv: cannot be read",
         (film, "--ratings", tmp_path / "latin"): "is not UTF-8",
         (film, "--only", tmp_path / "latin"): "is not UTF-8",

@@ -80,7 +80,7 @@ def test_a_series_from_its_start_to_the_second_period(curator: Curator, tmp_path
     curator.open_ledger("user-month", 1)
     made = curator.init(protect="user-month")
     assert "refined, epsilon 1, delta 1e-06, per user-month; 0 periods" in lines(made)
-    assert "A person who is there in 12 periods pays epsilon 12.4" in lines(made)
+    assert "A person who is active in 12 periods pays epsilon 12.4" in lines(made)
     assert "keep its key in another place than the folder" in " ".join(made.out.split())
     assert curator.key.exists()
     assert curator.charges == 0

@@ -183,7 +183,7 @@ def test_progress_ends_with_everything_done(fits: Fits, split: Split) -> None:
         ({"epsilons": [0]}, "positive number, not 0"),
         ({"epsilons": [math.inf]}, "positive number, not inf"),
         ({"epsilons": [math.nan]}, "positive number, not nan"),
-        ({"predictors": ["guess"], "models": ["private"]}, "'guess' is no predictor"),
+        ({"predictors": ["guess"], "models": ["private"]}, "'guess' is not a predictor"),
     ],
 )
 def test_wrong_arguments_are_refused(

@@ -148,7 +148,7 @@ def test_predictors_come_from_the_registry(monkeypatch: pytest.MonkeyPatch) -> N
     assert release.predictor() == 1
     assert release.predictor("echo", neighbours=3) == 3
     assert release.predictor("later") == "later"
-    with pytest.raises(InputError, match="'oracle' is no predictor"):
+    with pytest.raises(InputError, match="'oracle' is not a predictor"):
         release.predictor("oracle")
     with pytest.raises(InputError, match="unexpected keyword argument 'depth'"):
         release.predictor("echo", depth=2)

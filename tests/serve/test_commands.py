@@ -44,7 +44,7 @@ def test_taking_part_from_the_command_line(told: list[str], mine: list[str]) -> 
     assert "not enrolled yet" in call("client", "report", *told, *mine).complaint()
     assert "enrolled;" in call("client", "enroll", *told).err
     assert "already" in call("client", "enroll", *told).err
-    assert "nothing of you" in call("client", "show", *told).out
+    assert "nothing from you" in call("client", "show", *told).out
     assert "404" in call("client", "show", *told, "--json").complaint()
     first = call("client", "report", *told, *mine)
     assert first.code == 0
@@ -115,7 +115,7 @@ def test_a_limit_on_what_all_reports_may_cost_is_remembered(
     assert refused.code == 2
     assert "past your limit of 1; nothing was drawn or sent" in refused.err
     assert "past your limit of 1" in call("client", "report", *told, *mine).err
-    assert "nothing of you" in call("client", "show", *told).out
+    assert "nothing from you" in call("client", "show", *told).out
     assert "your limit is 2" in call("client", "report", *told, *mine, "--limit", "2").err
     assert "your limit is 2" in call("client", "show", *told).out
 
@@ -200,7 +200,7 @@ def test_recommending_needs_no_state(talk: Talk, mine: list[str], tmp_path: Path
     told = ["client", "recommend", "--server", talk.url, *mine, "-n", "3", "--json"]
     once = call(*told)
     assert len(once.json()["recommendations"]) == 3
-    assert "was not kept; --release FILE" in once.err
+    assert "was not stored; --release FILE" in once.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine.csv"]
     file = tmp_path / "movies.discreet"
     kept = call(*told, "--release", file)
@@ -222,7 +222,7 @@ def test_a_kept_release_does_where_nobody_answers(
     found = call("client", "recommend", *told, *arguments).json()
     kept = call(*nobody, *state)
     assert kept.json() == found
-    assert "does not answer: Connection refused; the release that was kept is used" in kept.err
+    assert "does not answer: Connection refused; using the stored release" in kept.err
     assert "does not answer" in call(*nobody).complaint()
 
 

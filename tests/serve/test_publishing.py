@@ -143,11 +143,11 @@ def test_health_readiness_and_the_index(talk: Talk) -> None:
 def test_what_is_no_release_is_refused_before_anything_listens(tmp_path: Path) -> None:
     (tmp_path / "wrong").write_bytes(b"not a release at all")
     with (
-        pytest.raises(InputError, match="no safetensors file"),
+        pytest.raises(InputError, match="not a safetensors file"),
         running(Settings(tmp_path / "wrong")),
     ):
         pass
-    with pytest.raises(InputError, match="no release here"):
+    with pytest.raises(InputError, match="no such release"):
         Settings(tmp_path / "absent")
 
 

@@ -37,8 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "about"),
     [
-        (["absent.discreet"], "no release here"),
-        (["wrong"], "no safetensors file"),
+        (["absent.discreet"], "no such release"),
+        (["wrong"], "not a safetensors file"),
         (
             ["absent.discreet", "--collect", "local-reports", "--db", "x.db"],
             "both --catalog and --scale",
@@ -61,8 +61,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["good", "--admin-token-file", "absent"], "absent: the administrator's token cannot be"),
         (["good", "--admin-token-file", "absent"], "cannot be read: No such file"),
         (["good", "--admin-token-file", "wrong"], "wrong: an administrator's token is"),
-        (["good", "--proxies", "banana"], "--proxies are IP addresses or networks"),
-        (["good", "--proxies", "127.0.0.1,"], "--proxies are IP addresses or networks"),
+        (["good", "--proxies", "banana"], "--proxies takes IP addresses or networks"),
+        (["good", "--proxies", "127.0.0.1,"], "--proxies takes IP addresses or networks"),
         (
             [*CLOSED, "--term", "authority=7"],
             "--term: the term 'authority' is a public key, 64 hexa",
@@ -121,12 +121,12 @@ def test_the_first_lines_say_what_is_collected_and_what_is_there(folder: Path) -
         "serving made.discreet (once it is built) and collecting local-reports "
         "(epsilon 2 for each rating, period 1) at http://127.0.0.1:"
     )
-    assert second == "2 reports of this very collection are stored"
+    assert second == "2 reports of this collection are stored"
     assert rest == []
     said = started(
         "good", "--collect", "local-reports", "--db", "reports.db", "--term", "epsilon=1"
     ).err
-    assert "0 reports of this very collection are stored" in said
+    assert "0 reports of this collection are stored" in said
     assert "2 reports were sent under other terms and are not used" in said
     assert started("good").err.startswith("serving good at http://")
 

@@ -222,7 +222,10 @@ def flipped(good: bytes) -> bytes:
     [
         (lambda good: good[: len(good) // 2], "is cut short: "),
         (flipped, "is damaged: array 'catalog_titles' does not match its digest"),
-        (lambda _: b"<html>not found</html>", "is not a release file: it is no safetensors file"),
+        (
+            lambda _: b"<html>not found</html>",
+            "is not a release file: it is not a safetensors file",
+        ),
         (lambda _: b"", "is empty, not a release file"),
     ],
     ids=["half", "a bit", "something else", "empty"],

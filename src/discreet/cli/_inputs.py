@@ -374,7 +374,7 @@ class BudgetOptions:
     delta: Annotated[
         float | None,
         typer.Option(
-            help="What may be added to the probability of any outcome beyond the factor e^epsilon. "
+            help="How much the probability of any outcome may change beyond the factor e^epsilon. "
             "[default: 1e-06; 0 with Laplace noise]"
         ),
     ] = None

@@ -66,7 +66,7 @@ def check_proxies(proxies: str | None) -> None:
             ipaddress.ip_network(text.strip())
         except ValueError:
             raise InputError(
-                "--proxies are IP addresses or networks with commas, 127.0.0.1,10.0.0.0/8, or *"
+                "--proxies takes IP addresses or networks, like 127.0.0.1,10.0.0.0/8, or *"
             ) from None
 
 

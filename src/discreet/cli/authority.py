@@ -26,7 +26,8 @@ Output = Annotated[
     Path, typer.Option("-o", "--output", help="The signed directory, for the service's operator.")
 ]
 Keys = Annotated[
-    list[str] | None, typer.Option("--key", help="A member's public key in hexadecimal; repeat.")
+    list[str] | None,
+    typer.Option("--key", help="A member's public key in hexadecimal; repeatable."),
 ]
 
 
@@ -44,12 +45,12 @@ def begin(
     bits: Annotated[int, typer.Option(help="The length of the hash, 1 to 16.")] = 8,
     hash_kind: Annotated[str, typer.Option("--hash", help="orthogonal or lsh.")] = "orthogonal",
     beacon: Annotated[
-        str, typer.Option(help="A public text that nobody could choose, a day's lottery draw.")
+        str, typer.Option(help="A public text that nobody could choose, such as a lottery draw.")
     ] = "",
 ) -> None:
-    """Begin a period with a hash; the file with the signing key is made at the first.
+    """Begin a period with a hash; the first time, also create the file with the signing key.
 
-    Everybody's hash value is frozen until the next period, and members stay.
+    Everybody's hash value is frozen until the next period. Members stay.
     """
     from discreet.protocols.clusters_common.messages import Obfuscation
 
@@ -60,15 +61,17 @@ def begin(
     authority = _authority(state, new=True)
     _console.say(authority.public_key.hex())
     _write(output, authority.begin_epoch(terms.hash_digest, terms.bits))
-    _console.note("is the authority's public key: members pin it, the operator names it as a term")
+    _console.note(
+        "is the authority's public key: members pin it, and the operator gives it as a term"
+    )
 
 
 @app.command()
 def admit(state: State, output: Output, key: Keys = None) -> None:
-    """Enrol the keys of people whom you know: whoever is in can find out others' hash values."""
+    """Admit the keys of people you know: every member can find out others' hash values."""
     wanted = [_key(text) for text in key or []]
     if not wanted:
-        raise InputError("name whom to admit: --key, as discreet client enroll prints it")
+        raise InputError("say whom to admit with --key, the key that discreet client enroll prints")
     _check_folder(output)
     authority = _authority(state)
     _check_new(wanted, authority.directory())
@@ -77,7 +80,7 @@ def admit(state: State, output: Output, key: Keys = None) -> None:
 
 @app.command()
 def remove(state: State, output: Output, key: Keys = None) -> None:
-    """Strike off members; in the next period their places are gone."""
+    """Remove members; their places disappear in the next period."""
     authority = _authority(state)
     now = authority.directory()
     slots = []
@@ -87,7 +90,7 @@ def remove(state: State, output: Output, key: Keys = None) -> None:
             raise InputError(f"no member has the key {text}")
         slots.append(slot)
     if not slots:
-        raise InputError("name whom to remove: --key")
+        raise InputError("say whom to remove with --key")
     _check_folder(output)
     _write(output, authority.change(leave=tuple(slots)))
 
@@ -100,7 +103,7 @@ def export(state: State, output: Output) -> None:
 
 @app.command()
 def show(state: State) -> None:
-    """Print the public key, the period and how many members there are."""
+    """Print the public key, the period and the number of members."""
     authority = _authority(state)
     now = authority.directory()
     _console.write_json(
@@ -118,7 +121,7 @@ def _authority(state: Path, *, new: bool = False) -> Authority:
     from discreet.protocols.closed_clusters.authority import Authority
 
     if not new and not state.exists():
-        raise InputError("there is no such file: discreet authority begin makes one", path=state)
+        raise InputError("no such file; discreet authority begin creates one", path=state)
     return Authority(state)
 
 
@@ -138,7 +141,7 @@ def _items(release: Path | None, catalog: Path | None, scale: str | None) -> tup
         from discreet.ratings import read_catalog
 
         return read_catalog(catalog), Scale.parse(scale)
-    raise InputError("say what will be rated by --release, or by --catalog and --scale")
+    raise InputError("say what will be rated: with --release, or with --catalog and --scale")
 
 
 def _key(text: str) -> bytes:

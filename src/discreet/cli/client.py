@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from discreet.protocols.common.http import ServiceClient
 
 app = typer.Typer(
-    help="Take part in a collection: ratings are obscured at home before anything is sent.",
+    help="Take part in a collection: ratings are obscured on your device before anything is sent.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
 
 Server = Annotated[str, typer.Option(help="The service's URL.")]
 State = Annotated[
-    Path, typer.Option(help="Your own file, with the capability and everything you sent.")
+    Path, typer.Option(help="Your own file, with your capability and everything you have sent.")
 ]
 Ratings = Annotated[
     Path, typer.Option(help="Your own ratings, a CSV file: an item's id or title, and a rating.")
@@ -36,7 +36,7 @@ Ratings = Annotated[
 Insecure = Annotated[
     bool,
     typer.Option(
-        "--insecure", help="Allow http:// to another machine, readable by anybody on the way."
+        "--insecure", help="Allow http:// to another machine, which anybody on the way can read."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -75,8 +75,8 @@ def enroll(
 ) -> None:
     """Get a capability from a service and keep it in your own file.
 
-    For closed clusters a key is made as well, and its public part is printed: it is for the
-    authority, who decides whether you are in.
+    For closed clusters, a key is made as well, and its public part is printed: give it to the
+    authority, who decides whether you are admitted.
     """
     with _service(server, state, insecure) as service:
         _outputs.check_writable(state)
@@ -99,7 +99,7 @@ def report(
     limit: Annotated[
         float | None,
         typer.Option(
-            help="The most epsilon for each rating, over all reports ever (local); your file "
+            help="Local reports: the most epsilon per rating over all reports ever; your file "
             "remembers it until you set another."
         ),
     ] = None,
@@ -113,12 +113,12 @@ def report(
         bool,
         typer.Option(
             "--anyway",
-            help="Send even if none of your items is known or a rating is off the scale.",
+            help="Send even if none of your items is known, or a rating is off the scale.",
         ),
     ] = False,
     insecure: Insecure = False,
 ) -> None:
-    """Obscure your ratings and send them; they take the place of what you sent before."""
+    """Obscure your ratings and send them; they replace what you sent before."""
     with _service(server, state, insecure) as service:
         if not dry_run:
             service.check_enrolled()
@@ -142,18 +142,19 @@ def recommend(
     server: Server,
     ratings: Ratings,
     state: Annotated[
-        Path | None, typer.Option(help="Your own file: the release is kept beside it.")
+        Path | None, typer.Option(help="Your own file; the release is stored next to it.")
     ] = None,
     release: Annotated[
-        Path | None, typer.Option(help="Where to keep the release, to fetch it once.")
+        Path | None,
+        typer.Option(help="Where to store the release, so that it is fetched only once."),
     ] = None,
     n: Annotated[int, typer.Option("-n", "--number", help="How many.")] = 10,
     as_json: Json = False,
     insecure: Insecure = False,
 ) -> None:
-    """Fetch the service's release, and recommend from it at home; nothing is sent.
+    """Fetch the service's release and recommend from it on your device; nothing is sent.
 
-    If the service does not answer, a release that was kept does.
+    If the service does not answer, the stored release is used.
     """
     if release is None and state is not None:
         release = state.with_name(f"{state.name}.release")
@@ -166,7 +167,7 @@ def recommend(
 
 @app.command()
 def show(server: Server, state: State, as_json: Json = False, insecure: Insecure = False) -> None:
-    """Show what the service has of you and all you ever sent; with --json the message itself."""
+    """Show what the service has from you; with --json, the message itself."""
     from discreet.protocols.common.http import Refusal
 
     with _service(server, state, insecure) as service:
@@ -175,7 +176,7 @@ def show(server: Server, state: State, as_json: Json = False, insecure: Insecure
         except Refusal as refused:
             if refused.status != _NOTHING or as_json:
                 raise
-            _say(["The service has nothing of you: nothing was sent, or it was deleted."])
+            _say(["The service has nothing from you: nothing was sent, or it was deleted."])
             return
         if as_json:
             _console.write_json(message)
@@ -185,10 +186,10 @@ def show(server: Server, state: State, as_json: Json = False, insecure: Insecure
 
 @app.command()
 def delete(server: Server, state: State, insecure: Insecure = False) -> None:
-    """Delete what you sent, and the capability: the next release is made without you."""
+    """Delete what you sent and your capability: the next release is made without you."""
     with _service(server, state, insecure) as service:
         service.delete()
-    _console.note(f"deleted at {server}; {state} still counts what you sent")
+    _console.note(f"deleted at {server}; {state} still records what you spent")
 
 
 def _make_key(service: ServiceClient, state: Path, authority: str | None) -> None:
@@ -196,7 +197,9 @@ def _make_key(service: ServiceClient, state: Path, authority: str | None) -> Non
         from discreet.protocols.closed_clusters.client import make_key
 
         _console.say(make_key(service, state, authority))
-        _console.note("is your public key: give it to the authority, and not by way of the service")
+        _console.note(
+            "is your public key: give it to the authority directly, not through the service"
+        )
     elif authority is not None:
         raise InputError("--authority is for closed clusters, which this service does not collect")
 
@@ -220,7 +223,7 @@ def _fetch(service: ServiceClient, file: Path) -> None:
     except InputError as silent:
         if service.answered or not file.is_file():
             raise
-        _console.warn(f"{silent}; the release that was kept is used as it is")
+        _console.warn(f"{silent}; using the stored release instead")
 
 
 def _say(sentences: list[str]) -> None:
@@ -296,4 +299,6 @@ def _kept(release: Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="discreet.") as folder:
         yield Path(folder) / "release"
-    _console.note("the release was not kept; --release FILE keeps it, and fetches it once")
+    _console.note(
+        "the release was not stored; --release FILE stores it, so that it is fetched only once"
+    )

@@ -65,7 +65,7 @@ def _show_all(folder: Path, ratings: int) -> None:
     _console.say(f"\n{release.guarantee}")
     _console.say("\n".join(release.learnt.sentences()))
 
-    _step(4, "At home, somebody opens the file and rates a few films.")
+    _step(4, "On their own device, somebody opens the file and rates a few films.")
     _recommend(folder / _RELEASE)
 
     _step(5, "The ledger afterwards, and a plan.")

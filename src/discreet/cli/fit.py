@@ -37,7 +37,7 @@ _Epsilon = Annotated[
 ]
 _Theta = Annotated[
     float | None,
-    typer.Option(help="The budget in McSherry and Mironov's parametrization, in place of epsilon."),
+    typer.Option(help="The budget in McSherry and Mironov's parametrization, instead of epsilon."),
 ]
 _Clean = Annotated[
     Cleaning | None,

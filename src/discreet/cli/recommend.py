@@ -61,7 +61,7 @@ def recommend(
         )
         return
     if not given:
-        _console.note("no own ratings given: these are recommendations for an unknown person")
+        _console.note("no own ratings given: these are recommendations for somebody unknown")
     left = ("title", "because of") if explain else ("title",)
     right = ("expected",) if model.predicts_ratings else ()
     rows = [

@@ -34,12 +34,12 @@ _Protect = Annotated[
 ]
 _Epsilon = Annotated[
     float,
-    typer.Option(help="What one rating, or a person's ratings of one period, costs for ever."),
+    typer.Option(help="The cost of one rating, or one person's period, over the whole series."),
 ]
 _Delta = Annotated[
     float | None,
     typer.Option(
-        help="What may be added to the probability of any outcome beyond the factor e^epsilon. "
+        help="How much the probability of any outcome may change beyond the factor e^epsilon. "
         "[default: 1e-06, with Laplace noise 0]"
     ),
 ]
@@ -102,7 +102,7 @@ def init(
         Literal["factorised", "fresh"],
         typer.Option(
             help="How noise is drawn: so that totals have the least (factorised), or afresh for "
-            "every period, which costs people who are there in many periods less (fresh)."
+            "every period, which costs people who are active in many periods less (fresh)."
         ),
     ] = "factorised",
     most_periods: Annotated[
@@ -185,7 +185,8 @@ def add(
     new_noise: Annotated[
         bool,
         typer.Option(
-            "--new-noise", help="Go on although the noise of earlier periods, or its key, is lost."
+            "--new-noise",
+            help="Continue although the noise of earlier periods, or its key, is lost.",
         ),
     ] = False,
     features: _inputs.FeaturesFile = None,
@@ -288,8 +289,8 @@ def plan(
         "same for a new release of everything each period, with the budget divided between them."
     )
     _console.say(
-        "active in 12, in all: the epsilon of a person who is there in 12 of the periods, or in "
-        "all of them."
+        "active in 12, in all: the epsilon of a person who is active in 12 of the periods, or "
+        "in all of them."
     )
 
 
@@ -335,13 +336,13 @@ def _show(series: Series, as_json: bool) -> None:
             _console.say(sentence)
     elif series.unit is not Unit.RATING:
         _console.say(
-            f"A person who is there in 12 periods pays epsilon {series.epsilon_in(12):.4g}; "
+            f"A person who is active in 12 periods pays epsilon {series.epsilon_in(12):.4g}; "
             "discreet series plan compares this with --plan fresh."
         )
     if series.plan.buffers:
         _console.say(
-            "The noise of earlier periods is a secret: keep its key in another place than the "
-            "folder (--key says where it is), and back up both."
+            "The noise of earlier periods is a secret: keep its key in another place than "
+            "the folder (--key says where it is), and back up both."
         )
 
 

@@ -24,7 +24,8 @@ _LOG_FORMATS = ("text", "json")
 _TOKEN, _DATABASE = _serving.TOKEN, "DISCREET_DATABASE"
 
 Release = Annotated[
-    Path, typer.Argument(help="A release's file; while collecting, the next one goes there.")
+    Path,
+    typer.Argument(help="The file of a release; while collecting, the next one is written there."),
 ]
 Collect = Annotated[
     str | None,
@@ -35,15 +36,18 @@ Collect = Annotated[
 Db = Annotated[
     str | None,
     typer.Option(
-        help=f"Where reports go: an SQLite file or postgresql://... [default: {_DATABASE}]"
+        help=f"Where to store reports: an SQLite file or postgresql://... [default: {_DATABASE}]"
     ),
 ]
 Term = Annotated[
     list[str] | None,
-    typer.Option(help="A public parameter of the protocol, epsilon=1; repeat for more."),
+    typer.Option(help="A public parameter of the protocol, like epsilon=1; repeatable."),
 ]
 Items = Annotated[
-    Path | None, typer.Option(help="A CSV file with id and title. [default: the release's]")
+    Path | None,
+    typer.Option(
+        help="The list of items: a CSV file with the columns id and title. [default: the release's]"
+    ),
 ]
 ScaleText = Annotated[
     str | None, typer.Option(help="The rating scale: 1..5. [default: the release's]")
@@ -53,42 +57,46 @@ DirectoryFile = Annotated[
 ]
 KeyFile = Annotated[
     Path | None,
-    typer.Option(help="Closed clusters: the file of the server's key; made if it is not there."),
+    typer.Option(
+        help="Closed clusters: the file of the server's key; created if it does not exist."
+    ),
 ]
 LeastPeople = Annotated[
     int | None,
-    typer.Option(help="Build no release from fewer people; what is served stays. [default: 50]"),
+    typer.Option(help="Never build a release from fewer people. [default: 50]"),
 ]
 OlderEpoch = Annotated[
     bool,
     typer.Option(
         "--allow-older-period",
         "--allow-older-epoch",
-        help="Collect for a period though reports of a later one are stored.",
+        help="Collect for a period even if reports of a later one are stored.",
     ),
 ]
-Host = Annotated[str, typer.Option(help="The address to listen at.")]
-Port = Annotated[int, typer.Option(help="The port; 0 for any that is free.")]
+Host = Annotated[str, typer.Option(help="The address to listen on.")]
+Port = Annotated[int, typer.Option(help="The port; 0 picks a free one.")]
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        help=f"A file with the administrator's token, its owner's alone. [default: {_TOKEN}]"
+        help=f"A file with the administrator's token, for its owner only. [default: {_TOKEN}]"
     ),
 ]
 LedgerFile = Annotated[
     Path | None,
-    typer.Option(help="A curator's ledger to show to the administrator; it is only read."),
+    typer.Option(help="A curator's ledger to show to the administrator; it is never changed."),
 ]
-PerAddress = Annotated[float, typer.Option(help="Requests a minute from one address; 0: no limit.")]
+PerAddress = Annotated[
+    float, typer.Option(help="Requests per minute from one address; 0 for no limit.")
+]
 PerCapability = Annotated[
-    float, typer.Option(help="Requests a minute with one capability; 0: no limit.")
+    float, typer.Option(help="Requests per minute with one capability; 0 for no limit.")
 ]
 Enrolments = Annotated[
-    float, typer.Option(help="Enrolments a minute from one address; 0: no limit.")
+    float, typer.Option(help="Enrolments per minute from one address; 0 for no limit.")
 ]
 Proxies = Annotated[
     str | None,
-    typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed, with commas."),
+    typer.Option(help="Addresses of trusted proxies (for X-Forwarded-For), separated by commas."),
 ]
 InvitationsFile = Annotated[
     Path | None,
@@ -144,10 +152,10 @@ def serve(
     log_format: LogFormat = "text",
     recommend: Recommends = False,
 ) -> None:
-    """Publish a release over HTTP; with --collect, take what people send and build the next one.
+    """Publish a release over HTTP; with --collect, collect reports and build the next one.
 
-    Of a request nothing is logged: no address, no capability, no path. A database's password is
-    better given by the variable, since everybody on the machine can read a command line.
+    Nothing about a request is logged: no address, no capability, no path. Give a database's
+    password by the environment variable: everybody on the machine can read a command line.
     """
     try:
         from discreet.serve import LEAST_PEOPLE, Rate, Settings, run
@@ -221,7 +229,7 @@ def _greeting(server: Server, settings: Settings) -> Iterator[str]:
     figures = server.figures()
     here = figures["reports_of_collection"]
     other = figures["reports"] - here
-    yield f"{_reports(here)} of this very collection {_be(here)} stored"
+    yield f"{_reports(here)} of this collection {_be(here)} stored"
     if other:
         was = "was" if other == 1 else "were"
         yield f"{_reports(other)} {was} sent under other terms and {_be(other)} not used"

@@ -15,7 +15,10 @@ from discreet.release import sign as sign_file
 def sign(
     file: _own_ratings.ReleaseFile,
     key: Annotated[
-        Path, typer.Option(help="The file of your private key (Ed25519, PEM); made if not there.")
+        Path,
+        typer.Option(
+            help="The file of your private key (Ed25519, PEM); created if it does not exist."
+        ),
     ],
 ) -> None:
     """Sign a release's file with Ed25519; the signature is written beside it.

@@ -187,7 +187,7 @@ def assumptions(ratings: RatingsSource) -> tuple[str, ...]:
     """What any release of these ratings rests on."""
     assumes = ["one account is one person"]
     if ratings.catalog.origin is CatalogOrigin.FROM_DATA:
-        assumes.append("it is no secret which items were rated at all (the catalogue is from data)")
+        assumes.append("it is public which items were rated at all (the catalogue is from data)")
     return (*assumes, *ratings.intake.assumes)
 
 

@@ -489,7 +489,7 @@ def method_of(
     known = [each.name for each in dataclasses.fields(method)]
     if "seed" in options:
         raise InputError(
-            "fit takes no seed, as noise that can be drawn again protects nobody; for an "
+            "fit takes no seed, because noise that can be drawn again protects nobody; for an "
             "experiment give randomness=discreet.SeededRandomness(seed), and the release will say "
             "that it is not private"
         )

@@ -196,7 +196,7 @@ _SLACK = 1e-6
 # For how many periods what a series adds up to is always said. A year of months. Chosen by hand.
 _A_YEAR = 12
 
-SEEDED = "its noise came from a seed, and whoever knows the seed can take it away"
+SEEDED = "its noise came from a seed, and whoever knows the seed can remove it"
 NO_NOISE = "no noise was added"
 
 

@@ -380,7 +380,7 @@ def _continue(
     if total is not None and _length(part) < total:
         raise _Broken(
             f"the connection broke after {_length(part):,} of {total:,} bytes; "
-            "run it again to go on from there"
+            "run it again to continue from there"
         )
 
 
@@ -442,7 +442,7 @@ def _read(response: Any) -> bytes:
         chunk: bytes = response.read1(_NETWORK_CHUNK)
     except (OSError, http.client.HTTPException) as error:
         raise _Broken(
-            f"the connection broke ({_first_line(error)}); run it again to go on from there"
+            f"the connection broke ({_first_line(error)}); run it again to continue from there"
         ) from error
     return chunk
 

@@ -204,7 +204,7 @@ def _check_tensors(container: Container, verify: bool) -> None:
     """The arrays are those that the metadata lists, and the bytes of the small ones too."""
     stated = _field(container.metadata, "tensors")
     if stated.keys() != container.tensors.keys():
-        raise InputError("is damaged: it does not hold the arrays that it lists")
+        raise InputError("is damaged: it does not contain the arrays that it lists")
     for name, array in container.tensors.items():
         entry = stated[name] if isinstance(stated[name], dict) else {}
         if (entry.get("dtype"), entry.get("shape")) != (array.dtype.name, list(array.shape)):
@@ -292,7 +292,7 @@ def _header(raw: npt.NDArray[np.uint8]) -> tuple[dict[str, Any], int]:
     length = int.from_bytes(raw[:_LENGTH_BYTES].tobytes(), "little")
     begin = _LENGTH_BYTES + length
     if len(raw) <= _LENGTH_BYTES or raw[_LENGTH_BYTES] != ord("{"):
-        raise InputError("is not a release file: it is no safetensors file")
+        raise InputError("is not a release file: it is not a safetensors file")
     if begin > len(raw):
         raise InputError("is damaged or cut short: it ends inside its header")
     try:

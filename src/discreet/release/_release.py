@@ -249,7 +249,9 @@ class Release:
             )
         if name is not None and name not in known:
             names = ", ".join(known)
-            raise InputError(f"'{name}' is no predictor for method '{self.method}'; it has {names}")
+            raise InputError(
+                f"'{name}' is not a predictor for method '{self.method}'; it has {names}"
+            )
         make = known[name or next(iter(known))]()
         try:
             inspect.signature(make).bind(self, **options)

@@ -121,7 +121,7 @@ def _implementation(release: Release) -> dict[str, Any]:
 def _variant(release: Release) -> dict[str, Any]:
     catalog = "The list of items"
     if release.catalog.origin is CatalogOrigin.FROM_DATA:
-        catalog = "The list of items, which was read off the ratings"
+        catalog = "The list of items, which was read from the ratings"
     name = "Approximate DP" if release.guarantee.delta else "Pure DP"
     kind = "interactions" if release.scale.presence else "ratings"
     return {

@@ -561,7 +561,7 @@ class Series:
         try:
             return read_secret(path, read_key(place), self._tag)
         except InputError as error:
-            instead = "go on with more noise: new_noise=True, --new-noise"
+            instead = "continue with more noise: new_noise=True, --new-noise"
             if counts:
                 instead = "start a new series"
             raise InputError(f"{error}; restore it from a backup, or {instead}") from error

@@ -123,7 +123,7 @@ class Server:
 
     Args:
         settings: What to serve.
-        host: The address to listen at.
+        host: The address to listen on.
         port: The port; 0 for any free one.
         proxies: The addresses of proxies, whose X-Forwarded-For names whom rate limits are for.
 
@@ -193,7 +193,7 @@ def run(
 
     Args:
         settings: What to serve.
-        host: The address to listen at.
+        host: The address to listen on.
         port: The port; 0 for any free one.
         proxies: See `Server`.
         ready: Given the server as soon as connections are taken; as text it is its URL.

@@ -65,7 +65,7 @@ class Settings:
         if (self.protocol is None) != (self.database is None):
             raise InputError("collecting needs both a protocol and a database")
         if self.protocol is None and not self.release.is_file():
-            raise InputError("there is no release here to publish", path=self.release)
+            raise InputError("no such release to publish", path=self.release)
         if not 1 <= self.batch <= _MOST_A_BATCH:
             raise InputError(f"a batch is 1 to {_MOST_A_BATCH:,} reports")
         if self.least_people < 1:

@@ -138,7 +138,7 @@ class PaperCentring(Centring):
     def _check_levels(self, widest: int, items: int) -> None:
         """Residuals are summed before they are clamped."""
         if widest * items > MOST_TOTAL:
-            raise InputError("item levels are too far from the scale for so many items")
+            raise InputError("item levels are too far from the scale for this many items")
 
     def _each(self, old: _Floats) -> _Floats:
         rounded = self.spread + 2 * self.step  # r - G and M are each rounded to the grid

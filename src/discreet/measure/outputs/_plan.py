@@ -34,7 +34,7 @@ _UP = 1 + 2.0**-33
 # The most answers of a plan: 2 GiB of integers.
 _LARGEST_TABLE = 1 << 28
 _LABEL = "single answers"
-_ASKED = "it is no secret who was answered, and for which items"
+_ASKED = "it is public who was answered, and for which items"
 _ALONE = (
     "every person's answers are seen by that person alone (nobody is protected from themselves)"
 )
@@ -116,7 +116,7 @@ class OutputPlan:
         for name, kind in (("protect", Unit), ("shown_to", ShownTo)):
             told = getattr(self, name)
             if told not in list(kind):
-                raise InputError(f"'{told}' is no choice of {name}; there are {', '.join(kind)}")
+                raise InputError(f"'{told}' is not a choice of {name}; there are {', '.join(kind)}")
             object.__setattr__(self, name, kind(told))
         told_items = range(len(self.catalog)) if self.items is None else self.items
         object.__setattr__(self, "items", tuple(int(item) for item in told_items))
@@ -144,7 +144,7 @@ class OutputPlan:
         # Whoever asks is in the data: that there are answers for them shows it, with any noise.
         if self.protect is Unit.USER and self.shown_to is ShownTo.ANYBODY:
             raise InputError(
-                "answers that anybody sees tell whose they are: with shown_to='anybody' "
+                "answers that anybody sees reveal whose they are: with shown_to='anybody' "
                 "protect='rating', or show them to the person alone"
             )
         if self.choose is not None and self.function.sensitivity is Sensitivity.PAPER:

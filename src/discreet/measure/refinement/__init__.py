@@ -181,7 +181,7 @@ class RatingRefinement(Statistic):
         if not 2 <= self.damping < 1e6:
             raise InputError(f"damping must be 2 or more, not {self.damping:g}")
         if not self.movement.least >= 0.5:
-            raise InputError("the clamp is too small for so many items: widen it, or damp more")
+            raise InputError("the clamp is too small for this many items: widen it, or damp more")
 
     @property
     def movement(self) -> Movement:

@@ -200,7 +200,7 @@ def private_sets(
     unit, moves = _contract(protect, moves)
     step = _step(sensitivity)
     if mechanism not in _MECHANISMS:
-        raise InputError(f"'{mechanism}' is no mechanism; there are {', '.join(_MECHANISMS)}")
+        raise InputError(f"'{mechanism}' is not a mechanism; choose from {', '.join(_MECHANISMS)}")
     chooser = _MECHANISMS[mechanism](k, epsilon, grid_sensitivity(sensitivity, step), moves)
     scoring, rows, is_single = _scoring(scores, lists, k)
     # A record moves one row's scores, or everybody's: PROOF.md.
@@ -252,7 +252,7 @@ def _scoring(
     return lambda first, last: rows[first:last], len(rows), table.ndim == 1
 
 
-_UNUSABLE = "a score is no finite number"
+_UNUSABLE = "a score is not a finite number"
 
 
 def _draw(
@@ -283,11 +283,11 @@ def _draw(
 
 def _assumptions(moves: Moves, sensitivity: float) -> tuple[str, ...]:
     reach = f"by at most {sensitivity:g}"
-    known = ("one account is one person", "it is no secret who gets a list")
+    known = ("one account is one person", "it is public who gets a list")
     if moves is Moves.ALL:
         return (*known, f"no score, of anybody for anything, moves other than {reach}")
     return (
         *known,
         f"a rating moves one score of one person and no other, {reach}",
-        "what scores were learnt from is no secret",
+        "what scores were learnt from is public",
     )

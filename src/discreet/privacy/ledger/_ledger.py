@@ -281,7 +281,9 @@ class Ledger:
             self._check_title(connection)
             found, is_period = _store.read_charge(connection, charge.number)
             if charge.ledger != self.fingerprint or found != charge.digest:
-                raise LedgerError(f"{self.path}: does not hold the charge that paid for this file")
+                raise LedgerError(
+                    f"{self.path}: does not contain the charge that paid for this file"
+                )
             before = _store.content_of(connection, charge.number)
             if before is None and is_period:
                 self._check_current(connection, charge.number)

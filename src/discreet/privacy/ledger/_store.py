@@ -392,5 +392,5 @@ def _appear(temporary: Path, path: Path) -> None:
 
 def _unmade(path: Path, error: OSError) -> LedgerError:
     if isinstance(error, FileExistsError):
-        return LedgerError(f"{path}: is there already, and a ledger is never overwritten")
+        return LedgerError(f"{path}: exists, and a ledger is never overwritten")
     return LedgerError(f"{path}: cannot be made: {error.strerror or error}")

@@ -664,5 +664,5 @@ def _guarantee(collection: Collection, not_private: tuple[str, ...]) -> Guarante
         "one account is one person",
     ]
     if collection.catalog.origin is CatalogOrigin.FROM_DATA:
-        assumes.append("it is no secret which items were rated at all (the catalogue is from data)")
+        assumes.append("it is public which items were rated at all (the catalogue is from data)")
     return Guarantee(Unit.RATING, (collection.event,), 0.0, tuple(assumes), not_private)

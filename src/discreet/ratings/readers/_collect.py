@@ -383,7 +383,7 @@ class Collector:
             return self._items.finish(), self._catalog
         items, ids = self._item_ids.finish()
         if not len(ids):
-            raise InputError("no ratings, so no catalogue can be read off them; give a catalogue")
+            raise InputError("no ratings, so no catalogue can be read from them; give a catalogue")
         return items, Catalog(map(str, ids.tolist()), origin=CatalogOrigin.FROM_DATA)
 
     def _check(self, batch: Batch, places: npt.NDArray[np.int32] | None) -> None:

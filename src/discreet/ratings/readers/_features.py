@@ -145,7 +145,7 @@ def _chosen(table: PublicTable, key: str, columns: Sequence[str] | None) -> list
             what = "is the column of ids" if name == key else "is not a column"
             raise table.error(f"makes no feature of '{name}', which {what}{table.listed()}")
     if not columns:
-        raise table.error(f"makes no feature: no column beside '{key}' is used")
+        raise table.error(f"yields no feature: no column except '{key}' is used")
     return list(dict.fromkeys(columns))
 
 

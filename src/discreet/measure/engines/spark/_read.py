@@ -281,7 +281,7 @@ def _items_of(
         if row["error"] is not None:
             raise refusal(row["error"], chosen, maker, run)
     if not listed:
-        raise InputError("no ratings, so no catalogue can be read off them; give a catalogue")
+        raise InputError("no ratings, so no catalogue can be read from them; give a catalogue")
     items = pa.table({"user": np.zeros(len(listed), np.int64), "item": [r["item"] for r in listed]})
     return read_ratings(items, implicit=True, catalog=FROM_DATA).catalog
 
