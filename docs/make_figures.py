@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -27,6 +28,41 @@ CURVES = {
     "series": ("the series", "#000000", "o"),
     "divided": ("a new release each time,\nbudget divided", "#D55E00", "s"),
 }
+
+# Beliefs before the release in the picture of odds, with a colour each.
+BELIEFS = ((0.5, "#D55E00"), (0.1, "#0072B2"), (0.01, "#000000"))
+# The range of epsilons in that picture, as powers of ten, and how many points a curve has.
+EPSILONS, POINTS = (-1.5, 1.2), 120
+# Epsilons that the picture marks, with what people say about them.
+MARKS = ((0.1, "strong"), (1.0, "usual aim"), (4.0, "weak"), (10.0, "hardly a bound"))
+
+
+def draw_odds(path: Path) -> None:
+    """The most that anybody can believe after a release, against epsilon (delta 0)."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "odds", "font.size": 9}):
+        figure = Figure(figsize=(7.5, 4), layout="constrained")
+        axes = figure.subplots()
+        low, high = EPSILONS
+        epsilons = [10 ** (low + (high - low) * i / (POINTS - 1)) for i in range(POINTS)]
+        for prior, colour in BELIEFS:
+            odds = [prior / (1 - prior) * math.exp(epsilon) for epsilon in epsilons]
+            beliefs = [100 * each / (1 + each) for each in odds]
+            axes.plot(epsilons, beliefs, color=colour, linewidth=2,
+                      label=f"believed {prior:.0%} before")  # fmt: skip
+        for epsilon, words in MARKS:
+            axes.axvline(epsilon, color="#999999", linewidth=0.8, linestyle=":")
+            axes.text(epsilon, 101, f"{epsilon:g}: {words}", ha="center", fontsize=8)
+        axes.set_xscale("log")
+        axes.set_xlabel("epsilon")
+        axes.set_ylabel("belief afterwards, at most (%)")
+        axes.set_ylim(0, 100)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.set_xticks([0.1, 1, 10], ["0.1", "1", "10"])
+        axes.legend(frameon=False, loc="upper left")
+        figure.savefig(path, format="svg", metadata={"Date": None})
 
 
 def draw_lists(path: Path) -> None:
@@ -76,6 +112,7 @@ def draw_series(path: Path, epsilon: float = 1.0) -> None:
 
 if __name__ == "__main__":
     FIGURES.mkdir(exist_ok=True)
+    draw_odds(FIGURES / "odds.svg")
     draw_lists(FIGURES / "lists.svg")
     draw_series(FIGURES / "series.svg")
     demo.draw(FIGURES / "budgets.png")

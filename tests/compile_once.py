@@ -1,8 +1,9 @@
-"""Kernels compile once, and not once per process.
+"""Kernels and modules compile once, and not once per process.
 
 On a fresh clone several processes of one test run need the same kernels at the same time. numba
 looks into its cache, compiles, and writes the cache, without asking whether another process is
-compiling the same. Here a file lock per kernel makes the others wait and then read the cache.
+compiling the same. Here a file lock per kernel makes the others wait and then read the cache. The
+same lock lets one process import all modules first, whose byte code the others then read.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def install() -> None:
                 return plain(self, sig)
             held.add(self.py_func)
             try:
-                with _alone(self.py_func.__code__):
+                code = self.py_func.__code__
+                with alone(f"{code.co_filename}:{code.co_firstlineno}"):
                     return plain(self, sig)
             finally:
                 held.discard(self.py_func)
@@ -43,9 +45,9 @@ def install() -> None:
 
 
 @contextlib.contextmanager
-def _alone(code: Any) -> Iterator[None]:
-    """No other process compiles this function. Kernels call each other in no circle."""
-    name = hashlib.sha256(f"{code.co_filename}:{code.co_firstlineno}".encode()).hexdigest()[:24]
+def alone(what: str) -> Iterator[None]:
+    """No other process does this. Kernels call each other in no circle."""
+    name = hashlib.sha256(what.encode()).hexdigest()[:24]
     _FOLDER.mkdir(exist_ok=True)
     with (_FOLDER / name).open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

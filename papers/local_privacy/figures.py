@@ -47,16 +47,14 @@ _Floats = npt.NDArray[np.float64]
 def theorem_3(study: Study) -> Result:
     """Measured rho and completion error, both mechanisms; and RMSE on the ratings at hand."""
     theta, people, rho_0 = _world(*study.effort.cells)
-    tried = [
-        (mechanism, epsilon) for mechanism in Mechanism for epsilon in study.effort.completions
-    ]
-    theorems = {m: _theorem(m, theta, people, rho_0) for m in Mechanism}
+    tried = [(mechanism, epsilon) for mechanism in NAMES for epsilon in study.effort.completions]
+    theorems = {m: _theorem(m, theta, people, rho_0) for m in NAMES}
     rows = [
         _complete(theorems[mechanism], theta, people, epsilon, study.effort.draws)
         for mechanism, epsilon in study.each("completions", tried)
     ]
     predictions = _predictions(study)
-    claims = [claim for m in Mechanism for claim in _claims(theorems[m], rows)]
+    claims = [claim for m in NAMES for claim in _claims(theorems[m], rows)]
     claims += _rmse_claims(predictions)
     notes = _notes(study, theta, rows)
     more = {"ratings": predictions} if predictions else {}
@@ -113,7 +111,7 @@ def _predictions(study: Study) -> list[dict[str, Any]]:
     split = split_random(study.ratings, 0.1, seed=4)
     trial = Trial(split)
     baseline = trial.error(user_mean(split.train))
-    tried = [(m, epsilon) for m in Mechanism for epsilon in study.effort.epsilons]
+    tried = [(m, epsilon) for m in NAMES for epsilon in study.effort.epsilons]
     rows: list[dict[str, Any]] = []
     for mechanism, epsilon in study.each("reports on ratings", tried):
         try:
@@ -228,7 +226,7 @@ def _notes(study: Study, theta: _Floats, rows: Sequence[Any]) -> list[str]:
 
 def _draw(figure: Any, study: Study, rows: Sequence[Any], predictions: Sequence[Any]) -> None:
     panels = figure.subplots(1, 3 if predictions else 2)
-    for place, mechanism in enumerate(Mechanism):
+    for place, mechanism in enumerate(NAMES):
         some, name = where(rows, mechanism=str(mechanism)), NAMES[mechanism]
         curve(panels[0], some, "epsilon", "rho", f"rho, {name}", place)
         curve(panels[0], some, "epsilon", "bound_of_rho", "its bound", place,

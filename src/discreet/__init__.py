@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from discreet.evaluate import Row as Row
     from discreet.evaluate import Scorer as Scorer
     from discreet.evaluate import evaluate as evaluate
+    from discreet.measure.engines.disk import read_on_disk as read_on_disk
     from discreet.methods import fit as fit
     from discreet.predict import Predictor as Predictor
     from discreet.predict import load as load
     from discreet.predict import predict as predict
     from discreet.predict import recommend as recommend
     from discreet.predict import similar as similar
+    from discreet.predict import vectors as vectors
     from discreet.privacy import Guarantee as Guarantee
     from discreet.privacy import SeededRandomness as SeededRandomness
     from discreet.privacy import Unit as Unit
@@ -78,10 +80,12 @@ _HOME = {
     "plan_series": "discreet.series",
     "predict": "discreet.predict",
     "read_catalog": "discreet.ratings",
+    "read_on_disk": "discreet.measure.engines.disk",
     "read_ratings": "discreet.ratings",
     "recommend": "discreet.predict",
     "report": "discreet.report",
     "similar": "discreet.predict",
+    "vectors": "discreet.predict",
 }
 
 __all__ = [
@@ -114,17 +118,27 @@ __all__ = [
     "plan_series",
     "predict",
     "read_catalog",
+    "read_on_disk",
     "read_ratings",
     "recommend",
     "report",
     "similar",
+    "vectors",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute '{name}'")
-    home = importlib.import_module(_HOME[name])
+    try:
+        home = importlib.import_module(_HOME[name])
+    except ModuleNotFoundError as error:
+        if not _HOME[name].startswith(error.name or "?"):
+            raise
+        raise ModuleNotFoundError(
+            f"discreet.{name} is not in discreet-predict, which only predicts: install discreet",
+            name=error.name,
+        ) from None
     # Importing a room makes it an attribute, so the room it is from the first time on.
     return home if home.__name__ == f"discreet.{name}" else getattr(home, name)
 

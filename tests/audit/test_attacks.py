@@ -17,8 +17,14 @@ from discreet.ratings import Ratings, find_shape, make_ratings
 Attacked = Callable[[str], AttackResult]
 
 
+@pytest.fixture(scope="module")
 def small() -> Ratings:
     return make_ratings(find_shape("ml-100k").scaled(ratings=20_000), seed=5)
+
+
+@pytest.fixture(scope="module")
+def result(small: Ratings) -> AttackResult:
+    return run_attack("popular-items", small, seed=3)
 
 
 class TestTwoReleases(AttackBattery):
@@ -89,6 +95,11 @@ class TestRepeatedReports(AttackBattery):
             assert outcome.bound is not None and outcome.baseline < outcome.success < outcome.bound
 
 
+class TestLiars(AttackBattery):
+    attack = "liars"
+    near_guessing = ("randomized-response, epsilon 2", "rounded-response, epsilon 2")
+
+
 class TestReconstruction(AttackBattery):
     attack = "reconstruction"
     near_guessing = ("epsilon 100", "epsilon 10", "epsilon 1")
@@ -120,14 +131,14 @@ def test_fakes_give_deniability_and_no_more(attacked: Attacked) -> None:
         assert recovered.band[0] > 0.85
 
 
-def test_a_seed_repeats_an_attack_and_another_does_not() -> None:
-    data = small()
-    first, again, other = (run_attack("popular-items", data, seed=seed) for seed in (3, 3, 4))
-    assert first == again != other
+def test_a_seed_repeats_an_attack_and_another_does_not(
+    small: Ratings, result: AttackResult
+) -> None:
+    again, other = (run_attack("popular-items", small, seed=seed) for seed in (3, 4))
+    assert result == again != other
 
 
-def test_a_result_is_plain_data() -> None:
-    result = run_attack("popular-items", small(), seed=1)
+def test_a_result_is_plain_data(result: AttackResult) -> None:
     told = json.loads(json.dumps(result.as_json(), allow_nan=False))
     assert told["name"] == "popular-items"
     assert told["outcomes"][1]["within_bound"] is None
@@ -135,18 +146,15 @@ def test_a_result_is_plain_data() -> None:
     assert isinstance(result.outcomes[0], Outcome)
 
 
-def test_progress_names_every_attack() -> None:
+def test_progress_names_every_attack_and_the_attacked_data_is_left_as_it_was(
+    small: Ratings,
+) -> None:
     heard: list[tuple[str, int, int]] = []
-    names = ["popular-items", "sybils"]
-    run_attacks(names, small(), progress=lambda *told: heard.append(told))
-    assert heard == [("popular-items", 0, 2), ("sybils", 1, 2)]
-
-
-def test_the_attacked_data_is_left_as_it_was() -> None:
-    data = small()
-    items, codes = data.items.copy(), data.codes.copy()
-    run_attacks(["two-releases", "popular-items"], data, seed=2)
-    assert np.array_equal(items, data.items) and np.array_equal(codes, data.codes)
+    items, codes = small.items.copy(), small.codes.copy()
+    names = ["popular-items", "two-releases"]
+    run_attacks(names, small, seed=2, progress=lambda *told: heard.append(told))
+    assert heard == [("popular-items", 0, 2), ("two-releases", 1, 2)]
+    assert np.array_equal(items, small.items) and np.array_equal(codes, small.codes)
 
 
 def test_what_cannot_be_attacked_is_refused() -> None:

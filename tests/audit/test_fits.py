@@ -9,8 +9,9 @@ from functools import cache
 import numpy as np
 import pytest
 
+from audit.battery import Observed
 from discreet.audit._likelihood import likelihood_ratio, log_ratio, scale_of, touched
-from discreet.audit.lower_bound import SUBJECTS, audit
+from discreet.audit.lower_bound import SUBJECTS
 from discreet.audit.lower_bound._fits import Fit, FitSubject
 from discreet.methods import Transcript
 from discreet.privacy import Noise, SeededRandomness
@@ -115,7 +116,7 @@ def test_a_ratio_of_a_whole_fit_adds_up_over_statistics() -> None:
 
 
 @pytest.mark.parametrize("name", ["pipeline/effects/user/laplace"])
-def test_laplace_noise_of_fits_is_seen_through_in_part(name: str) -> None:
+def test_laplace_noise_of_fits_is_seen_through_in_part(name: str, observed: Observed) -> None:
     """Some of the claim is found: an audit that finds nothing would say nothing."""
-    found = audit(SUBJECTS[name].make(), runs=300, confidence=0.99, seed=1)
+    found = observed(name)[1].finding(0.99)
     assert 0.1 < found.reached <= 1

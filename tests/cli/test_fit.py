@@ -44,6 +44,21 @@ def tiny(tmp_path: Path) -> Callable[..., list[str]]:
     return tiny
 
 
+def test_by_way_of_the_disk_the_release_is_the_same(
+    tiny: Callable[..., list[str]], tmp_path: Path
+) -> None:
+    asked = [*tiny(), "--epsilon", "inf", "--method", "lists"]
+    memory, disk = tmp_path / "memory.discreet", tmp_path / "disk.discreet"
+    call("fit", *asked, "-o", memory)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    call("fit", *asked, "-o", disk, "--engine", "disk", "--scratch", scratch)
+    assert load(disk).digest() == load(memory).digest()
+    assert list(scratch.iterdir()) == []
+    refused = call("fit", *asked, "-o", disk, "--scratch", scratch, "--overwrite").complaint()
+    assert "--scratch is for --engine disk" in refused
+
+
 def test_columns_of_the_list_of_items_go_into_the_release(
     tiny: Callable[..., list[str]], tmp_path: Path
 ) -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import configparser
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -165,3 +170,58 @@ def test_it_says_how_it_is_called() -> None:
     )
     assert done.returncode != 0
     assert "usage: refresh.sh FOLDER RELEASE" in done.stderr
+
+
+class _Airflow:
+    """What the DAG uses of Airflow, which takes 300 packages: enough to read and run the file."""
+
+    def __init__(self) -> None:
+        self.told: dict[str, Any] = {}
+        self.tasks: list[Callable[[], None]] = []
+
+    def modules(self) -> dict[str, ModuleType]:
+        def dag(**told: Any) -> Any:
+            self.told = told
+            return lambda function: function
+
+        def task(function: Callable[[], None]) -> Callable[[], None]:
+            return lambda: self.tasks.append(function)
+
+        names = ("airflow", "airflow.sdk", "airflow.sdk.exceptions")
+        found = {name: ModuleType(name) for name in names}
+        vars(found["airflow.sdk"]).update(dag=dag, task=task)
+        vars(found["airflow.sdk.exceptions"])["AirflowFailException"] = _FailedForGood
+        return found
+
+
+class _FailedForGood(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [(0, None), (3, _FailedForGood), (4, _FailedForGood), (1, subprocess.CalledProcessError)],
+)
+def test_the_dag_runs_the_script_and_tries_again_where_that_can_help(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, error: type[Exception] | None
+) -> None:
+    airflow = _Airflow()
+    for name, module in airflow.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    found = runpy.run_path(str(EXAMPLE / "airflow_dag.py"))
+    assert [found[name] for name in ("SCRIPT", "FOLDER", "RELEASE")] == command()
+    minute, hour, *_, day = airflow.told["schedule"].split()
+    assert f"OnCalendar=Mon *-*-* {hour:0>2}:{minute}" in (
+        EXAMPLE / "discreet-refresh.timer"
+    ).read_text(encoding="utf-8")
+    assert day == "1" and airflow.told["catchup"] is False
+    script = tmp_path / "refresh.sh"
+    script.write_text(f"#!/bin/sh\nexit {code}\n")
+    script.chmod(0o755)
+    (refresh,) = airflow.tasks
+    refresh.__globals__["SCRIPT"] = str(script)
+    if error is None:
+        refresh()
+    else:
+        with pytest.raises(error):
+            refresh()

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -92,10 +93,18 @@ class Curator:
         return hashlib.sha256(self.release.read_bytes()).hexdigest()
 
 
-@pytest.fixture
-def curator(tmp_path: Path) -> Curator:
-    found = Curator(tmp_path)
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a curator who has done what the README begins with."""
+    found = Curator(tmp_path_factory.mktemp("begun"))
     found.shell(blocks()[0])
+    return found.folder
+
+
+@pytest.fixture
+def curator(begun: Path, tmp_path: Path) -> Curator:
+    found = Curator(tmp_path)
+    shutil.copytree(begun, found.folder, dirs_exist_ok=True)
     return found
 
 

@@ -61,10 +61,12 @@ def slow_answer(function: OutputFunction, people: list[Person], i: int, j: int) 
     return math.floor(total / max(len(own), function.minimum_ratings))
 
 
+# Cosine looks at who rated and not at ratings: one kind of codes in integers, one in floats.
 FUNCTIONS = [
     OutputFunction(method, scale, raters, ratings)
     for method in OutputMethod
-    for scale in SCALES.values()
+    for name, scale in SCALES.items()
+    if method is OutputMethod.SLOPE_ONE or name in ("five stars", "jokes")
     for raters, ratings in ((1, 1), (2, 3))
 ]
 PAPERS = [OutputFunction(method, STARS, 2, 3, "paper") for method in OutputMethod]

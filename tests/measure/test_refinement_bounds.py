@@ -203,7 +203,10 @@ def clipped(vectors: Floats, reach: float) -> Floats:
 
 
 class Heaps(NamedTuple):
-    """Old ratings in heaps of alike ones, as real numbers: counts, y, their fall, directions."""
+    """Old ratings in heaps of alike ones, as real numbers: counts, y, their fall, directions.
+
+    Many cases at a time, along the first axis; then heaps, then coordinates.
+    """
 
     counts: Floats
     y: Floats
@@ -215,37 +218,43 @@ class Heaps(NamedTuple):
         """How far rows, moments and lambda move when y_n = 1 is added: the definition."""
         n, y, F = self.counts, self.y, self.directions
         then = y - self.fall
-        s, after = (n * y) @ F, (n * then) @ F + self.last
-        scale = math.sqrt(n @ y**2 + damping)
-        grown = math.sqrt(n @ then**2 + 1 + damping)
-        z = clipped((s - F * y[:, None]) / scale, reach)
-        turned = clipped((after - F * then[:, None]) / grown, reach)
-        rows = n @ ((then[:, None] * turned - y[:, None] * z) ** 2).sum(axis=1)
-        rows += (clipped((after - self.last) / grown, reach) ** 2).sum()
-        own = clipped(np.array([s / scale, after / grown]), reach)
-        root = math.sqrt(damping)
-        matrix = (grown - root) * np.outer(own[1], own[1]) - (scale - root) * np.outer(
-            own[0], own[0]
+        s, after = (((n * each)[..., None] * F).sum(axis=1) for each in (y, then))
+        after += self.last
+        scale = np.sqrt((n * y**2).sum(axis=1) + damping)
+        grown = np.sqrt((n * then**2).sum(axis=1) + 1 + damping)
+        z, turned = (
+            clipped((total[:, None] - F * each[..., None]) / by[:, None, None], reach)
+            for total, each, by in ((s, y, scale), (after, then, grown))
         )
-        moments = math.sqrt((matrix[np.triu_indices(F.shape[1])] ** 2).sum())
-        return np.array([math.sqrt(rows), moments, abs(grown - scale)])
+        rows = (n * ((then[..., None] * turned - y[..., None] * z) ** 2).sum(axis=2)).sum(axis=1)
+        rows += (clipped((after - self.last) / grown[:, None], reach) ** 2).sum(axis=1)
+        old, new = (
+            (by - math.sqrt(damping))[:, None, None] * (own[:, :, None] * own[:, None, :])
+            for by, own in (
+                (scale, clipped(s / scale[:, None], reach)),
+                (grown, clipped(after / grown[:, None], reach)),
+            )
+        )
+        places = np.triu_indices(F.shape[2])
+        moments = np.sqrt(((new - old)[:, *places] ** 2).sum(axis=1))
+        return np.array([np.sqrt(rows), moments, np.abs(grown - scale)])
 
 
-def heaps_of(point: Floats, fictitious: int, most: float) -> Heaps:
+def heaps_of(points: Floats, fictitious: int, most: float) -> Heaps:
     """Five numbers for each of four heaps, and two: everything that the centring allows.
 
     A heap is held at 1 or at -1 from far away, or falls by t as the level rises by
     t = 1/(movers + beta), which is what leaves sum of y = beta b in balance.
     """
-    size, kind, y, angle, far = point[:20].reshape(5, 4)
+    size, kind, y, angle, far = np.moveaxis(points[:, :20].reshape(-1, 5, 4), 1, 0)
     counts, moves = np.rint(most * size**2), kind > 2 / 3
-    t = 1 / (counts[moves].sum() + fictitious)
+    t = 1 / (np.where(moves, counts, 0).sum(axis=1) + fictitious)[:, None]
     held = np.where(kind < 1 / 3, 1.0, -1.0)
     y = np.where(moves, np.clip(2.6 * y - 1.3, t - 1, 1), held)
-    turns = 2 * math.pi * np.append(angle, point[20])
-    F = np.column_stack([np.cos(turns), np.sin(turns)])
-    F *= np.minimum(1, 1.4 * np.append(far, point[21]))[:, None]
-    return Heaps(counts, y, np.where(moves, t, 0.0), F[:4], F[4])
+    turns = 2 * math.pi * np.column_stack([angle, points[:, 20]])
+    F = np.stack([np.cos(turns), np.sin(turns)], axis=2)
+    F *= np.minimum(1, 1.4 * np.column_stack([far, points[:, 21]]))[..., None]
+    return Heaps(counts, y, np.where(moves, t, 0.0), F[:, :4], F[:, 4])
 
 
 @pytest.mark.parametrize(
@@ -265,14 +274,15 @@ def test_no_choice_of_real_numbers_passes_the_formula(
     bounds = np.array([movement.of_rows, movement.of_moments, movement.of_length])
     for target in (ROWS, MOMENTS, WEIGHT):
 
-        def missed(point: Floats, target: int = target) -> float:
-            shares = heaps_of(point, fictitious, 400).moved(reach, damping) / bounds
-            assert (shares <= 1).all()
-            return float(-shares[target])
+        def missed(points: Floats, target: int = target) -> Floats:
+            moved = heaps_of(points.T, fictitious, 400).moved(reach, damping)
+            assert (moved <= bounds[:, None]).all()
+            return -moved[target] / bounds[target]
 
         found = differential_evolution(
-            missed, [(0, 1)] * 22, maxiter=25, popsize=7, rng=3, polish=False
-        )
+            missed, [(0, 1)] * 22, maxiter=60, popsize=7, rng=3, polish=False,
+            vectorized=True, updating="deferred",
+        )  # fmt: skip
         assert -found.fun > least[target]
 
 

@@ -58,7 +58,7 @@ def test_every_event_per_rating_carries_the_bound(bounded: Ratings) -> None:
         words = " ".join(guarantee.sentences())
         assert "At most 6 ratings of each user were kept" in words
         assert "costs as much as a changed rating" in words
-        assert "For all of a person's ratings, added or removed, the epsilon is" in words
+        assert "For all of a person's ratings, added or removed, epsilon is" in words
         assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
 
 

@@ -24,7 +24,7 @@ from papers.local_privacy.completion import (
     measured_rho,
     send_reports,
 )
-from papers.local_privacy.figures import FIVE_STARS, _theorem, _unit, _world
+from papers.local_privacy.figures import FIVE_STARS, NAMES, _theorem, _unit, _world
 from papers.study import EFFORTS, Size
 
 FIGURES = {
@@ -203,7 +203,7 @@ def test_the_bound_of_local_reports_is_as_far_above_rho_as_the_page_says() -> No
     small = EFFORTS[Size.SMALL]
     theta, people, rho_0 = _world(*small.cells)
     catalog = Catalog([str(item) for item in range(theta.shape[1])])
-    for mechanism in Mechanism:
+    for mechanism in NAMES:
         theorem, above = _theorem(mechanism, theta, people, rho_0), []
         for epsilon in small.completions:
             collection = Collection(catalog, FIVE_STARS, mechanism, epsilon)

@@ -115,10 +115,10 @@ def test_words_for_a_rating() -> None:
         f"epsilon {math.ceil(one * 1e4) / 1e4:g}, delta 1e-06, per rating",
         "With or without any one rating, the probability of any outcome changes by at most a "
         f"factor of {up(math.exp(one)):g}, plus at most 1 in 1,000,000.",
-        f"A changed rating counts as removed and added again: factor {up(math.exp(two)):g} "
+        f"Changing a rating counts as removing and re-adding it: factor {up(math.exp(two)):g} "
         f"(epsilon {math.ceil(two * 1e4) / 1e4:g}).",
-        "For a person's whole history there is no bound, because nothing limits how much one "
-        "person rates.",
+        "For a person's whole history there is no bound, because nothing limits how many "
+        "ratings one person has.",
     ]
 
 
@@ -127,25 +127,25 @@ def test_words_for_a_user() -> None:
         "epsilon 0.5, delta 0, per user",
         "With or without any one person's ratings, the probability of any outcome changes by at "
         "most a factor of 1.65.",
-        "A changed rating, or another history of the same person, counts as removed and added "
-        "again: factor 2.72 (epsilon 1).",
-        "For one rating added or removed the epsilon is 1, because its person counts as removed "
-        "and added again.",
+        "Changing a rating, or a person's whole history, counts as removing and re-adding it: "
+        "factor 2.72 (epsilon 1).",
+        "For one rating added or removed, epsilon is 1, because its author counts as removed "
+        "and re-added.",
     ]
     assert words("per user from ratings").splitlines()[-1] == (
-        "For one rating added or removed the epsilon is 0.5."
+        "For one rating added or removed, epsilon is 0.5."
     )
 
 
 def test_words_for_a_bounded_history_and_for_local_noise() -> None:
     assert words("pure, bounded users").splitlines()[-1] == (
-        "For all of a person's ratings, added or removed, the epsilon is 20; replaced by others, "
+        "For all of a person's ratings, added or removed, epsilon is 20; replaced by others, "
         "it is 40."
     )
     local = words("local")
-    assert "For a person's whole history the epsilon is 17,770." in local
-    assert "A changed rating costs no more than an added one." in local
-    assert "added again" not in local
+    assert "For a person's whole history, epsilon is 17,770." in local
+    assert "Changing a rating costs no more than adding one." in local
+    assert "re-add" not in local
 
 
 def test_a_replaced_history_costs_twice_the_mu_and_not_twice_the_epsilon() -> None:
@@ -381,16 +381,16 @@ def test_a_series_per_rating_in_words() -> None:
         "With or without any one rating, the probability of any outcome of the whole series, all "
         "52 periods so far and all to come, changes by at most a factor of 2.72, plus at most 1 in "
         "1,000,000.",
-        "A changed rating counts as removed and added again: factor 8.36 (epsilon 2.123).",
-        "For a person's whole history there is no bound, because nothing limits how much one "
-        "person rates.",
+        "Changing a rating counts as removing and re-adding it: factor 8.36 (epsilon 2.123).",
+        "For a person's whole history there is no bound, because nothing limits how many "
+        "ratings one person has.",
     ]
     bounded = " ".join(in_series(RATING, 1, bound=3).sentences())
     assert "of the whole series, its first period and all to come, changes" in bounded
     assert "At most 3 ratings of each user and period were kept" in bounded
     three = gaussian_epsilon(3 * gaussian_mu(1.0, 1e-6), 1e-6)
-    assert f"of one period, added or removed, the epsilon is {_number(three)}." in bounded
-    assert "For somebody active in 12 periods the epsilon is" in bounded
+    assert f"of one period, added or removed, epsilon is {_number(three)}." in bounded
+    assert "For somebody active in 12 periods, epsilon is" in bounded
 
 
 def test_a_series_per_user_and_month_in_words() -> None:
@@ -401,12 +401,12 @@ def test_a_series_per_user_and_month_in_words() -> None:
         "With or without any one person's ratings of any one month, the probability of any outcome "
         "of the whole series, all 30 periods so far and all to come, changes by at most a factor "
         "of 2.72, plus at most 1 in 1,000,000.",
-        "A changed rating, or another month of the same person, counts as removed and added again: "
-        "factor 8.36 (epsilon 2.123).",
-        "For one rating added or removed the epsilon is 2.123, because its person's month counts "
-        "as removed and added again.",
-        f"For somebody active in 12 months the epsilon is {_number(year)}; in all 30 so far, "
-        f"{_number(so_far)} (at the same delta), with what later releases show of them.",
+        "Changing a rating, or everything a person did in one month, counts as removing and "
+        "re-adding it: factor 8.36 (epsilon 2.123).",
+        "For one rating added or removed, epsilon is 2.123, because its author's month counts "
+        "as removed and re-added.",
+        f"For somebody active in 12 months, epsilon is {_number(year)}; in all 30 so far, "
+        f"{_number(so_far)} (at the same delta), counting what later releases reveal about them.",
     ]
     assert made.per(USER) == pytest.approx(so_far, rel=1e-6)
     assert made.per(RATING) == pytest.approx(made.changed_rating)
@@ -425,14 +425,14 @@ def test_noise_that_is_taken_back_costs_more_for_somebody_who_comes_often() -> N
 
 def test_a_capped_series_in_words() -> None:
     said = in_series(MONTH, 30, cap=24).sentences()
-    assert said[3].startswith("For somebody active in 12 months the epsilon is")
+    assert said[3].startswith("For somebody active in 12 months, epsilon is")
     assert said[4].startswith(
-        "Nobody is counted in more than 24 months: for a whole life the epsilon is"
+        "Nobody is counted in more than 24 months: over all periods, epsilon is"
     )
-    assert "one added or removed can displace another; the epsilon covers both" in said[4]
+    assert "one added or removed can displace another; this epsilon covers both" in said[4]
     assert in_series(MONTH, 30, cap=24).epsilon > in_series(MONTH, 30).epsilon
     few = in_series(MONTH, 30, cap=1).sentences()
-    assert few[3].startswith("Nobody is counted in more than 1 month: for a whole life the epsilon")
+    assert few[3].startswith("Nobody is counted in more than 1 month: over all periods, epsilon")
     assert "12 months" not in " ".join(few)
 
 

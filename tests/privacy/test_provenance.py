@@ -40,18 +40,18 @@ def promise(provenance: Provenance | None, *reasons: str) -> Guarantee:
 def test_words() -> None:
     assert UNBOOKED.sentences() == [
         "It was made by discreet 0.2.0 from all of the data.",
-        "The catalogue was given as public.",
+        "The catalogue is a public list.",
         "Its privacy cost is not recorded in any ledger.",
     ]
     assert BOOKED.sentences() == [
-        "It was made by discreet 0.2.0 from a part of the data (half of the people).",
-        "Bad rows, if any, were left out.",
+        "It was made by discreet 0.2.0 from part of the data (half of the people).",
+        "Bad rows, if any, were skipped.",
         "At most 5,000 ratings of each person were kept.",
         "The catalogue was read from the private ratings.",
         "Its privacy cost is recorded as charge 3 in the ledger of 'customers of the shop'.",
     ]
     assert (
-        "A source with a bad row would have been refused."
+        "No row was skipped: a file with a bad row would have been refused."
         in replace(UNBOOKED, bad_rows="refuse").sentences()
     )
 

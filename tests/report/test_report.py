@@ -146,15 +146,15 @@ def test_there_are_lines_to_be_filled_in_by_hand(tmp_path: Path) -> None:
 
 IN_DATA, HISTORY = (
     "whether a person is in the data",
-    "what a person known to be in the data has rated",
+    "what a person has rated who is known to be in the data",
 )
 
 
 def test_odds_per_rating_per_user_and_for_a_change(tmp_path: Path) -> None:
     seen = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
     assert seen.row(IN_DATA)[1:] == ["1", "1e-06", "3.03 times", "73.2 %"]
-    assert seen.row("one rating more or less")[1] == "2.123"
-    assert seen.row("one rating with another value")[1] == "2.123"
+    assert seen.row("the presence of one rating")[1] == "2.123"
+    assert seen.row("the value of one rating")[1] == "2.123"
     assert seen.row("50 %")[1] == "75.2 %"
     heads = [cell for row in seen.rows for cell in row if "except with probability" in cell]
     assert heads == [
@@ -198,7 +198,7 @@ def test_pure_promises_leave_no_chance_aside(tmp_path: Path) -> None:
     event = PureEvent(unit=Unit.RATING, label="x", epsilon=math.log(3), mechanism="coin")
     promise = Guarantee(Unit.RATING, (event,), 0.0)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
-    assert seen.row("one rating more or less")[1:] == ["1.099", "0", "3 times", "75 %"]
+    assert seen.row("the presence of one rating")[1:] == ["1.099", "0", "3 times", "75 %"]
     for what in (IN_DATA, HISTORY):
         assert seen.row(what)[1:] == ["no bound", "", "without bound", "100 %"]
     assert "except with probability" not in seen.text
@@ -209,7 +209,7 @@ def test_a_delta_that_is_not_small_bounds_no_odds(tmp_path: Path) -> None:
     event = GaussianEvent(unit=Unit.RATING, label="x", sensitivity=1.0, sigma=2.0)
     promise = Guarantee(Unit.RATING, (event,), 0.19)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
-    row = seen.row("one rating more or less")
+    row = seen.row("the presence of one rating")
     assert row[2:4] == ["0.19", "without bound"] and row[4] < "70 %"
     assert [seen.row(prior)[1] for prior in ("0.1 %", "50 %")] == ["no bound"] * 2
     assert "1 in 1" not in seen.text
@@ -237,7 +237,7 @@ def test_odds_without_bound_are_not_counted_in_times(tmp_path: Path) -> None:
     event = PureEvent(unit=Unit.RATING, label="x", epsilon=800.0, mechanism="coin")
     promise = Guarantee(Unit.RATING, (event,), 0.0)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
-    assert seen.row("one rating more or less")[1:4] == ["800", "0", "without bound"]
+    assert seen.row("the presence of one rating")[1:4] == ["800", "0", "without bound"]
     assert seen.row("0.1 %")[1] == "no bound"
 
 

@@ -118,7 +118,7 @@ def test_every_topic_says_something_or_is_marked() -> None:
     topics = [item.topic for item in found[NIST]]
     assert topics == [
         "unit of privacy", "privacy parameters", "mechanisms", "composition", "trust model",
-        "implementation", "side channels", "exposure while data are collected", "utility",
+        "implementation", "side channels", "exposure during data collection", "utility",
         "bias across groups",
     ]  # fmt: skip
     assert [item.topic for item in found[GDPR]] == [
@@ -135,11 +135,11 @@ def said(release: Release, topic: str) -> str:
 def test_what_is_said_follows_the_guarantee() -> None:
     person, rating = made(gaussian(Unit.USER, 1.0)), made(gaussian(Unit.RATING, 1.0))
     assert said(person, "unit of privacy").startswith("One user with all their ratings")
-    assert "not a unit" in said(rating, "unit of privacy")
+    assert "not protected as a unit" in said(rating, "unit of privacy")
     assert "Epsilon 1, delta 1e-06, for a person." in said(person, "privacy parameters")
-    assert "nothing bounds it" in said(rating, "privacy parameters")
+    assert "there is no bound" in said(rating, "privacy parameters")
     assert "at most 73.2 % of the time" in said(person, "residual risk")
-    assert "nothing bounds what can be found out" in said(rating, "residual risk")
+    assert "nothing limits what can be found out" in said(rating, "residual risk")
     bare = made(unprotected())
     assert said(bare, "residual risk").startswith("Unbounded")
     assert "Differential privacy" not in said(bare, "measures")

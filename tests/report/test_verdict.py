@@ -83,7 +83,7 @@ def test_a_promise_about_ratings_says_what_it_is_for_a_person(tmp_path: Path) ->
         promise = Guarantee(Unit.RATING, (event,), 0.0, provenance=RECORDED)
         seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
         assert f"A person's whole history: {bound}." in inside(seen) and colour(seen) == kind
-        assert ("protects single ratings, " in inside(seen)) == bool(kind)
+        assert ("protects single ratings" in inside(seen)) == bool(kind)
     person = report(make_release(np.zeros((3, 1)), guarantee=gaussian(Unit.USER, 1.0)), tmp_path)
     assert "whole history" not in inside(person)
 

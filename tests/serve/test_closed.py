@@ -85,7 +85,8 @@ def lie(talk: Talk, town: Town, capability: str, number: int, value: int) -> Ans
     client = town.clients[number]
     tags = pair_tags(client._private, directory, value)
     made = client._sealed(collection, TagUpload(directory.epoch, number, 0, tags, bytes(16)))
-    return talk.send(capability, Report(made, SentRatings.none()).as_json())
+    report = client._sealed_report(collection, Report(made, SentRatings.none()))
+    return talk.send(capability, report.as_json())
 
 
 def test_members_send_tags_and_ratings_and_a_release_comes_of_them(town: Town) -> None:

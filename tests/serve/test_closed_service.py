@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -41,8 +42,22 @@ def demanding(town: Town, least_people: int) -> Settings:
 
 def test_the_newest_report_of_a_slot_counts_whichever_capability_it_came_with(town: Town) -> None:
     with running(town.settings()) as talk:
-        made = town.clients[0].report(*asked(talk), town.own(0))
-        first, second = made.as_json(), Report(made.tags, SentRatings.none()).as_json()
+        terms = asked(talk)
+        made = town.clients[0].report(*terms, town.own(0))
+        first = made.as_json()
+        second = town.clients[0].report(*terms, town.own(0), tags_only=True).as_json()
+        liar = talk.enrol()
+        # Who has seen a message cannot send other ratings beside its tags.
+        for forged in (
+            Report(made.tags, SentRatings.none()),
+            Report(made.tags, SentRatings.none(), made.seal),
+            Report(made.tags, SentRatings(made.sent.kind, made.sent.items, 4 - made.sent.codes)),
+            replace(made, sent=replace(made.sent, codes=4 - made.sent.codes)),
+            replace(made, sent=replace(made.sent, kind="revealed")),
+        ):
+            refused = talk.send(liar, forged.as_json())
+            assert refused.status == 422
+            assert "'seal'" in refused.json()["reason"] or "as it is" in refused.json()["reason"]
         one, other = talk.enrol(), talk.enrol()
         assert talk.send(one, first).status == 204
         assert talk.send(other, second).status == 204
@@ -52,7 +67,7 @@ def test_the_newest_report_of_a_slot_counts_whichever_capability_it_came_with(to
         assert talk.ask("GET", "/v1/report", secret=one).json() == first
         assert talk.ask("GET", "/v1/report", secret=other).status == 404
         told = talk.statistics()
-        assert (told["enrolled"], told["reports_of_collection"]) == (2, 1)
+        assert (told["enrolled"], told["reports_of_collection"]) == (3, 1)
 
 
 def test_copies_of_a_report_are_not_more_people(town: Town) -> None:

@@ -55,6 +55,25 @@ def test_each_limit_is_read_afresh_at_every_request(tmp_path: Path) -> None:
         assert [one["spent_epsilon"] for one in talk.statistics()["ledger"]] == told
 
 
+def test_the_ledger_over_time_and_what_more_of_the_same_costs(tmp_path: Path) -> None:
+    ledger = make_ledger(tmp_path / "shop.ledger")
+    with running(publishing(tmp_path)) as talk:
+        user, rating = talk.ask("GET", "/v1/admin/ledger", secret=TOKEN).json()["limits"]
+        assert user["charges"] == user["ahead"] == rating["ahead"] == []
+        for epsilon in (0.5, 1.25):
+            ledger.charge([pure(epsilon)], "a release")
+        user, rating = talk.ask("GET", "/v1/admin/ledger", secret=TOKEN).json()["limits"]
+        assert [one["spent_epsilon"] for one in user["charges"]] == pytest.approx([0.5, 1.75])
+        assert user["ahead"] == pytest.approx([1.75 + 1.25 * n for n in range(1, 13)])
+        assert rating["ahead"] == pytest.approx([3.5 + 2.5 * n for n in range(1, 13)])
+        # As the plan of the command line has it.
+        plan = ledger.plan([pure(1.25)], 3)
+        assert [cost.after for cost in plan.costs] == [user["ahead"][2], rating["ahead"][2]]
+        assert talk.ask("GET", "/v1/admin/ledger", secret=None).status == 401
+        ledger.path.unlink()
+        assert talk.ask("GET", "/v1/admin/ledger", secret=TOKEN).status == 503
+
+
 def test_only_the_administrator_is_told(tmp_path: Path) -> None:
     make_ledger(tmp_path / "shop.ledger")
     with running(publishing(tmp_path)) as talk:

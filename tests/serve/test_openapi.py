@@ -35,7 +35,7 @@ def test_every_route_is_documented_with_how_it_refuses(talk: Talk) -> None:
     found = {(m, p) for p, methods in document["paths"].items() for m in methods}
     assert ("put", "/v1/report") in found
     assert ("post", "/v1/admin/rebuild") in found
-    assert len(found) == 18
+    assert len(found) == 21
     for path, methods in document["paths"].items():
         for operation in methods.values():
             assert "429" in operation["responses"], path

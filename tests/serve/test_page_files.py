@@ -58,8 +58,28 @@ console.log(JSON.stringify(JSON.parse(text).map((source) => {
 ALIKE = """
 const acorn = require("internal/deps/acorn/acorn/dist/acorn");
 const apart = ["start", "end", "raw"];
-const told = (name, value) =>
-  apart.includes(name) ? undefined : typeof value === "bigint" ? `${value}` : value;
+// A shorter expression for a value, as its usual name.
+const shorter = ({ type, operator, argument, left, right }) => {
+  if (type === "UnaryExpression" && operator === "void" && argument.value === 0) return "undefined";
+  if (type === "UnaryExpression" && operator === "!" && argument.type === "Literal")
+    return String(!argument.value);
+  return type === "BinaryExpression" && operator === "/" && left.value === 1 && right.value === 0
+    ? "Infinity" : undefined;
+};
+const usual = ({ type, name, value }) =>
+  (type === "Literal" && typeof value === "boolean") ||
+  (type === "Identifier" && ["undefined", "Infinity"].includes(name)) ? String(name ?? value) : "";
+// Declarations one by one, and none of them constant.
+const apiece = (node) => node?.type === "VariableDeclaration"
+  ? node.declarations.map((one) => ({ ...node, kind: "let", declarations: [one] })) : [node];
+const told = (name, value) => {
+  if (apart.includes(name)) return undefined;
+  if (typeof value === "bigint") return `${value}`;
+  if (Array.isArray(value)) return value.flatMap(apiece);
+  if (name === "kind" && value === "const") return "let";
+  const plain = value?.type && (usual(value) || shorter(value));
+  return plain ? { value: plain } : value;
+};
 const how = { ecmaVersion: 2022, sourceType: "module" };
 const read = (text) => JSON.stringify(acorn.parse(text, how), told);
 const pairs = JSON.parse(require("fs").readFileSync(0, "utf8"));
@@ -88,7 +108,20 @@ def test_what_is_served_means_what_the_source_does() -> None:
 @pytest.mark.parametrize(
     ("script", "left"),
     [
-        ("  const a = { b: 1 };\n\n  go(a);\n", "const a={b:1};go(a);"),
+        ("  const a = { b: 1 };\n\n  go(a);\n", "let a={b:1};go(a);"),
+        ("for (const [a, b] of c) a(b);\n", "for(let[a,b]of c)a(b);"),
+        ("a = { true: true, b: c === undefined };\n", "a={true:!0,b:c===void 0};"),
+        ("return false;\n", "return !1;"),
+        (
+            "if (a < Infinity && -Infinity < b) c.undefined();\n",
+            "if(a<1/0&&-Infinity<b)c.undefined();",
+        ),
+        ('import { a } from "b";\nreturn a + "c" + d;\n', 'import{a}from"b";return a +"c"+ d;'),
+        ("const a = 'b , c';\n", "let a = 'b , c';"),
+        ("const a = 1;\nlet b;\nconst [c] = d;\ne();\n", "let a=1,b,[c]=d;e();"),
+        ("const a = 1; b();\nconst c = 2;\n", "let a=1;b();let c=2;"),
+        ("let a = {\n  b,\n};\nlet c = ';';\nlet d;\n", "let a={b};let c = ';';let d;"),
+        ("a((b) => c(b), async (d) => e, (f, g) => h);\n", "a(b=>c(b),async(d)=>e,(f,g)=>h);"),
         ("let a = b\nlet c\n", "let a=b\nlet c\n"),
         ("a = b + +c - -d;\n", "a=b + +c - -d;"),
         ("a = b + c - d;\n", "a=b+c-d;"),
@@ -172,6 +205,8 @@ def test_of_the_protocols_the_one_that_is_collected_by_is_served() -> None:
         "js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js",
     }  # fmt: skip
     files = {path.relative_to(WEB).as_posix() for path in (WEB / "js").rglob("*.js")}
+    # What is for other programs is not served.
+    files.remove("js/predict/vectors.js")
     assert names["local-reports"] | names["open-clusters"] == files | {"style.css"}
 
 
@@ -183,7 +218,8 @@ def test_the_worker_keeps_all_that_visitors_are_served_but_predictors_that_a_pag
     told = [line.split("=", 1) for line in page["/worker.js"].decode().splitlines()[:4]]
     version, plain, own, more = (json.loads(value.removesuffix(";")) for _, value in told)
     assert [name.removeprefix("const ") for name, _ in told] == ["VERSION", "PLAIN", "OWN", "MORE"]
-    expected = page.keys() - {"/", "/operator", "/worker.js", f"/{version}/js/operator.js"}
+    operators = {f"/{version}/js/{name}.js" for name in ("operator", "page/history")}
+    expected = page.keys() - {"/", "/operator", "/worker.js"} - operators
     kept = {*plain, *(f"{version}/{name}" for name in (*own, *more))}
     assert kept == {"./", *(path.removeprefix("/") for path in expected)}
     names = {"clusters", "knn", "lists", "matrix", "pairs", "posterior"}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from discreet.domain import InputError
-from discreet.release import load
+from discreet.release import load, sign
 from discreet.serve import Settings
 from release._making import random_release
 from serve._running import FREE, Talk, running
@@ -148,3 +149,19 @@ def test_what_is_no_release_is_refused_before_anything_listens(tmp_path: Path) -
         pass
     with pytest.raises(InputError, match="no release here"):
         Settings(tmp_path / "absent")
+
+
+def test_a_signature_beside_the_release_is_published_if_it_is_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "films.discreet"
+    random_release().save(path)
+    made = sign(path, tmp_path / "key")
+    with running(Settings(path, **FREE)) as talk:
+        assert talk.ask("GET", "/v1/release/signature").json() == asdict(made)
+        answer = talk.ask("GET", "/v1/release")
+        assert answer.headers["discreet-signature"] == f"{made.public_key} {made.signature}"
+        answer = talk.ask("GET", "/v1/release", if_none_match=answer.headers["etag"])
+        assert answer.status == 304 and "discreet-signature" in answer.headers
+    random_release(seed=2).save(path, overwrite=True)
+    with running(Settings(path, **FREE)) as talk:
+        assert talk.ask("GET", "/v1/release/signature").status == 404
+        assert "discreet-signature" not in talk.ask("GET", "/v1/release").headers

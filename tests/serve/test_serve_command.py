@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from cli._calling import Outcome, call
-from discreet.cli.serve import _log_with_times
+from discreet.cli.serve import _write_log
 from discreet.domain import InputError
 from discreet.serve import Server, database_url
 from discreet.serve._store import Store, _unusable
@@ -228,7 +228,7 @@ def test_the_log_has_times_in_utc(capsys: Any, monkeypatch: pytest.MonkeyPatch) 
     level = ours.level
     monkeypatch.setattr(root, "handlers", [])
     monkeypatch.setenv("TZ", "Asia/Tokyo")
-    _log_with_times()
+    _write_log("text")
     ours.setLevel(level)
     record = logging.LogRecord("discreet.serve", logging.INFO, "", 0, "build: failed", (), None)
     record.created = 0.0

@@ -29,7 +29,7 @@ def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
     assert make("local-reports", LAPLACE | {"epsilon": "1", "period": "7"}).epoch == 7
     assert make("open-clusters", {"period": 3}).epoch == 3
     assert make("local-reports", {"epsilon": 1}).epsilon == 1.0
-    assert make("local-reports", {"epsilon": 1}).mechanism == "modified-laplace"
+    assert make("local-reports", {"epsilon": 1}).mechanism == "rounded-response"
     clusters = make("open-clusters", {"beacon": "2024", "bits": "3", "bit_epsilon": "1.5"})
     assert (clusters.beacon, clusters.bits) == ("2024", 3)
     assert (clusters.bit_epsilon_thousandths, clusters.bit_epsilon) == (1500, 1.5)
@@ -59,7 +59,7 @@ def test_numbers_may_be_text_and_text_may_look_like_a_number() -> None:
         (
             "local-reports",
             {"epsilon": "1", "mechanism": "dice"},
-            "one of modified-laplace, randomized",
+            "one of rounded-response, randomized",
         ),
         ("local-reports", {"epsilon": "1", "mechanism": 5}, "'mechanism' is a text, not 5"),
         ("open-clusters", {"bit_epsilon": "701"}, "'bit_epsilon' should be a number from 0 to 700"),

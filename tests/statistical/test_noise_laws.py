@@ -86,7 +86,8 @@ def test_wide_draws_do_not_repeat(law: Law) -> None:
     # 2^20 draws make 2^39 pairs that agree with probability below 2^-51 each: two pairs that do
     # have probability below 2^-24/2 < 1e-7.
     draws = draw_noise(law, 1 << 20, RANDOM)
-    assert len(np.unique(draws)) >= len(draws) - 1
+    # Sorted, not np.unique: hashing a million different numbers takes ten times as long.
+    assert np.count_nonzero(np.diff(np.sort(draws)) == 0) <= 1
 
 
 @pytest.mark.parametrize("law", [GaussianLaw(0.05), GeometricLaw(0.05)], ids=_name)

@@ -47,6 +47,9 @@ LOCAL: tuple[tuple[int, str, str, float, int], ...] = (
     (2_000, "1..5", "modified-laplace", 50.0, 100),
     (17_770, "1..5", "modified-laplace", 1.0, 100),
     (17_770, "1..5", "randomized-response", 1.0, 100),
+    (64, "1..5", "rounded-response", 2.0, 9),
+    (300, "0.5..5/0.5", "rounded-response", 0.25, 40),
+    (200, "-10..10/continuous", "rounded-response", 1.0, 60),
 )  # fmt: skip
 """Items, scale, mechanism, epsilon, how many are rated."""
 

@@ -175,6 +175,12 @@ def rate(page: Any, title: str, stars: str) -> None:
     group.get_by_title(stars).click()
 
 
+def predictor(page: Any) -> Any:
+    """The choice of a predictor, which is under "Advanced"."""
+    page.locator("#how").evaluate("details => (details.open = true)")
+    return page.get_by_label("Worked out by")
+
+
 def recommended(page: Any) -> list[str]:
     """The titles that are recommended, the best first."""
     return list(page.locator("#recommended .title").all_inner_texts())

@@ -27,7 +27,7 @@ export function announceLocal(catalog, told = {}) {
   const { parts, continuous } = { "1..5": { parts: 4 }, "0.5..5/0.5": { parts: 9 } }[scale] ?? { continuous: true };
   const reach = continuous ? 100 : parts % 2 ? parts : parts / 2;
   const laplace = mechanism === "modified-laplace";
-  const largest = laplace ? reach + Math.ceil((40_000 * reach) / thousandths) : parts + 1;
+  const largest = laplace ? reach + Math.ceil((40_000 * reach) / thousandths) : mechanism === "rounded-response" ? 2 : parts + 1;
   const lines = ["discreet local-reports 1", catalog.digest, scale, mechanism, thousandths];
   return {
     protocol: "local-reports", version: 1, type: "collection", catalog: catalog.digest,

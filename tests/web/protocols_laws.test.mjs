@@ -130,7 +130,7 @@ test("every set of places is as likely", () => {
 
 /** The law of an answer: nothing (null), or a number, for a rating on the grid or none (null). */
 function answerLaw(collection, rating) {
-  const { mechanism, epsilon, reach, levels, least, largest } = collection;
+  const { mechanism, epsilon, reach, answers, least, largest } = collection;
   const law = new Map();
   const add = (name, chance) => law.set(name, (law.get(name) ?? 0) + chance);
   if (mechanism === "modified-laplace") {
@@ -141,10 +141,12 @@ function answerLaw(collection, rating) {
       add(Math.min(Math.max(k + (rating ?? 0), least), largest), shows * chance);
     return law;
   }
-  const level = rating === null ? null : ((rating + reach) * (levels - 1)) / (2 * reach) + 1;
-  const whole = Math.exp(epsilon) + levels;
-  for (const told of [null, ...Array.from({ length: levels }, (_, i) => i + 1)])
-    add(told, (told === level ? Math.exp(epsilon) : 1) / whole);
+  // Between two answers: each with the chance of its share.
+  const symbol = rating === null ? null : ((rating + reach) * (answers - 1)) / (2 * reach) + 1;
+  const share = (told) => told === symbol ? 1 : told === null || symbol === null ? 0 : Math.max(0, 1 - Math.abs(told - symbol));
+  const whole = Math.exp(epsilon) + answers;
+  for (const told of [null, ...Array.from({ length: answers }, (_, i) => i + 1)])
+    add(told, (1 + (Math.exp(epsilon) - 1) * share(told)) / whole);
   return law;
 }
 
@@ -153,6 +155,8 @@ const LOCAL = [
   ["modified-laplace", "0.5..5/0.5", 3000, [0.5, 3.5]],
   ["modified-laplace", "-10..10/continuous", 350, [-10, 9.97]],
   ["randomized-response", "1..5", 1000, [1, 4]],
+  ["rounded-response", "1..5", 1000, [1, 4]],
+  ["rounded-response", "-10..10/continuous", 2000, [-10, 9.97]],
   ["randomized-response", "0.5..5/0.5", 3000, [5, 2]],
 ];
 

@@ -9,7 +9,7 @@ import { systemRandom } from "../../web/js/random.js";
 import { readScale } from "../../web/js/scale.js";
 import { announceLocal, catalogOf, copy, fixedRandom, never, ownOf } from "./_protocols.mjs";
 
-const MECHANISMS = ["modified-laplace", "randomized-response"];
+const MECHANISMS = ["rounded-response", "modified-laplace", "randomized-response"];
 const RATINGS = ownOf({ 0: 5, 7: 2 });
 
 const local = async (items, told) => readLocal(announceLocal(catalogOf(items), told), catalogOf(items));
@@ -143,7 +143,7 @@ test("an announced collection of local reports is checked", async () => {
     [{ epsilon_thousandths: 2000 }, /'least' does not follow/], [{ epoch: 0 }, /'epoch'/], [{ reach: 3 }, /'reach'/],
     [{ number: "int32" }, /'number'/], [{ digest: "0".repeat(64) }, /'digest'/], [{ further: 1 }, /does not have/],
     [{ digest: undefined }, /'digest'/],
-    [{ scale: "1..5/continuous", mechanism: MECHANISMS[1] }, /steps/],
+    [{ scale: "1..5/continuous", mechanism: "randomized-response" }, /steps/],
   ];
   for (const [wrong, reason] of wrongs)
     await assert.rejects(readLocal({ ...announceLocal(catalog), ...wrong }, catalog), reason);

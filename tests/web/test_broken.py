@@ -99,9 +99,11 @@ def test_a_good_copy_is_used_where_the_new_one_is_none(
     page.reload()
     wait_ready(page)
     said = page.locator("#notice").inner_text()
-    assert "goes on with the one that it keeps" in said
+    assert "goes on with the file that it keeps" in said
     assert why in said
+    assert ("arrived damaged. Try again." in said) == ("newer" not in why)
     assert "\n" not in said
+    assert page.get_by_role("button", name="Try again").is_visible()
     assert recommended(page) == before
     page.unroute("**/v1/release")
     page.reload()

@@ -294,7 +294,7 @@ def test_before_there_is_a_release_people_can_rate_and_contribute(
     settings.release.unlink()
     with running(settings) as talk:
         page = visit(f"{talk.url}/", allow="404")
-        assert "No release has been built yet" in page.locator("#you-said").inner_text()
+        assert "There are no recommendations yet" in page.locator("#you-said").inner_text()
         prepare(page)
         send(page)
         assert counts(talk) == (1, 1)

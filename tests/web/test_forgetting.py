@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from serve._running import Talk, running
-from web._films import collecting, hold, rate, wait_held, wait_ready
+from web._films import collecting, hold, predictor, rate, wait_held, wait_ready
 from web.test_contributing import KEPT, capability, counts, prepare, send
 
 Visit = Callable[..., Any]
@@ -32,7 +32,7 @@ def test_no_title_of_ones_own_stays_in_the_document(plain: Talk, visit: Visit) -
     press_forget(page)
     page.wait_for_selector("html[data-ready=forgotten]")
     assert "Quiet" not in page.content()
-    assert page.locator("main").count() == 0
+    assert page.locator("#main").count() == 0
     assert "Nothing of yours is kept here." in page.locator("#pledge").inner_text()
 
 
@@ -61,7 +61,7 @@ def test_who_holds_it_fast_cannot_keep_it_from_being_emptied(plain: Talk, visit:
     other = visit(f"{plain.url}/", context=page.context)
     holder = visit(f"{plain.url}/icon.svg", context=page.context, ready=False, allow="404")
     rate(page, "Quiet Tea", "5 of 5")
-    page.get_by_label("Worked out by").select_option("knn")
+    predictor(page).select_option("knn")
     other.locator("#own > li").wait_for()
     holder.evaluate(HOLD)
     assert holder.evaluate(HELD) == [1, 1]

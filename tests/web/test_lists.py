@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -74,22 +76,45 @@ def shown(page: Any) -> list[tuple[str, str | None, str | None]]:
     return [(title, stars, why) for title, stars, why in rows]
 
 
-def said(found: Recommendations, presence: bool) -> list[tuple[str, str | None, str | None]]:
-    """The same as Python has it, in the page's words."""
+def listed(texts: list[str]) -> str:
+    *first, last = texts
+    return ", ".join(first) + ("," if len(first) > 1 else "") + " and " * bool(first) + last
 
-    def why(titles: list[str]) -> str | None:
-        *first, last = titles or [""]
-        listed = ", ".join(first) + ("," if len(first) > 1 else "") + " and " if first else ""
-        return f"Because you {'know' if presence else 'rated'} {listed}{last}" if last else None
 
-    return [
-        (
-            one.title,
-            None if one.expected is None else f"{one.expected:.1f} of 5",
-            why([title for title, _ in one.because]),
-        )
+def clauses(titles: list[str], mine: dict[str, int], presence: bool) -> str:
+    """What was liked told apart from what was not."""
+    if presence:
+        return f"know {listed(titles)}"
+    kinds = {"liked #": (4, 5), "found # so-so": (3,), "did not like #": (1, 2)}
+    found = [
+        said.replace("#", listed([title for title in titles if mine[title] in stars]))
+        for said, stars in kinds.items()
+        if any(mine[title] in stars for title in titles)
+    ]
+    return listed(found)
+
+
+def said(
+    found: Recommendations, mine: dict[str, int], presence: bool
+) -> tuple[str, list[tuple[str, str | None, str | None]]]:
+    """The same as Python has it: what most have in common, and beside each title what differs.
+
+    Reasons that weigh little beside the first are left out.
+    """
+    worth = [
+        [title for title, amount in one.because if amount >= 0.3 * one.because[0][1]]
         for one in found
     ]
+    explained = [reasons for reasons in worth if reasons]
+    counts = Counter(chain(*explained))
+    most = len(explained) > 1 and 0.75 * len(explained)
+    shared = [title for title in dict.fromkeys(chain(*explained)) if most and counts[title] >= most]
+    rows = []
+    for one, reasons in zip(found, worth, strict=True):
+        own = [title for title in reasons if title not in shared]
+        stars = None if one.expected is None else f"{one.expected:.1f} of 5"
+        rows.append((one.title, stars, f"You {clauses(own, mine, presence)}" if own else None))
+    return f"Mostly because you {clauses(shared, mine, presence)}" if shared else "", rows
 
 
 PEOPLE: list[dict[str, int]] = [
@@ -110,10 +135,14 @@ def test_order_expected_ratings_and_reasons_are_pythons(
     for title, stars in person.items():
         know(page, title, stars, presence)
     mine = {title: 1 if presence else stars for title, stars in person.items()}
-    right = said(release.predictor().recommend(mine, 10, explain=True), presence)
+    found = release.predictor().recommend(mine, 10, explain=True)
+    why, right = said(found, mine, presence)
     assert shown(page) == right
+    head = page.locator("#you-said").inner_text()
+    if person:
+        assert head == why
     # Somebody without a history is given no reasons, and nobody is shown a chance.
-    assert any(why for *_, why in right) == bool(person)
+    assert bool(why or any(why for *_, why in right)) == bool(person)
     assert "%" not in page.locator("#for-you").inner_text()
 
 
@@ -135,7 +164,7 @@ def test_similar_titles_are_pythons(served: tuple[Talk, Release], visit: Visit) 
     # Of what is outside the head it is not known what is like it.
     page.get_by_label("Look for a title").fill(TITLES[-1])
     assert page.locator("#results .title").count() == 1
-    assert page.locator("#results .small").count() == 0
+    assert page.get_by_role("button", name=f"Similar: {TITLES[-1]}").count() == 0
 
 
 def test_a_title_can_be_hidden_and_stays_so(served: tuple[Talk, Release], visit: Visit) -> None:

@@ -16,7 +16,16 @@ from discreet.serve import Settings, _page
 from discreet.serve._published import answer
 from serve._running import FREE, running
 from vectors.make_predictions import releases
-from web._films import film_release, own, rate, recommended, wait_kept, wait_ready, wait_version
+from web._films import (
+    film_release,
+    own,
+    predictor,
+    rate,
+    recommended,
+    wait_kept,
+    wait_ready,
+    wait_version,
+)
 
 Visit = Callable[..., Any]
 WEB = Path(__file__).resolve().parents[2] / "web"
@@ -49,12 +58,12 @@ def test_a_new_release_takes_the_old_ones_place(visit: Visit, tmp_path: Path) ->
     with running(Settings(path, **FREE)) as talk:
         page = visit(f"{talk.url}/", worker=True)
         wait_kept(page)
-        first = page.locator("#guarantee").inner_text()
+        first = page.locator("#guarantee").text_content()
     film_release(seed=2).save(path, overwrite=True)
     with running(Settings(path, **FREE), talk.url):
         page.reload()
         wait_ready(page)
-        assert page.locator("#guarantee").inner_text() != first
+        assert page.locator("#guarantee").text_content() != first
         assert (
             page.evaluate(
                 "caches.open('discreet release /').then(async c => (await c.keys()).length)"
@@ -90,7 +99,7 @@ def check_offline(page: Any) -> None:
     choices = page.locator("#predictor option").evaluate_all("all => all.map(one => one.value)")
     for name in choices[1:] + choices[:1]:
         if len(choices) > 1:
-            page.get_by_label("Worked out by").select_option(name)
+            predictor(page).select_option(name)
         page.locator("#recommended:not([aria-busy]) > li").first.wait_for()
 
 
@@ -144,13 +153,13 @@ def test_scripts_that_went_missing_are_kept_again(visit: Visit, films: Path) -> 
 def test_a_predictor_that_cannot_be_loaded_leaves_the_others(visit: Visit, films: Path) -> None:
     with running(Settings(films, **FREE)) as talk:
         page = visit(f"{talk.url}/", allow="Failed to load resource")
-        page.get_by_label("Worked out by").select_option("knn")
+        predictor(page).select_option("knn")
         page.locator("#recommended:not([aria-busy]) > li").first.wait_for()
         page.route("**/knn.js", lambda route: route.abort("connectionreset"))
         empty_http_cache(page)
         page.reload()
         wait_ready(page)
-        assert page.get_by_label("Worked out by").input_value() != "knn"
+        assert predictor(page).input_value() != "knn"
         assert page.locator("#recommended > li").count() == 10
 
 
@@ -187,7 +196,7 @@ def test_a_page_never_has_scripts_of_two_versions(
     monkeypatch.setattr(_page, "find_page", lambda: two)
     with running(Settings(films, **FREE), talk.url):
         # What is loaded only now is of the version that is open, or not to be had.
-        page.get_by_label("Worked out by").select_option("knn")
+        predictor(page).select_option("knn")
         page.locator("#recommended:not([aria-busy])").wait_for()
         with page.expect_download() if worker else nullcontext():
             page.get_by_role("button", name="Save as CSV").click()
@@ -203,7 +212,7 @@ def test_a_page_never_has_scripts_of_two_versions(
         page.reload()
         wait_ready(page)
         assert page.evaluate(SEEN) == "two"
-        page.get_by_label("Worked out by").select_option("svd")
+        predictor(page).select_option("svd")
         assert own(page) == {"Quiet Tea": "5"}
 
 
@@ -227,7 +236,7 @@ def test_a_new_version_is_kept_whole_or_not_at_all(
     page.reload()
     wait_ready(page)
     assert page.evaluate(SEEN) == "one"
-    page.get_by_label("Worked out by").select_option("knn")
+    predictor(page).select_option("knn")
     page.locator("#recommended:not([aria-busy])").wait_for()
 
 
@@ -312,7 +321,7 @@ def test_where_the_release_cannot_be_had_nobody_sees_which_predictor_is_chosen(
     """After a change of version, when scripts are asked for anew."""
     with running(Settings(films, **FREE)) as talk:
         pages = [visit(f"{talk.url}/", allow="") for _ in range(2)]
-        pages[0].get_by_label("Worked out by").select_option("knn")
+        predictor(pages[0]).select_option("knn")
         pages[0].locator("#recommended:not([aria-busy]) > li").first.wait_for()
     two = version_of(tmp_path, "two")
     monkeypatch.setattr(_page, "find_page", lambda: two)

@@ -29,17 +29,18 @@ def test_it_shows_release_health_and_collection(visit: Visit, tmp_path: Path) ->
         page.context.on("request", lambda request: asked.insert(0, request))
         enter(page, "not-the-right-token-at-all")
         page.locator("#said", has_text="not the administrator's token").wait_for()
-        assert not page.locator("main").is_visible()
+        assert not page.locator("#main").is_visible()
         enter(page)
-        page.locator("main").wait_for()
+        page.locator("#main").wait_for()
         known = about(talk.url)
-        told = page.locator("main").inner_text()
+        page.get_by_text("The mathematics").click()
+        told = page.locator("#main").inner_text()
         assert known["guarantee"]["words"] in " ".join(told.split())
         for expected in ("It runs\nyes", known["sha256"], "local-reports", "fewer than 10", "sums"):
             assert expected in told
         assert_secret_stays(page, asked)
         page.get_by_role("button", name="Leave").click()
-        assert not page.locator("main").is_visible()
+        assert not page.locator("#main").is_visible()
         assert known["sha256"] not in page.content()
 
 
@@ -81,7 +82,7 @@ def test_it_builds_a_release_and_says_how_that_went(visit: Visit, tmp_path: Path
         page.locator("#build-said", has_text="Built.").wait_for(timeout=60_000)
         assert "Made of\n10 or a few more" in page.locator("#build").inner_text()
         assert "Reports\n10 or a few more" in page.locator("#collection").inner_text()
-        assert "epsilon" in page.locator("#release").inner_text()
+        assert "a single rating" in page.locator("#release .big").inner_text()
 
 
 def test_who_leaves_while_it_builds_is_told_nothing_more(visit: Visit, tmp_path: Path) -> None:
@@ -145,6 +146,17 @@ def test_the_ledger_is_a_bar_that_fills(films: Path, visit: Visit, tmp_path: Pat
             if filled[1] < 1:
                 ledger.charge([event], "a release")
                 page.get_by_role("button", name="Look again").click()
+        # Over time: two charges, and what more of them would bring it to.
+        picture = page.get_by_role("img", name="Epsilon spent after each of 2 charges, 2.5 by now")
+        assert picture.locator(".past").count() == 2
+        assert picture.locator(".next").count() == 12
+        assert picture.locator(".over").count() == 10
+        told = said.inner_text()
+        assert "Another one like the last brings it from 2.5 to 3.75. 2 like it fit" in told
+        # e^2.5 / (e^2.5 + 1) is 0.9241.
+        assert "right in at most 93 of 100 cases. At the limit it is 100." in told
+        said.get_by_text("2 charges").first.click()
+        assert said.locator("tbody tr").first.inner_text().split("\t")[1:] == ["a release", "1.25"]
         path.unlink()
         page.get_by_role("button", name="Look again").click()
         said.get_by_text("The ledger cannot be read.").wait_for()

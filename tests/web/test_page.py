@@ -14,6 +14,7 @@ from web._films import (
     about,
     hold,
     own,
+    predictor,
     rate,
     recommended,
     wait_held,
@@ -34,9 +35,13 @@ def test_recommendations_follow_the_stars_at_once(plain: Talk, visit: Visit) -> 
     assert all("Quiet" in title for title in after)
     assert "Quiet Rain" not in after
     assert page.locator("#you-news").inner_text() == f"First for you now: {after[0]}"
-    assert "Because you rated Quiet Rain" in page.locator("#recommended > li").first.inner_text()
+    said = page.locator("#you-said")
+    assert said.inner_text() == "Mostly because you liked Quiet Rain"
+    # A reason that all share is said once.
+    assert page.locator("#recommended .because").count() == 0
     rate(page, "Quiet Rain", "1 of 5")
     assert not any("Quiet" in title for title in recommended(page))
+    assert said.inner_text() == "Mostly because you did not like Quiet Rain"
     page.get_by_role("button", name="Remove your rating of Quiet Rain").click()
     assert recommended(page) == before
     assert own(page) == {}
@@ -82,13 +87,13 @@ def test_a_reload_keeps_ratings_and_the_choice_of_predictor(plain: Talk, visit: 
     page = visit(f"{plain.url}/")
     rate(page, "Alien Ants", "2 of 5")
     rate(page, "Quiet Tea", "4 of 5")
-    page.get_by_label("Worked out by").select_option("knn")
+    predictor(page).select_option("knn")
     page.locator("#recommended:not([aria-busy])").wait_for()
     before = recommended(page)
     page.reload()
     wait_ready(page)
     assert own(page) == {"Alien Ants": "2", "Quiet Tea": "4"}
-    assert page.get_by_label("Worked out by").input_value() == "knn"
+    assert predictor(page).input_value() == "knn"
     assert recommended(page) == before
 
 
@@ -98,13 +103,13 @@ def test_what_is_chosen_is_kept_even_if_one_leaves_before_it_is_there(
     page = visit(f"{plain.url}/", allow="Failed to load resource")
     hold(page, "**/knn.js")
     rate(page, "Quiet Tea", "4 of 5")
-    page.get_by_label("Worked out by").select_option("knn")
+    predictor(page).select_option("knn")
     # Its script is on its way, and the person is gone.
     page.reload()
     page.unroute("**/knn.js")
     page.reload()
     wait_ready(page)
-    assert page.get_by_label("Worked out by").input_value() == "knn"
+    assert predictor(page).input_value() == "knn"
     assert own(page) == {"Quiet Tea": "4"}
 
 
@@ -119,13 +124,13 @@ def test_of_two_choices_the_last_counts_whichever_is_there_first(plain: Talk, vi
     wait_ready(page)
     rate(page, "Quiet Tea", "4 of 5")
     by_svd = recommended(page)
-    page.get_by_label("Worked out by").select_option("knn")
-    page.get_by_label("Worked out by").select_option("svd")
+    predictor(page).select_option("knn")
+    predictor(page).select_option("svd")
     page.locator("#recommended:not([aria-busy])").wait_for()
     wait_held(page, held).continue_()
     page.wait_for_function(ARRIVED, arg="/predict/knn.js")
     page.wait_for_timeout(300)
-    assert page.get_by_label("Worked out by").input_value() == "svd"
+    assert predictor(page).input_value() == "svd"
     assert recommended(page) == by_svd
     assert page.evaluate("performance.getEntriesByName('rerank').length") == 3
 
@@ -231,6 +236,11 @@ def test_the_panel_says_what_the_release_promises(plain: Talk, visit: Visit) -> 
     page = visit(f"{plain.url}/")
     known = about(plain.url)
     told = page.locator("#guarantee").inner_text()
+    # First what it means, then the mathematics.
+    assert "Nobody can read" in told or "This file" in told
+    assert "epsilon" not in told
+    page.get_by_text("The mathematics").click()
+    told = page.locator("#guarantee").inner_text()
     assert known["guarantee"]["words"] in " ".join(told.split())
     assert known["sha256"][:16] in told
     assert "not the arithmetic" in told
@@ -252,7 +262,8 @@ def test_forgetting_leaves_nothing_behind(plain: Talk, visit: Visit) -> None:
     assert (
         page.evaluate("localStorage.length + sessionStorage.length + document.cookie.length") == 0
     )
-    assert not page.locator("main").is_visible()
+    assert page.locator("#main").count() == 0
+    assert not page.locator("#bar").is_visible()
     page.reload()
     wait_ready(page)
     assert own(page) == {}

@@ -35,7 +35,7 @@ def test_an_open_page_keeps_its_release_until_it_is_loaded_again(
         page = visit(f"{talk.url}/", worker=worker)
         rate(page, "Quiet Rain", "5 of 5")
         before = recommended(page)
-        shown = page.locator("#guarantee").inner_text()
+        shown = page.locator("#guarantee").text_content()
         # What was the best is the worst.
         effects = {"item_effects": -old.arrays["item_effects"]}
         replace(old, arrays={**old.arrays, **effects}).save(file, overwrite=True)
@@ -44,11 +44,11 @@ def test_an_open_page_keeps_its_release_until_it_is_loaded_again(
         rate(page, "Quiet Tea", "5 of 5")
         page.get_by_role("button", name="Remove your rating of Quiet Tea").click()
         assert recommended(page) == before
-        assert page.locator("#guarantee").inner_text() == shown
+        assert page.locator("#guarantee").text_content() == shown
         page.reload()
         wait_ready(page)
         assert own(page) == {"Quiet Rain": "5"}
-        assert digest_of(file)[:16] in page.locator("#guarantee").inner_text()
+        assert digest_of(file)[:16] in page.locator("#guarantee").text_content()
         assert recommended(page) != before
 
 

@@ -106,7 +106,7 @@ def test_a_release_that_is_gone_from_the_service_is_used_from_the_copy(
     page.route("**/v1/release", lambda route: route.fulfill(status=404, json={"reason": "Gone."}))
     page.reload()
     wait_ready(page)
-    assert "goes on with the one that it keeps. Gone." in page.locator("#notice").inner_text()
+    assert "goes on with the file that it keeps. Gone." in page.locator("#notice").inner_text()
     assert page.locator("#recommended > li").count() == 10
 
 
@@ -151,7 +151,7 @@ def test_a_true_rating_that_was_taken_back_is_not_shown_as_made_up(
         assert ["Quiet Tea", "taken back", "5"] in rows
         assert ["Alien Ants", "3", "1"] in rows
         assert sum(row[1] == "not rated" for row in rows) == 5
-        head = page.locator("#contribute thead").inner_text()
+        head = page.locator("#contribute-more thead").inner_text()
         assert head.strip().split("\t") == ["Title", "Yours now", "Sent"]
 
 

@@ -32,7 +32,7 @@ def test_no_true_rating_is_sent_without_being_shown(visit: Visit, tmp_path: Path
         page = visit(f"{talk.url}/")
         file = {"name": "a.csv", "mimeType": "text/csv", "buffer": text.encode()}
         page.locator("#file").set_input_files(file)
-        page.get_by_text("150 ratings read").wait_for()
+        page.locator("#csv-said", has_text="150 ratings read").wait_for()
         page.get_by_role("switch", name="Contribute").click()
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_role("button", name="Send this").wait_for()

@@ -190,5 +190,5 @@ def set_limit(page: Any, text: str) -> None:
 
 def test_a_formula_with_two_names_is_listed_once(visit: Visit, plain: Talk) -> None:
     page = visit(f"{plain.url}/")
-    listed = page.locator("#predictor option").all_inner_texts()
+    listed = page.locator("#predictor option").all_text_contents()
     assert listed == ["svd", "knn"]

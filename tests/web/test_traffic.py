@@ -21,6 +21,7 @@ from web._films import (
     about,
     collecting,
     own,
+    predictor,
     rate,
     recommended,
     wait_kept,
@@ -101,7 +102,7 @@ def live_a_little(page: Any, tmp_path: Path) -> None:
         rate(page, title, stars)
     assert all("Quiet" in title for title in recommended(page))
     for name in ("knn", "svd"):
-        page.get_by_label("Worked out by").select_option(name)
+        predictor(page).select_option(name)
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save as CSV").click()
     saved.value.save_as(tmp_path / "mine.csv")
@@ -290,7 +291,7 @@ def test_a_release_that_was_damaged_on_its_way_is_not_used(visit: Visit, films: 
             "**/v1/release", lambda route: route.fulfill(body=bytes(broken), headers={"ETag": tag})
         )
         page.goto(f"{talk.url}/")
-        page.locator("#notice", has_text="damaged on its way").wait_for()
+        page.locator("#notice", has_text="arrived damaged. Try again.").wait_for()
         # And where nobody says what it should be, by its own digests.
         page.unroute("**/v1/release")
         page.route("**/v1/release", lambda route: route.fulfill(body=bytes(broken)))

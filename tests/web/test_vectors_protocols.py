@@ -94,7 +94,7 @@ def test_reports_of_the_browser_are_taken_and_frozen_for_python_too(tmp_path: Pa
         message = made["message"]
         report = local.Report.from_json(message, collection)
         share = len(report.values) / len(collection.catalog)
-        assert number < 6 or 0 < share < 1
+        assert len(collection.catalog) == 1 or 0 < share < 1
         # What the browser remembers, Python's client goes on with: no second draw, one spend.
         path = tmp_path / str(number)
         StateFile(path, local.PROTOCOL).write(made["memory"])

@@ -1,9 +1,11 @@
 /** The page: rate, see recommendations change, and know what leaves the browser. */
-import { by, counted, el, fail, fill, say, words } from "./page/dom.js";
+import { clearDone, did, showBar, watchBar } from "./page/bar.js";
+import { brief, by, counted, el, fail, fill, say, words } from "./page/dom.js";
 import { refresh, showFound, showOwn, showRecommended } from "./page/lists.js";
 import { loadCatalog, loadRelease } from "./page/load.js";
 import { showGuarantee, showKept, showTraffic } from "./page/privacy.js";
 import { offerToWithdraw, readStanding, withdrawAlone } from "./page/standing.js";
+import { nameOf, plainTitles } from "./page/titles.js";
 import { makePredictor, ownRatings, predictorChoices } from "./predict.js";
 import { contains, nearest } from "./scale.js";
 import { askJson, noteFile, watch, watchLoading } from "./service.js";
@@ -29,30 +31,47 @@ const home = {
   predictor: null,
   /** Ids of titles that are not to be recommended. @type {Set<string>} */
   hidden: new Set(),
+  /** Ids of titles that the person does not know, so that they are not asked about them again. @type {Set<string>} */
+  skipped: new Set(),
   /** By columns of the catalogue, the one value that is wanted. @type {Record<string, string>} */
   where: {},
   /** Whether an item is left out of lists. @param {number} index */
   skips: (index) =>
     home.hidden.has(home.catalog.ids[index]) ||
     Object.entries(home.where).some(([name, value]) => value && !valuesIn(home.catalog.columns[name][index]).has(value)),
-  /** Leave these titles out of lists from now on, and no others. @param {string[]} ids */
-  hide(ids) {
+  /** Leave these titles out of lists from now on, and no others. @param {string[]} ids @param {number} [index] the new one */
+  hide(ids, index) {
+    const before = [...home.hidden];
+    if (index !== undefined) did(words("did-hide", titleAt(index)), () => home.hide(before));
     showHidden(ids);
     store.write("hidden", ids).catch(complain);
+  },
+  /** Ask about other titles than this one. @param {number} index */
+  skip(index) {
+    const id = home.catalog.ids[index];
+    did(words("did-skip", titleAt(index)), () => {
+      home.skipped.delete(id);
+      showFound(home);
+      keepSkipped();
+    });
+    home.skipped.add(id);
+    keepSkipped();
   },
   /** The person's rating of an item. @param {number} index */
   valueOf: (index) => home.ratings.get(home.catalog.ids[index])?.value,
   /** @param {number} index @param {number | null} value */
   rate(index, value) {
     const [id, title] = [home.catalog.ids[index], home.catalog.titles[index]];
-    change([[id, value === null ? null : { value, title }]]);
+    if (value === null) return home.take(id);
+    const { presence, hi } = home.scale;
+    change([[id, { value, title }]], presence ? words("did-know", titleAt(index)) : words("did-rate", titleAt(index), brief(value), brief(hi)));
     refresh(home, index, document.activeElement?.closest(".rows > li") ?? null);
   },
   /** Take a rating back. @param {string} id */
   take(id) {
-    change([[id, null]]);
     const index = home.catalog.find(id);
-    if (index !== undefined) refresh(home, index, null);
+    change([[id, null]], words("did-take", nameOf(home.ratings.get(id)?.title ?? "")));
+    if (index !== undefined) refresh(home, index, document.activeElement?.closest(".rows > li") ?? null);
   },
   /** Own ratings on a catalogue and a scale, by id or else by title. */
   own(catalog = home.catalog, scale = home.scale) {
@@ -72,18 +91,36 @@ const home = {
 /** How often ratings were changed here. */
 let changed = 0;
 
-/** Ratings as they are now: shown at once, kept a moment later. */
-function change(changes) {
+/** A title as it is shown. @param {number} index */
+const titleAt = (index) => nameOf(home.catalog.titles[index]);
+const keepSkipped = () => store.write("skipped", [...home.skipped]).catch(complain);
+
+/**
+ * Ratings as they are now: shown at once, kept a moment later.
+ * @param {[string, any][]} changes @param {string} [said] of it, and that it can be undone
+ */
+function change(changes, said) {
   changed++;
+  const before = changes.map(([id]) => [id, home.ratings.get(id) ?? null]);
+  if (said) did(said, () => undo(before));
   let turn = [...home.ratings.values()].at(-1)?.turn ?? 0;
   for (const [id, rating] of changes) {
-    if (rating) home.ratings.set(id, Object.assign(rating, { turn: home.ratings.get(id)?.turn ?? ++turn }));
+    if (rating) home.ratings.set(id, { turn: home.ratings.get(id)?.turn ?? ++turn, ...rating });
     else home.ratings.delete(id);
   }
   rerank();
   showOwn(home, changes.length === 1 ? changes[0][0] : undefined);
+  showBar(home);
   home.onChange();
-  store.rate(changes).catch(complain);
+  store.rate(changes.map(([id, rating]) => [id, rating && home.ratings.get(id)])).catch(complain);
+}
+
+/** Ratings as they were, in the order that they had. */
+function undo(before) {
+  change(before);
+  home.ratings = new Map([...home.ratings].sort(([, one], [, other]) => one.turn - other.turn));
+  showOwn(home);
+  showFound(home);
 }
 
 /** Say what went wrong; when all is forgotten nothing goes wrong any more. */
@@ -99,8 +136,8 @@ function rerank() {
   performance.measure("rerank", { start: begun });
   showRecommended(home, entries);
   performance.measure("rerank and show", { start: begun });
-  if (entries.length && state.ready) say("you-news", `First for you now: ${entries[0].title}`);
-  say("you-said", own.items.length ? "" : words("general"));
+  if (entries.length && state.ready) say("you-news", words("first-now", titleAt(entries[0].index)));
+  if (!own.items.length) say("you-said", words("general"));
 }
 
 function showHidden(ids) {
@@ -141,15 +178,31 @@ async function open() {
   if (!globalThis.crypto?.subtle) fail("insecure");
   await tellKept();
   home.ratings = await store.ratings();
+  home.skipped = new Set(await store.read("skipped"));
+  home.hidden = new Set(await store.read("hidden"));
+  showView((await store.read("view")) === "compact");
   try {
-    say("notice", await openCatalog());
+    const notice = await openCatalog();
+    say("notice", notice);
+    by("retry").hidden = !notice;
   } catch (error) {
     openWithout(error);
   }
+  by("loading").hidden = true;
   by("main").hidden = false;
   showOwn(home);
-  showHidden(await store.read("hidden"));
+  showHidden([...home.hidden]);
+  showBar(home);
   state.ready = "yes";
+  // What a search needs is worked out before somebody types.
+  setTimeout(() => home.scale && plainTitles(home), 500);
+}
+
+
+/** Rows with room to look at, or close together. A class: a selector by :has would be looked at again at every star. */
+function showView(isCompact) {
+  by("view").checked = isCompact;
+  by("main").classList.toggle("compact", isCompact);
 }
 
 /** The release, or before there is one the catalogue. @returns {Promise<string>} what is to be said of it */
@@ -178,14 +231,21 @@ function openWithout(error) {
   Object.assign(home, { release: null, predictor: null, catalog: NO_CATALOG, scale: null });
   for (const id of ["rate", "for-you", "import"]) by(id).hidden = true;
   fill(by("guarantee"), el("p", {}, words("unread")));
+  by("retry").hidden = false;
   complain(error);
 }
 
 function listen() {
+  watchBar(home);
   by("search").oninput = () => {
     home.alike = undefined;
     showFound(home);
   };
+  by("view").onchange = ({ target }) => {
+    showView(target.checked);
+    store.write("view", target.checked ? "compact" : "").catch(complain);
+  };
+  by("retry").onclick = () => location.reload();
   by("unhide").onclick = () => {
     home.hide([]);
     by("you-title").focus();
@@ -221,6 +281,7 @@ function listen() {
     if (home.scale) showFound(home);
     showOwn(home);
     rerank();
+    showBar(home);
     home.onChange();
   });
 }
@@ -237,16 +298,21 @@ async function save() {
 }
 
 async function take(file) {
-  const { fromCsv } = await csv();
+  const { finder, fromCsv } = await csv();
   const { catalog, scale } = home;
-  const rows = await fromCsv(file, scale.presence, fail);
-  const known = rows.map((row) => ({ ...row, at: catalog.find(row.name) ?? catalog.find(row.title) })).filter(({ at }) => at !== undefined);
-  const off = known.find(({ value }) => !contains(scale, value));
-  if (off) fail("off-scale", off.line, scale.lo, scale.hi);
-  change(known.map(({ at, value }) => [catalog.ids[at], { value, title: catalog.titles[at] }]));
+  const { rows, blank, from } = await fromCsv(file, scale.presence, fail);
+  const find = finder(catalog);
+  const known = rows.map((row) => ({ ...row, at: find(row) })).filter(({ at }) => at !== undefined);
+  const isOther = from && !scale.presence && (from.lo !== scale.lo || from.hi !== scale.hi);
+  const off = known.find(({ value }) => !contains(from ? { ...from, step: null, presence: false } : scale, scale.presence ? scale.hi : value));
+  if (off) fail("off-scale", off.line, (from ?? scale).lo, (from ?? scale).hi);
+  // The ends of one scale are the ends of the other.
+  const convert = (value) => nearest(scale, isOther ? scale.lo + ((value - from.lo) / (from.hi - from.lo)) * (scale.hi - scale.lo) : value);
+  const count = counted(known.length, "rating");
+  change(known.map(({ at, value }) => [catalog.ids[at], { value: convert(value), title: catalog.titles[at] }]), words("did-read", count));
   showFound(home);
   const missing = rows.length - known.length;
-  say("csv-said", words("read", counted(known.length, "rating")) + (missing ? words("left-out", counted(missing, "title")) : ""));
+  say("csv-said", words("read", count) + (isOther ? words("csv-converted", from.lo, from.hi) : "") + (missing ? words("left-out", counted(missing, "title")) : "") + (blank ? words("csv-blank", blank) : ""));
 }
 
 async function forget() {
@@ -291,6 +357,8 @@ function showForgotten(last, next = "anew") {
   watch(() => {});
   home.ratings.clear();
   home.hidden.clear();
+  home.skipped.clear();
+  clearDone();
   home.predictor = null;
   home.onChange = home.onKept = () => {};
   by("main").remove();

@@ -7,7 +7,9 @@ import { sha256 } from "./release.js";
 import { clamp, gridParts, readScale, roundHalfEven } from "./scale.js";
 
 const LAPLACE = "modified-laplace";
-const MECHANISMS = { [LAPLACE]: "modified Laplace", "randomized-response": "randomized response" };
+const ROUNDED = "rounded-response";
+const RESPONSE = "randomized response";
+const MECHANISMS = { [ROUNDED]: RESPONSE, "randomized-response": RESPONSE, [LAPLACE]: "modified Laplace" };
 const KINDS = { uint8: Uint8Array, int16: Int16Array, int32: Int32Array };
 const RULES = {
   protocol: ["local-reports"],
@@ -33,11 +35,12 @@ export async function readCollection(json, catalog) {
   const { mechanism, epoch, epsilon_thousandths: thousandths } = json;
   const scale = readScale(json.scale);
   const laplace = mechanism === LAPLACE;
-  if (scale.step === null && !laplace)
+  if (scale.step === null && mechanism === "randomized-response")
     throw new Error("collection: randomized response needs a scale in steps");
   const parts = scale.step === null ? 200 : gridParts(scale);
   const reach = parts % 2 ? parts : parts / 2;
-  const largest = laplace ? reach + Math.ceil((40000 * reach) / thousandths) : parts + 1;
+  const answers = mechanism === ROUNDED ? 2 : parts + 1;
+  const largest = laplace ? reach + Math.ceil((40000 * reach) / thousandths) : answers;
   const lines = ["discreet local-reports 1", catalog.digest, json.scale, mechanism, thousandths];
   const told = {
     catalog: catalog.digest,
@@ -51,11 +54,11 @@ export async function readCollection(json, catalog) {
   const wrong = Object.keys(told).find((name) => json[name] !== told[name]);
   if (wrong) throw new Error(`collection: '${wrong}' does not follow from the catalogue and the other fields`);
   const [mid, unit] = [(scale.lo + scale.hi) / 2, (scale.hi - scale.lo) / (2 * reach)];
-  return { ...told, mechanism, epsilon: thousandths / 1000, epoch, scale, unit, mid, levels: parts + 1 };
+  return { ...told, mechanism, epsilon: thousandths / 1000, epoch, scale, unit, mid, answers };
 }
 
 /** An item that is not rated shows with odds ways e^-exponent. @returns {[ways: number, exponent: number]} */
-const oddsOf = ({ mechanism, epsilon, levels }) => (mechanism === LAPLACE ? [1, epsilon / 2] : [levels, epsilon]);
+const oddsOf = ({ mechanism, epsilon, answers }) => (mechanism === LAPLACE ? [1, epsilon / 2] : [answers, epsilon]);
 
 /** Noise of the mechanism's scale in grid steps, rounded up. */
 function noiseOf({ reach, epsilon }, count, random) {
@@ -66,17 +69,22 @@ function noiseOf({ reach, epsilon }, count, random) {
 
 /** Answers for ratings on the grid; null for those that do not show. */
 function answersOf(collection, values, random) {
-  const { mechanism, reach, levels } = collection;
+  const { mechanism, reach, answers } = collection;
   if (!values.length) return [];
+  // Rounded to an end of the scale, so that it is right on average.
+  if (mechanism === ROUNDED) {
+    const drawn = drawBelow(2 * reach, values.length, random);
+    values = values.map((value, i) => (drawn[i] < value + reach ? reach : -reach));
+  }
   const kept = flipCoins(...oddsOf(collection), values.length, random);
   if (mechanism === LAPLACE) {
     const noise = noiseOf(collection, values.length, random);
     return values.map((value, i) => (kept[i] ? value + noise[i] : null));
   }
-  const other = drawBelow(levels, values.length, random);
+  const other = drawBelow(answers, values.length, random);
   return values.map((value, i) => {
     // 0 is "not rated".
-    const symbol = ((value + reach) * (levels - 1)) / (2 * reach) + 1;
+    const symbol = ((value + reach) * (answers - 1)) / (2 * reach) + 1;
     return (kept[i] ? symbol : other[i] + Number(other[i] >= symbol)) || null;
   });
 }
@@ -97,7 +105,7 @@ export function drawReport(collection, own, random) {
   const fakes =
     collection.mechanism === LAPLACE
       ? noiseOf(collection, count, random)
-      : drawBelow(collection.levels, count, random).map((level) => level + 1);
+      : drawBelow(collection.answers, count, random).map((level) => level + 1);
   // Rated items up to the place.
   let before = 0;
   places.forEach((place, i) => {
@@ -125,7 +133,7 @@ export function drawReport(collection, own, random) {
  *   ratings as they read on the scale, or past its ends
  */
 export function readReport(message, collection) {
-  const { mechanism, reach, levels, mid, unit, least, largest } = collection;
+  const { mechanism, reach, answers, mid, unit, least, largest } = collection;
   const damaged = new Error("report: it is damaged, or of another collection");
   if (message?.collection !== collection.digest || message.epoch !== collection.epoch) throw damaged;
   let bits, values;
@@ -140,7 +148,7 @@ export function readReport(message, collection) {
   const inside = values.every((value) => value >= least && value <= largest);
   const whole = bits.length === Math.ceil(collection.items / 8) && (items.at(-1) ?? 0) < collection.items;
   if (!inside || !whole || items.length !== values.length) throw damaged;
-  const grid = (value) => (mechanism === LAPLACE ? value : ((value - 1) * 2 * reach) / (levels - 1) - reach);
+  const grid = (value) => (mechanism === LAPLACE ? value : ((value - 1) * 2 * reach) / (answers - 1) - reach);
   return { items, values, ratings: Float64Array.from(values, (value) => mid + unit * grid(value)) };
 }
 

@@ -1,6 +1,7 @@
 /** The operator's page: the token is in this module's memory and in no other place. */
-import { atMost, brief, by, el, fill, say, sized } from "./page/dom.js";
-import { atDelta, promiseOf, whomOf } from "./page/privacy.js";
+import { atMost, brief, by, el, fill, say, sized, words } from "./page/dom.js";
+import { pictureOf } from "./page/history.js";
+import { atDelta, plainPromise, promiseOf, whomOf } from "./page/privacy.js";
 import { ask, askJson } from "./service.js";
 
 const POLL = 700;
@@ -21,9 +22,10 @@ const healthy = (path) => ask("GET", path, { why: "health" }).then(() => "yes", 
 /** The token is tried first: nothing is shown to whoever does not have it. */
 async function look() {
   const numbers = await askJson("GET", "v1/admin/statistics", { why: "numbers", secret: token });
-  const [index, about, runs, ready] = await Promise.all([
+  const [index, about, past, runs, ready] = await Promise.all([
     askJson("GET", "v1", { why: "what is here" }),
     maybe("GET", "v1/release/about", { why: "the release" }),
+    numbers.ledger.length ? askJson("GET", "v1/admin/ledger", { why: "the ledger", secret: token }).catch(() => undefined) : undefined,
     healthy("healthz"),
     healthy("readyz"),
   ]);
@@ -32,7 +34,7 @@ async function look() {
   if (about && about.sha256 !== numbers.served?.sha256) return look();
   pairs(by("health"), { "It runs": runs, "It can answer and store": ready, Version: index.version });
   showRelease(about);
-  showLedger(numbers, about?.guarantee);
+  showLedger(numbers, about?.guarantee, past?.limits ?? []);
   await showCollection(index.collects, numbers);
   showBuild(numbers.build);
   say("when", `As of ${new Date().toLocaleTimeString("en-GB")}. Nothing is asked for again on its own.`);
@@ -49,7 +51,9 @@ function showRelease(about) {
     Method: about.method, Titles: about.items.toLocaleString("en"), Scale: about.scale,
     Size: sized(about.bytes), "SHA-256": about.sha256,
   });
-  fill(by("release"), el("p", { className: "big" }, promiseOf(about.guarantee)), el("p", {}, about.guarantee.words), list);
+  const [headline, ...means] = plainPromise(about.guarantee);
+  const numbers = el("details", {}, el("summary", {}, words("mathematics")), el("p", {}, el("b", {}, promiseOf(about.guarantee))), el("p", {}, about.guarantee.words));
+  fill(by("release"), el("p.big", {}, headline), ...means.map((said) => el("p", {}, said)), numbers, list);
 }
 
 /** One limit of the ledger, as a bar that fills. Epsilons of several releases do not simply add up. */
@@ -59,16 +63,16 @@ function limitOf({ unit, spent_epsilon: told, limit_epsilon: limit, delta, popul
   const name = `Epsilon spent of the limit per ${whom}`;
   const said = left > limit * 1e-6 ? `${Math.floor(left * 1000) / 1000} is left of the limit; 'discreet ledger plan' tells how many releases that is.` : "Nothing is left: the ledger lets no more through.";
   return [
-    el("p", { className: "big" }, `${told === null ? "unbounded" : Math.min(Number(atMost(spent)), Number(brief(limit, 3)))} of ${brief(limit, 3)}`),
+    el("p.big", {}, `Epsilon ${told === null ? "unbounded" : Math.min(Number(atMost(spent)), Number(brief(limit, 3)))} of ${brief(limit, 3)}`),
     el("progress", { max: limit, value: Math.min(spent, limit), className: left ? "" : "full", "aria-label": name }),
-    el("p", {}, `epsilon spent per ${whom}${atDelta(delta)}, of ${population}. ${said}`),
+    el("p.clamped", { title: population }, `Spent per ${whom}${atDelta(delta)}, of ${population}. ${said}`),
   ];
 }
 
 /** The ledger if the service knows one, else what the release itself has spent. */
-function showLedger({ ledger, ledger_reason: wrong }, guarantee) {
-  if (wrong) return fill(by("ledger"), el("p", { className: "wrong" }, `The ledger cannot be read. ${wrong}`));
-  if (ledger.length) return fill(by("ledger"), ...ledger.flatMap(limitOf));
+function showLedger({ ledger, ledger_reason: wrong }, guarantee, past) {
+  if (wrong) return fill(by("ledger"), el("p.wrong", {}, `The ledger cannot be read. ${wrong}`));
+  if (ledger.length) return fill(by("ledger"), ...ledger.flatMap((limit) => [...limitOf(limit), ...past.filter(({ unit }) => unit === limit.unit).flatMap(pictureOf)]));
   if (!guarantee || guarantee.not_private.length)
     return fill(by("ledger"), el("p", {}, guarantee ? "This release was made without a promise, so there is no budget to show." : "Nothing has been released yet."));
   const costs = guarantee.events.map(costOf);
@@ -79,7 +83,7 @@ function showLedger({ ledger, ledger_reason: wrong }, guarantee) {
   ]);
   fill(
     by("ledger"),
-    el("p", { className: "big" }, promiseOf(guarantee)),
+    el("p.big", {}, promiseOf(guarantee)),
     el("p", {}, "This is what the release itself spent. The bars show what on, as parts of the whole. The limit is in the curator's ledger, which this service was not told of."),
     el("dl", {}, ...bars),
   );

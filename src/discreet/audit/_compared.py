@@ -17,6 +17,7 @@ from discreet.methods import MethodName, fit, record_fit
 from discreet.predict import People
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse, TwoSidedGeometric
+from discreet.privacy.noise import draw_below
 from discreet.protocols.local_reports.messages import Mechanism
 from discreet.ratings import Ratings, split_random
 from discreet.release import Release
@@ -392,7 +393,29 @@ class _Response:
             return np.maximum(np.log(np.array(laws)), _NEVER).T[seen]
 
 
+class _Rounded(_Response):
+    """Rounded response: a rating becomes an end of the scale first, at random."""
+
+    def __init__(self, scale: Scale, epsilon: float) -> None:
+        self._parts = _parts(scale)
+        half = scale.range / 2
+        self._centred = np.array([0.0, -half, half])
+        self._mechanism = RandomizedResponse(3, epsilon)
+
+    def report(self, codes: _Ints, present: _Marks, randomness: Randomness) -> _Ints:
+        drawn = draw_below(self._parts, codes.size, randomness).reshape(codes.shape)
+        return super().report((drawn < codes).astype(np.int64), present, randomness)
+
+    def likelihoods(self, seen: _Ints) -> _Floats:
+        ends = np.array([self._mechanism.probabilities(each) for each in (1, 2)])
+        upper = np.arange(self._parts + 1)[:, None] / self._parts
+        with np.errstate(divide="ignore"):
+            laws = np.log((1 - upper) * ends[0] + upper * ends[1])
+        return np.asarray(np.maximum(laws, _NEVER).T[seen])
+
+
 _DEVICES: dict[Mechanism, type[_Laplace] | type[_Response]] = {
+    Mechanism.ROUNDED_RESPONSE: _Rounded,
     Mechanism.MODIFIED_LAPLACE: _Laplace,
     Mechanism.RANDOMIZED_RESPONSE: _Response,
 }

@@ -6,7 +6,8 @@ import dataclasses
 import functools
 import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -15,6 +16,7 @@ import typer
 
 from discreet.cli import _console
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.measure.engines.disk import DiskRatings, read_on_disk
 from discreet.methods import MethodName
 from discreet.privacy import (
     WEAK_EPSILON,
@@ -184,20 +186,44 @@ class ReadingOptions:
             InputError: Something is missing, cannot be read or is wrong.
         """
         with _console.bar("reading") as advance:
-            ratings = read_ratings(
-                path,
-                scale=None if self.scale is None else Scale.parse(self.scale),
-                catalog=self.catalog,
-                catalog_columns=self.parsed_catalog_columns,
-                keep_columns=keep_columns,
-                layout=self.layout,
-                columns=self.parsed_columns,
-                on_bad_rows=self.on_bad_rows,
-                implicit=self.implicit,
-                most_ratings=self.most_ratings,
-                **self.dialect,
-                progress=advance,
-            )
+            ratings = read_ratings(path, progress=advance, **self._reading(keep_columns))
+        self._note_found(path, ratings)
+        return ratings
+
+    @contextmanager
+    def read_on_disk(
+        self, path: str, keep_columns: Sequence[str], scratch: Path | None
+    ) -> Iterator[DiskRatings]:
+        """The same by way of the disk, for more ratings than memory holds.
+
+        Raises:
+            InputError: Something is missing, cannot be read or is wrong, or the disk is full.
+        """
+        with ExitStack() as held:
+            with _console.stages() as progress:
+                opened = read_on_disk(
+                    path, scratch=scratch, progress=progress, **self._reading(keep_columns)
+                )
+                ratings = held.enter_context(opened)
+            self._note_found(path, ratings)
+            yield ratings
+
+    def _reading(self, keep_columns: Sequence[str]) -> dict[str, Any]:
+        """The arguments of `read_ratings`."""
+        return {
+            "scale": None if self.scale is None else Scale.parse(self.scale),
+            "catalog": self.catalog,
+            "catalog_columns": self.parsed_catalog_columns,
+            "keep_columns": keep_columns,
+            "layout": self.layout,
+            "columns": self.parsed_columns,
+            "on_bad_rows": self.on_bad_rows,
+            "implicit": self.implicit,
+            "most_ratings": self.most_ratings,
+            **self.dialect,
+        }
+
+    def _note_found(self, path: str, ratings: Ratings | DiskRatings) -> None:
         note_skipped(ratings.skipped)
         self.note_titles(ratings.catalog)
         if not len(ratings):
@@ -209,7 +235,6 @@ class ReadingOptions:
             _console.note(
                 f"{path} has ratings, which are ignored: every row counts as one interaction"
             )
-        return ratings
 
     def read_with(
         self, path: str, scale: Scale, catalog: Catalog, most_ratings: int | None

@@ -67,6 +67,10 @@ def enroll(
         str | None,
         typer.Option(help="Closed clusters: the authority's public key, from the authority."),
     ] = None,
+    invitation: Annotated[
+        str | None,
+        typer.Option(help="A code or signed token from the operator, where one is needed."),
+    ] = None,
     insecure: Insecure = False,
 ) -> None:
     """Get a capability from a service and keep it in your own file.
@@ -78,7 +82,7 @@ def enroll(
         _outputs.check_writable(state)
         _make_key(service, state, authority)
         before = service.enrolled
-        fresh = service.enroll()
+        fresh = service.enroll(invitation)
     if before and fresh:
         _console.note("the service no longer knew your capability, and has nothing sent with it")
     if fresh:

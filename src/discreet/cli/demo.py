@@ -191,7 +191,7 @@ def _recommend(path: Path) -> None:
         "expected stars alone would put films first that hardly anybody has seen."
     )
     because = ", ".join(title for title, _ in entries[0].because)
-    if because:
+    if because and not release.learnt.is_little:
         _console.say(f"The first one because of: {because}")
 
 

@@ -10,7 +10,7 @@ import typer
 from discreet.cli import _console, _inputs, _outputs, _pictures
 from discreet.cli._console import Json
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
-from discreet.evaluate import FEW_RATINGS, Row
+from discreet.evaluate import FEW_RATINGS, Results, Row
 from discreet.evaluate import evaluate as measure_quality
 from discreet.methods import MethodName
 from discreet.predict import Order
@@ -124,11 +124,6 @@ def evaluate(
     private = reading.read(ratings)
     how = split or ("random" if private.times is None else "time")
     parts = _split(private, how, share, seed)
-    if how in _FLATTERING and private.times is not None:
-        _console.warn(
-            f"--split {how} flatters: the training part holds ratings that are later than those "
-            "held out; --split time is closer to real use"
-        )
     chosen: dict[str, Any] = {
         "predictors": _inputs.parse_names(predictor),
         "rank": rank,
@@ -154,13 +149,7 @@ def evaluate(
         )
     held_out = _HELD_OUT[how].format(share=100 * share)
     if json:
-        about = {
-            "note": f"{_WARNING} {_UNPAID}",
-            "split": {"kind": how, "held_out": held_out},
-            "few": few,
-            "left_out": list(rows.left_out),
-        }
-        _console.write_json({**about, "rows": [row.as_json() for row in rows]})
+        _console.write_json(_as_json(rows, how, held_out, few))
     else:
         _show(rows, held_out, few)
     for line in rows.left_out:
@@ -171,7 +160,23 @@ def evaluate(
         _console.note(f"the picture is in {output}")
 
 
+def _as_json(rows: Results, how: _Splitting, held_out: str, few: int) -> dict[str, Any]:
+    return {
+        "note": f"{_WARNING} {_UNPAID}",
+        "split": {"kind": how, "held_out": held_out},
+        "few": few,
+        "left_out": list(rows.left_out),
+        "rows": [row.as_json() for row in rows],
+    }
+
+
 def _split(private: Ratings, how: _Splitting, share: float, seed: int) -> Split:
+    """The parts, with a warning where the training part knows what came later."""
+    if how in _FLATTERING and private.times is not None:
+        _console.warn(
+            f"--split {how} flatters: the training part holds ratings that are later than those "
+            "held out; --split time is closer to real use"
+        )
     match how:
         case "random":
             return split_random(private, share, seed)

@@ -16,6 +16,7 @@ from discreet.cli._inputs import BudgetOptions, ReadingOptions
 from discreet.domain import InputError
 from discreet.measure import CHARGED
 from discreet.measure.engines import spark
+from discreet.measure.engines.disk import DiskRatings
 from discreet.measure.engines.spark import SparkRatings
 from discreet.methods import DEFAULT_EPSILON, MOST_HEAD, Cleaning, MethodName
 from discreet.methods import fit as measure
@@ -24,7 +25,7 @@ from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings
 from discreet.release import Release
 
-_Private = Ratings | SparkRatings
+_Private = Ratings | DiskRatings | SparkRatings
 
 # Factors that a release of method refined has besides those of --rank: popularity, item effects.
 _FREE_FACTORS = 2
@@ -68,7 +69,18 @@ _Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace the release that an earlier run wrote.")
 ]
 _Engine = Annotated[
-    Literal["local", "spark"], typer.Option(help="Measure on this machine, or on Spark.")
+    Literal["local", "disk", "spark"],
+    typer.Option(
+        help="Measure on this machine, in memory or by way of its disk (for more ratings than "
+        "memory holds), or on Spark."
+    ),
+]
+_Scratch = Annotated[
+    Path | None,
+    typer.Option(
+        help="A folder for --engine disk, with room for some 20 bytes per rating; private rows "
+        "are there until the command ends. [default: the system's temporary folder]"
+    ),
 ]
 _Master = Annotated[
     str | None,
@@ -97,6 +109,7 @@ def fit(
     overwrite: _Overwrite = False,
     reading: ReadingOptions,
     engine: _Engine = "local",
+    scratch: _Scratch = None,
     master: _Master = None,
     json: Json = False,
 ) -> None:
@@ -113,7 +126,9 @@ def fit(
     _outputs.check_new(output, overwrite)
     book = open_book(ledger, no_ledger, epsilon)
     keep = _inputs.parse_names(keep_columns) or []
-    with _read(ratings, reading, engine, master, keep) as private:
+    if scratch is not None and engine != "disk":
+        raise InputError("--scratch is for --engine disk")
+    with _read(ratings, reading, engine, master, keep, scratch) as private:
         public = _inputs.read_features(features, private.catalog)
         width = public["features"].shape[1] if public else 0
         pairs = dense or method in (MethodName.SLOPE_ONE, MethodName.COSINE)
@@ -175,7 +190,12 @@ def open_book(path: Path | None, unrecorded: bool, epsilon: float | None = None)
 
 @contextmanager
 def _read(
-    path: str, options: ReadingOptions, engine: str, master: str | None, keep: list[str]
+    path: str,
+    options: ReadingOptions,
+    engine: str,
+    master: str | None,
+    keep: list[str],
+    scratch: Path | None,
 ) -> Iterator[_Private]:
     """Ratings on this machine or on Spark; released in the end.
 
@@ -188,6 +208,10 @@ def _read(
         return
     if master is not None:
         raise InputError("--master is for --engine spark")
+    if engine == "disk":
+        with options.read_on_disk(path, keep, scratch) as stored:
+            yield stored
+        return
     yield options.read(path, keep)
 
 
@@ -260,7 +284,7 @@ def _warn(
             "single ratings are protected, not people: nothing bounds what the release reveals "
             "about all ratings of a person; --protect user or --most-ratings does"
         )
-    users = private.user_count if isinstance(private, Ratings) else private.survey().users
+    users = private.survey().users if isinstance(private, SparkRatings) else private.user_count
     if budget.noise is Noise.GAUSSIAN and budget.gaussian_delta * users >= 1:
         _console.warn(
             f"delta {budget.gaussian_delta:g} is not below 1 divided by the number of users: it "

@@ -159,7 +159,8 @@ def plan(
 ) -> None:
     """Show what further releases would cost, or how large they may be; nothing is charged.
 
-    The exit code is 1 if not all of them fit.
+    The releases are independent of each other; discreet series plan is for those of a series. The
+    exit code is 1 if not all of them fit.
     """
     ledger = Ledger.open(path)
     if epsilon is None:
@@ -233,6 +234,11 @@ def _show(ledger: Ledger, as_json: bool) -> None:
     )
     rows = [_unit_cells(ledger, unit) for unit in ledger.units]
     _console.out.print(_console.table(headings, rows=rows, wraps=True))
+    if any(ledger.limit(unit) is not None and ledger.spent(unit).mu > 0 for unit in ledger.units):
+        _console.say(
+            "Gaussian releases add up to less than the sum of their epsilons, so the room left "
+            "is larger than the limit minus what is spent."
+        )
 
 
 def _unit_cells(ledger: Ledger, unit: Unit) -> list[str]:

@@ -76,6 +76,11 @@ def recommend(
     _console.say(f"\nOrdered by {ordered_by}.")
     if release.learnt.is_little:
         _console.say(release.learnt.sentences()[0])
+        if explain and any(entry.because for entry in found):
+            _console.say(
+                "Take the reasons lightly: so little was learnt about tastes that they mostly "
+                "reflect how popular your items are."
+            )
 
 
 def _ordered_by(model: Recommender, order: Order, *, has_history: bool) -> str:

@@ -235,6 +235,17 @@ def add(
     _console.say(str(release.guarantee))
     for sentence in release.learnt.sentences():
         _console.say(sentence)
+    _say_size(series, period)
+
+
+def _say_size(series: Series, name: str) -> None:
+    """How much the period had, from the noisy count: an empty one is charged like any other."""
+    size = max(series.periods[-1].size, 0.0)
+    counted = "ratings" if series.unit is Unit.RATING else "people"
+    _console.say(
+        f"Period {name} had about {size:,.0f} {counted}, by its noisy count. If you expected more, "
+        "check the times in the file: an empty period is charged like any other."
+    )
 
 
 @app.command()

@@ -17,9 +17,10 @@ from discreet.domain.errors import MissingPart
 
 if TYPE_CHECKING:
     from discreet.protocols.servers import Protocol
-    from discreet.serve import Server, Settings
+    from discreet.serve import Admission, Server, Settings
 
 _FILES = ("directory", "server_key")
+_LOG_FORMATS = ("text", "json")
 _TOKEN, _DATABASE = _serving.TOKEN, "DISCREET_DATABASE"
 
 Release = Annotated[
@@ -89,6 +90,33 @@ Proxies = Annotated[
     str | None,
     typer.Option(help="Addresses of proxies whose X-Forwarded-For is believed, with commas."),
 ]
+InvitationsFile = Annotated[
+    Path | None,
+    typer.Option(help="Who enrols needs a code from this file, one on each line, each used once."),
+]
+WorkBits = Annotated[
+    int | None,
+    typer.Option(help="Who enrols has to try about 2^N hashes: 20 take a second or so."),
+]
+IdentityKey = Annotated[
+    Path | None,
+    typer.Option(
+        help="Who enrols needs a signed token (JWT, EdDSA, audience discreet): the file of the "
+        "Ed25519 public key. One enrolment for each 'sub'."
+    ),
+]
+LogFormat = Annotated[
+    str, typer.Option(help="How lines of the log look: text, or json for one object a line.")
+]
+
+Recommends = Annotated[
+    bool,
+    typer.Option(
+        "--recommend",
+        help="Also answer POST /v1/recommend and /v1/similar, for back ends: ratings then leave "
+        "people's devices. Off by default; the page never uses it.",
+    ),
+]
 
 
 def serve(
@@ -109,7 +137,12 @@ def serve(
     per_address: PerAddress = 600,
     per_capability: PerCapability = 30,
     enrolments: Enrolments = 30,
+    invitations: InvitationsFile = None,
+    work_bits: WorkBits = None,
+    identity_key: IdentityKey = None,
     proxies: Proxies = None,
+    log_format: LogFormat = "text",
+    recommend: Recommends = False,
 ) -> None:
     """Publish a release over HTTP; with --collect, take what people send and build the next one.
 
@@ -121,6 +154,8 @@ def serve(
     except ImportError as error:
         raise MissingPart.of(f"serving needs more ({error})", "serve") from None
     _serving.check_proxies(proxies)
+    if log_format not in _LOG_FORMATS:
+        raise InputError(f"--log-format is one of {', '.join(_LOG_FORMATS)}")
     settings = Settings(
         release,
         _protocol(collect, release, _terms(term or ()), (catalog, scale), (directory, server_key)),
@@ -132,13 +167,37 @@ def serve(
         least_people=LEAST_PEOPLE if least_people is None else least_people,
         allow_older_epoch=allow_older_epoch,
         ledger=ledger,
+        admission=_admission(collect, invitations, work_bits, identity_key),
+        recommends=recommend,
     )
-    _log_with_times()
+    if recommend:
+        _console.warn(
+            "ratings that are sent to /v1/recommend leave people's devices; nothing of them is "
+            "stored or logged here"
+        )
+    _write_log(log_format)
     try:
         run(settings, host, port, proxies=proxies, ready=lambda server: _greet(server, settings))
     except InputError as error:
         reason = error.reason.replace("allow_older_epoch", "--allow-older-period")
         raise InputError(reason, path=error.path) from None
+
+
+def _admission(
+    collect: str | None, invitations: Path | None, bits: int | None, key: Path | None
+) -> Admission | None:
+    from discreet.serve import Invitations, SignedTokens, Work
+
+    given = [each for each in (invitations, bits, key) if each is not None]
+    if given and collect is None:
+        raise InputError("--invitations, --work-bits and --identity-key are for --collect")
+    if len(given) > 1:
+        raise InputError("give one of --invitations, --work-bits and --identity-key")
+    if invitations is not None:
+        return Invitations(invitations)
+    if bits is not None:
+        return Work(bits)
+    return None if key is None else SignedTokens(key)
 
 
 def _greet(server: Server, settings: Settings) -> None:
@@ -188,9 +247,13 @@ def _spell(document: Mapping[str, Any]) -> str:
     return f"{document['protocol']} ({', '.join(said)})"
 
 
-def _log_with_times() -> None:
+def _write_log(form: str) -> None:
+    from discreet.serve import JsonLines
+
     formatter = logging.Formatter("%(asctime)s discreet: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
     formatter.converter = time.gmtime
+    if form == "json":
+        formatter = JsonLines()
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler])

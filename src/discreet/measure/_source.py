@@ -382,5 +382,16 @@ def head_entries(
 
 def count_inside(starts: Ints, inside: npt.NDArray[np.int32]) -> Ints:
     """How many records of each person have a place in a head, which is -1 for all others."""
-    running = np.concatenate(([0], np.cumsum(inside >= 0)))
-    return np.asarray(running[starts[1:]] - running[starts[:-1]])
+    counts: Ints = _count_inside(starts, inside)
+    return counts
+
+
+@numba.njit(cache=True, nogil=True)
+def _count_inside(starts: Any, inside: Any) -> Any:
+    counts = np.zeros(len(starts) - 1, np.int64)
+    for user in range(len(counts)):
+        number = 0
+        for n in range(starts[user], starts[user + 1]):
+            number += inside[n] >= 0
+        counts[user] = number
+    return counts

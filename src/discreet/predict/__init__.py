@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.domain import Recommendation, Recommendations, SimilarItem, SimilarItems
 from discreet.domain.callable_room import make_callable
+from discreet.domain.errors import MissingPart
 from discreet.predict._functions import predict, recommend, similar
 from discreet.predict._people import People, drop_own
 from discreet.predict._predictor import Order, Predictor
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from discreet.predict._slope_one import SlopeOnePredictor as SlopeOnePredictor
     from discreet.predict._svd import PosteriorPredictor as PosteriorPredictor
     from discreet.predict._svd import SvdPredictor as SvdPredictor
+    from discreet.predict._vectors import Vectors as Vectors
+    from discreet.predict._vectors import vectors as vectors
 
 # Each predictor's name, class, module, and the methods whose releases it reads. The first predictor
 # listed for a method is its default: `svd` and `posterior` are one formula under two names.
@@ -48,13 +51,23 @@ _PREDICTORS: tuple[tuple[str, str, Callable[[], Any], tuple[str, ...]], ...] = (
     ("clusters", "ClusterPredictor", lambda: import_module("discreet.predict._clusters"),
      ("open-clusters", "closed-clusters")),
 )  # fmt: skip
-_HOMES = {class_: module for _, class_, module, _ in _PREDICTORS}
+_HOMES = {class_: module for _, class_, module, _ in _PREDICTORS} | dict.fromkeys(
+    ("Vectors", "vectors"), lambda: import_module("discreet.predict._vectors")
+)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'discreet.predict' has no attribute '{name}'")
-    return getattr(_HOMES[name](), name)
+    try:
+        return getattr(_HOMES[name](), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "discreet").startswith("discreet"):
+            raise
+        # discreet-predict comes without what only some predictors need.
+        raise MissingPart(
+            f"this predictor needs {error.name}, which is not installed: pip install {error.name}"
+        ) from None
 
 
 for _name, _class, _, _methods in _PREDICTORS:
@@ -78,11 +91,13 @@ __all__ = [
     "SimilarItems",
     "SlopeOnePredictor",
     "SvdPredictor",
+    "Vectors",
     "drop_own",
     "load",
     "predict",
     "recommend",
     "similar",
+    "vectors",
 ]
 
 make_callable(__name__)

@@ -226,7 +226,9 @@ def add_neighbours(
             else:
                 for p in range(size):
                     a[p] = covariance[near[p]]
-                    chosen[p] = rows[near[p]]
+                    # Number by number: assigning rows takes numba two seconds more to compile.
+                    for f in range(len(columns)):
+                        chosen[p, f] = rows[near[p], f]
                 for p in range(size):
                     for q in range(p + 1, size):
                         A[p, q] = _dot(chosen[p], chosen[q])

@@ -28,11 +28,11 @@ NOT_RECORDED = "Its privacy cost is not recorded in any ledger."
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BAD_ROWS = {
-    "refuse": "A source with a bad row would have been refused.",
-    "skip": "Bad rows, if any, were left out.",
+    "refuse": "No row was skipped: a file with a bad row would have been refused.",
+    "skip": "Bad rows, if any, were skipped.",
 }
 _ORIGINS = {
-    CatalogOrigin.GIVEN: "The catalogue was given as public.",
+    CatalogOrigin.GIVEN: "The catalogue is a public list.",
     CatalogOrigin.LAYOUT: "The catalogue is part of the data set's public files.",
     CatalogOrigin.FROM_DATA: "The catalogue was read from the private ratings.",
 }
@@ -112,9 +112,17 @@ class Provenance:
         if self.charge is not None and not isinstance(self.charge, ChargeRecord):
             raise InputError("a release's charge is the record of one")
 
-    def sentences(self, *, with_bound: bool = True) -> list[str]:
-        """The same in plain words; digests are left out, and the bound if it was said before."""
-        data = "all of the data" if self.part is None else f"a part of the data ({self.part})"
+    def sentences(self, *, with_bound: bool = True, periods: int | None = None) -> list[str]:
+        """The same in plain words; digests are left out, and the bound if it was said before.
+
+        Args:
+            with_bound: Whether to say how many ratings of each person were kept.
+            periods: Of a series: how many it has so far.
+        """
+        data = "all of the data" if self.part is None else f"part of the data ({self.part})"
+        if periods is not None:
+            data = f"the {periods:,} periods" if periods != 1 else "the first period"
+            data += " of its series so far" if periods != 1 else " of its series"
         said = [f"It was made by discreet {self.version} from {data}."]
         if self.bad_rows is not None:
             said.append(_BAD_ROWS[self.bad_rows])
@@ -297,7 +305,7 @@ class Guarantee:
     def sentences(self) -> list[str]:
         """The promise in plain words, and then where it comes from."""
         with_bound = not (self.is_private and self._on_bound())
-        origin = [] if self.provenance is None else self.provenance.sentences(with_bound=with_bound)
+        origin = [] if self.provenance is None else self._origin(with_bound)
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}.", *origin]
         said = [self._on_presence(), self._on_changes()]
@@ -313,6 +321,11 @@ class Guarantee:
                 "one."
             )
         return [*said, *origin]
+
+    def _origin(self, with_bound: bool) -> list[str]:
+        assert self.provenance is not None
+        periods = None if self.series is None else self.series.periods
+        return self.provenance.sentences(with_bound=with_bound, periods=periods)
 
     def _on_presence(self) -> str:
         whom = "any one rating" if self.unit is Unit.RATING else "any one person's ratings"
@@ -331,14 +344,15 @@ class Guarantee:
 
     def _on_changes(self) -> str:
         if all(event.covers_change for event in self.events):
-            return "A changed rating costs no more than an added one."
-        what = "A changed rating"
+            return "Changing a rating costs no more than adding one."
+        what = "Changing a rating"
         if all(event.unit is Unit.USER for event in self.events):
-            what = "A changed rating, or another history of the same person,"
+            what = "Changing a rating, or a person's whole history,"
         elif self.unit.is_period:
-            what = f"A changed rating, or another {self.unit.period} of the same person,"
+            what = f"Changing a rating, or everything a person did in one {self.unit.period},"
+        factor = spell_factor(self.changed_rating)
         return (
-            f"{what} counts as removed and added again: factor {spell_factor(self.changed_rating)} "
+            f"{what} counts as removing and re-adding it: factor {factor} "
             f"(epsilon {_number(self.changed_rating)}).{self._on_bound()}"
         )
 
@@ -359,20 +373,20 @@ class Guarantee:
         if self.unit is Unit.RATING:
             epsilon = self.per(Unit.USER)
             if epsilon is None:
-                why = "because nothing limits how much one person rates"
+                why = "because nothing limits how many ratings one person has"
                 return f"For a person's whole history there is no bound, {why}."
             if all(event.covers_change for event in self.events):
-                return f"For a person's whole history the epsilon is {_number(epsilon)}."
+                return f"For a person's whole history, epsilon is {_number(epsilon)}."
             return (
-                "For all of a person's ratings, added or removed, the epsilon is "
+                "For all of a person's ratings, added or removed, epsilon is "
                 f"{_number(epsilon)}; replaced by others, it is {_number(self._replaced_user)}."
             )
         epsilon = self.per(Unit.RATING)
         assert epsilon is not None
         why = ""
         if any(event.unit is Unit.USER for event in self.events):
-            why = ", because its person counts as removed and added again"
-        return f"For one rating added or removed the epsilon is {_number(epsilon)}{why}."
+            why = ", because its author counts as removed and re-added"
+        return f"For one rating added or removed, epsilon is {_number(epsilon)}{why}."
 
     def _on_several_periods(self, series: SeriesRecord) -> list[str]:
         """What a promise about one period adds up to for a person."""
@@ -382,15 +396,14 @@ class Guarantee:
                 return [self._on_other_unit()]
             one = self._spelled(terms.cost_of_life(1))
             said = [
-                "For all of a person's ratings of one period, added or removed, the epsilon is "
-                f"{one}."
+                f"For all of a person's ratings of one period, added or removed, epsilon is {one}."
             ]
         else:
             rating, period = self.per(Unit.RATING), self.unit.period
             assert rating is not None
             said = [
-                f"For one rating added or removed the epsilon is {_number(rating)}, because its "
-                f"person's {period} counts as removed and added again."
+                f"For one rating added or removed, epsilon is {_number(rating)}, because its "
+                f"author's {period} counts as removed and re-added."
             ]
         name = self.unit.period
         if cap is None:
@@ -399,18 +412,18 @@ class Guarantee:
             )
             ever = f"; in all {so_far:,} so far, {all_of_them}" if so_far != _A_YEAR else ""
             ever += " (at the same delta)" if self.delta else ""
-            ever += ", with what later releases show of them"
-            said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}{ever}.")
+            ever += ", counting what later releases reveal about them"
+            said.append(f"For somebody active in {_A_YEAR} {name}s, epsilon is {year}{ever}.")
             return said
         if cap > _A_YEAR:
             year = self._spelled(terms.cost_of_life(_A_YEAR))
-            said.append(f"For somebody active in {_A_YEAR} {name}s the epsilon is {year}.")
+            said.append(f"For somebody active in {_A_YEAR} {name}s, epsilon is {year}.")
         life = self._spelled(terms.cost_of_life(cap))
         return [
             *said,
-            f"Nobody is counted in more than {cap:,} {name}{'s' * (cap > 1)}: for a whole life the "
-            f"epsilon is {life}. For somebody with more of them, one added or removed can displace "
-            "another; the epsilon covers both.",
+            f"Nobody is counted in more than {cap:,} {name}{'s' * (cap > 1)}: over all "
+            f"periods, epsilon is {life}. For somebody with more of them, one added or removed can "
+            "displace another; this epsilon covers both.",
         ]
 
     def _spelled(self, cost: Totals) -> str:

@@ -16,6 +16,7 @@ from discreet.release._release import (
     Where,
     register_predictors,
 )
+from discreet.release._signature import Signature, sign, signature_path, verify
 
 __all__ = [
     "FORMAT",
@@ -27,6 +28,7 @@ __all__ = [
     "Own",
     "Recommender",
     "Release",
+    "Signature",
     "StoredCatalog",
     "Where",
     "encode_catalog",
@@ -36,5 +38,8 @@ __all__ = [
     "packed_side",
     "packed_size",
     "register_predictors",
+    "sign",
+    "signature_path",
     "unpack",
+    "verify",
 ]

@@ -163,14 +163,14 @@ def _directions(
 
 def _advice(method: str, parameters: Mapping[str, Any], guarantee: Guarantee) -> tuple[str, ...]:
     """What the same data could be given to learn more; only what this method can follow."""
-    said = ["more ratings, of more people"]
+    said = ["ratings from more people"]
     if method in ("refined", "lists") and not parameters.get("feature_columns"):
-        said.append("public features of the items (features)")
+        said.append("public features of the items, such as genres (features)")
     if guarantee.is_private and guarantee.epsilon <= _LARGE_EPSILON:
         said.append("a larger epsilon")
     if guarantee.is_private and guarantee.unit is Unit.USER:
         said.append(
-            "protecting single ratings instead of people (protect rating), a weaker promise"
+            "protecting single ratings instead of people (protect rating), a weaker guarantee"
         )
     return tuple(said)
 
@@ -213,7 +213,8 @@ def _tastes(found: LearntSummary) -> str:
     if found.compared_items:
         known.append(f"how {found.compared_items:,} items compare")
     only = "" if found.list_directions or found.compared_items else "; for lists, popularity only"
-    return f"Learnt {', '.join(known[:-1])} and {known[-1]}{only}."
+    before = f"{', '.join(known[:-1])} and " if known[1:] else ""
+    return f"Learnt {before}{known[-1]}{only}."
 
 
 def _directed(number: int) -> str:

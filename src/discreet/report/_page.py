@@ -112,10 +112,10 @@ def _stated(title: str, items: Sequence[Item]) -> Html:
 
 def _notes(path: Path) -> list[str]:
     return [
-        f"Check the file yourself: discreet inspect {path.name} reads it and computes the epsilons "
-        "again from what was spent; sha256sum gives the digest above.",
+        f"Check the file yourself: discreet inspect {path.name} reads it and recomputes the "
+        "epsilons from what was spent; sha256sum gives the digest above.",
         "Proofs of every bound are in the source, in the PROOF.md beside each mechanism and "
-        "statistic; docs/explanation/errata.md lists claims of the papers that do not hold.",
+        "statistic; docs/explanation/errata.md lists claims in the papers that do not hold.",
         _PATENT,
     ]
 
@@ -215,8 +215,8 @@ def _on_people(guarantee: Guarantee) -> list[str]:
         ]
     if epsilon > WEAK_EPSILON:
         return [
-            f"It protects {what}, and people hardly: for all ratings of a person together the "
-            f"factor is {spell_factor(epsilon)}."
+            f"It protects {what} but hardly protects people: for all ratings of a person "
+            f"together, the factor is {spell_factor(epsilon)}."
         ]
     return []
 
@@ -258,6 +258,13 @@ def _published(path: Path, sha256: str, release: Release) -> list[Html]:
     return [_html.table((), facts), _html.table(("array", "type", "shape"), arrays)]
 
 
+def _made_from(release: Release) -> str:
+    provenance, series = release.guarantee.provenance, release.guarantee.series
+    if series is not None:
+        return f"{series.periods:,} period{'s' * (series.periods != 1)} of a series"
+    return (provenance and provenance.part) or "all of the data"
+
+
 def _origin(release: Release) -> list[tuple[str, str]]:
     """Where a release says that it comes from."""
     provenance = release.guarantee.provenance
@@ -276,7 +283,7 @@ def _origin(release: Release) -> list[tuple[str, str]]:
     return [
         ("digest of the release", release.digest()),
         ("made by", f"discreet {provenance.version}"),
-        ("made from", provenance.part or "all of the data"),
+        ("made from", _made_from(release)),
         ("bad rows", bad_rows[provenance.bad_rows]),
         ("most ratings per person", "no bound" if most is None else f"{most:,}"),
         ("digest of the configuration", provenance.configuration),
@@ -328,15 +335,15 @@ def _protected(release: Release) -> list[tuple[str, float | None]]:
     history = history_epsilon(guarantee, len(release.catalog))
     if release.scale.presence:
         return [
-            ("one record more or less", guarantee.per(Unit.RATING)),
+            ("the presence of one record", guarantee.per(Unit.RATING)),
             *in_data,
-            ("which records a person known to be in the data has", history),
+            ("which records a person has who is known to be in the data", history),
         ]
     return [
-        ("one rating more or less", guarantee.per(Unit.RATING)),
-        ("one rating with another value", guarantee.changed_rating),
+        ("the presence of one rating", guarantee.per(Unit.RATING)),
+        ("the value of one rating", guarantee.changed_rating),
         *in_data,
-        ("what a person known to be in the data has rated", history),
+        ("what a person has rated who is known to be in the data", history),
     ]
 
 
@@ -431,7 +438,7 @@ _NOT_COVERED = (
     *_NEVER_COVERED,
 )
 _NOBODY_COVERED = (
-    "Anybody who took part, alone or with others: nothing bounds what can be found out about them.",
+    "Anybody who took part, alone or with others: nothing limits what can be found out about them.",
     *_NEVER_COVERED,
 )
 
@@ -447,7 +454,7 @@ def _not_guaranteed(release: Release) -> Html:
     if guarantee.is_private and series and series.terms.most_periods is None:
         said.append(
             "A person's whole history in periods to come is not protected as a whole: every "
-            "further period that somebody is active in adds to what the series reveals of them."
+            "further period in which somebody is active adds to what the series reveals about them."
         )
     if guarantee.is_private and made_by(release) is Made.LOCAL:
         said.append("Sending a report is not protected: the number of reports is published.")
@@ -683,8 +690,8 @@ def _who_can(release: Release) -> _Rows:
     return [
         (
             "the public",
-            "predict and recommend from the file and their own ratings, at home, as often as they "
-            "like and at no further cost; learn what people in general like",
+            "predict and recommend from the file and their own ratings on their own devices, as "
+            "often as they like and at no further cost; learn what people like in general",
             cannot,
         ),
         _operator(made),
@@ -731,8 +738,8 @@ def _who_can_with_clusters(made: Made) -> _Rows:
     return [
         (
             "the public",
-            "predict at home from the averages of buckets; given the sums of a bucket in which "
-            "they control all members but one, read that member's upload as it was sent",
+            "predict on their own devices from the averages of buckets; given the sums of a bucket "
+            "in which they control all members but one, read that member's upload as it was sent",
             "tell true ratings from fake ones in such an upload with certainty; no epsilon bounds "
             "how well they can guess",
         ),

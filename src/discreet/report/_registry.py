@@ -63,24 +63,7 @@ def registry_entry(release: Release, *, published: datetime.date | None = None) 
     return {
         "url_slug": f"recommendations-{release.digest()[:12]}",
         "deployment": {
-            "basic": {
-                "name": f"{BLANK}: the name of the data product",
-                "data_curators": [
-                    {
-                        "data_curator_name": f"{BLANK}: who publishes it",
-                        "data_curator_type": "Industry",
-                    }
-                ],
-                "description": (
-                    f"A recommender for {len(release.catalog):,} items, as a file from which "
-                    f"anybody computes recommendations at home. {release.learnt.sentences()[0]}"
-                ),
-                "intended_use": "Recommendations.",
-                "data_product_type": "Machine learning model",
-                "data_product_region": f"{BLANK}: whose data, and whose laws apply",
-                "data_product_sector": "Technology",
-                "publication_date": f"{day:%Y-%m-%d}",
-            },
+            "basic": _basic(release, day),
             "dp_variant": _variant(release),
             "privacy_loss": _loss(guarantee),
             "deployment_model": {
@@ -91,27 +74,47 @@ def registry_entry(release: Release, *, published: datetime.date | None = None) 
                 "access_type": "Non-interactive",
                 "access_type_details": "The file is published; nobody queries the ratings.",
             },
-            "implementation": {
-                "preprocessing_and_hyperparameter_tuning": (
-                    "Settings are public choices, made before anything is measured. "
-                    f"{BLANK}: whether any were chosen by looking at these ratings."
-                ),
-                "mechanisms": " ".join(
-                    [mechanisms_in_words(guarantee), implementation_in_words(release)]
-                ),
-                "composition": composition_in_words(release, None),
-                "post_processing": (
-                    "Estimates of item levels, popularity and tastes are computed from the noisy "
-                    "sums alone; recommendations are computed from the file."
-                ),
-                "justification": f"{BLANK}: how epsilon and the unit were chosen",
-            },
+            "implementation": _implementation(release),
             "administrative": {
                 "status": "Draft",
                 "registry_authors": [f"{BLANK}: who wrote this entry"],
                 "tier": 3,
             },
         },
+    }
+
+
+def _basic(release: Release, day: datetime.date) -> dict[str, Any]:
+    curator = {"data_curator_name": f"{BLANK}: who publishes it", "data_curator_type": "Industry"}
+    return {
+        "name": f"{BLANK}: the name of the data product",
+        "data_curators": [curator],
+        "description": (
+            f"A recommender for {len(release.catalog):,} items, as a file from which anybody "
+            f"computes recommendations at home. {release.learnt.sentences()[0]}"
+        ),
+        "intended_use": "Recommendations.",
+        "data_product_type": "Machine learning model",
+        "data_product_region": f"{BLANK}: whose data, and whose laws apply",
+        "data_product_sector": "Technology",
+        "publication_date": f"{day:%Y-%m-%d}",
+    }
+
+
+def _implementation(release: Release) -> dict[str, Any]:
+    noise = mechanisms_in_words(release.guarantee)
+    return {
+        "preprocessing_and_hyperparameter_tuning": (
+            "Settings are public choices, made before anything is measured. "
+            f"{BLANK}: whether any were chosen by looking at these ratings."
+        ),
+        "mechanisms": f"{noise} {implementation_in_words(release)}",
+        "composition": composition_in_words(release, None),
+        "post_processing": (
+            "Estimates of item levels, popularity and tastes are computed from the noisy sums "
+            "alone; recommendations are computed from the file."
+        ),
+        "justification": f"{BLANK}: how epsilon and the unit were chosen",
     }
 
 

@@ -70,23 +70,23 @@ def _nist(release: Release, ledger: Ledger | None) -> list[Item]:
         Item(
             "side channels",
             "How long a fit takes, how much memory it needs and whether it fails are not "
-            "protected. A release is computed in advance, so whoever reads the file measures "
-            "nothing of the sort.",
-            "who can watch the machine that fits.",
+            "protected. A release is computed in advance, so readers of the file cannot measure "
+            "any of these.",
+            "who can observe the machine that makes the release.",
         ),
         Item(
-            "exposure while data are collected",
+            "exposure during data collection",
             _collection(release),
-            "who can read the ratings before a release is made, how they are stored and sent.",
+            "who can read the ratings before a release is made, and how they are stored and sent.",
         ),
         Item("utility", " ".join(release.learnt.sentences())),
         Item(
             "bias across groups",
             "Noise is the same for every item, so items that few people rate, and the tastes of "
-            "small groups, are lost first: people with rare tastes get lists nearer to what is "
+            "small groups, are lost first: people with rare tastes get lists closer to what is "
             "popular.",
-            "how lists serve the groups that matter to you; discreet evaluate shows people with "
-            "few ratings apart, for your eyes only.",
+            "how well lists serve the groups that matter to you; discreet evaluate shows people "
+            "with few ratings separately, for your eyes only.",
         ),
     ]
 
@@ -106,8 +106,8 @@ def _gdpr(release: Release) -> list[Item]:
         Item(
             "necessity and proportionality",
             "Only noisy sums over everybody leave the private side; recommendations are computed "
-            "from the release and a person's own ratings, where that person is.",
-            "why fewer data, or none, would not do.",
+            "from the release and a person's own ratings, on that person's device.",
+            "why less data, or none, would not be enough.",
         ),
         Item(
             "retention",
@@ -117,8 +117,8 @@ def _gdpr(release: Release) -> list[Item]:
         ),
         Item(
             "erasure after a release",
-            "What was published cannot be taken back. A person's ratings that are erased are in no "
-            "later release; what the published ones reveal of them stays within the bounds above.",
+            "What was published cannot be taken back. Ratings that are erased are not used in any "
+            "later release; what earlier releases reveal about them stays within the bounds above.",
             "how erasure requests reach the ratings before the next release.",
         ),
         Item("residual risk", risk_in_words(release.guarantee)),
@@ -140,14 +140,15 @@ def unit_in_words(guarantee: Guarantee) -> str:
     if not guarantee.is_private:
         return "None: there is no guarantee."
     said = {
-        Unit.RATING: "One rating: data sets are neighbours if one has one rating more. A person's "
-        "ratings together are not a unit.",
-        Unit.USER: "One user with all their ratings: data sets are neighbours if one has one user "
-        "more.",
+        Unit.RATING: "One rating: data sets are neighbours if they differ by one rating. A "
+        "person's ratings together are not protected as a unit.",
+        Unit.USER: "One user with all their ratings: data sets are neighbours if they differ by "
+        "one user.",
     }
     unit = guarantee.unit
     return said.get(
-        unit, f"One user's ratings of one {unit.period}: data sets are neighbours if one has them."
+        unit,
+        f"One user's ratings of one {unit.period}: neighbouring data sets differ by these.",
     )
 
 
@@ -159,7 +160,7 @@ def parameters_in_words(guarantee: Guarantee) -> str:
     if guarantee.unit is Unit.USER:
         return f"{said}, for a person."
     person = guarantee.per(Unit.USER)
-    bound = "nothing bounds it" if person is None else f"epsilon {number_up(person)}"
+    bound = "there is no bound" if person is None else f"epsilon {number_up(person)}"
     return f"{said}, per {guarantee.unit}; for a person's ratings together, {bound}."
 
 
@@ -182,7 +183,7 @@ def composition_in_words(release: Release, ledger: Ledger | None) -> str:
         return f"{said} The ledger of '{ledger.population}' has {len(ledger.history()):,} charges."
     provenance = release.guarantee.provenance
     if provenance is None or provenance.charge is None:
-        return f"{said} No ledger records this release: others about the same people add to it."
+        return f"{said} No ledger records this release, so nothing limits what others add to it."
     return f"{said} The ledger of '{provenance.charge.population}' limits all releases together."
 
 
@@ -203,8 +204,8 @@ def implementation_in_words(release: Release) -> str:
     version = "an unstated version" if provenance is None else f"version {provenance.version}"
     return (
         f"discreet, {version}, open source. Noise is drawn exactly, as integers on integers, so "
-        "floating-point arithmetic cannot leak; every bound is proved beside the code; audits "
-        "search for violations, and find bugs that were planted."
+        "floating-point arithmetic cannot leak. Every bound has a proof beside the code. Audits "
+        "search for violations and are themselves tested with planted bugs."
     )
 
 
@@ -215,20 +216,20 @@ def risk_in_words(guarantee: Guarantee) -> str:
     epsilon = guarantee.per(Unit.USER)
     if epsilon is None or math.isinf(epsilon):
         return (
-            "For single ratings as stated above; about a person's ratings together nothing bounds "
-            "what can be found out."
+            "For single ratings, as stated above; nothing limits what can be found out about a "
+            "person's ratings together."
         )
     right = percent_up(best_guess(epsilon, guarantee.delta))
     return (
-        "An attacker who knows everything else guesses whether a person is in the data and is "
-        f"right at most {right} of the time, where chance alone is right 50 %. What is true of "
-        "people in general can be learnt, and applied to anybody."
+        "An attacker who knows everything else and guesses whether a person is in the data is "
+        f"right at most {right} of the time; chance alone is right 50 % of the time. What is true "
+        "of people in general can be learnt, and applied to anybody."
     )
 
 
 def _measures(guarantee: Guarantee) -> str:
     if not guarantee.is_private:
-        return "None that bounds what can be found out."
+        return "None that limits what can be found out."
     said = (
         "Differential privacy with the parameters above; noise from the operating system's "
         "cryptographic source."
@@ -247,5 +248,7 @@ def _collection(release: Release) -> str:
     origin = release.catalog.origin
     listed = ""
     if origin is CatalogOrigin.FROM_DATA:
-        listed = " The list of items was read off the ratings and shows which were rated at all."
+        listed = (
+            " The list of items was read from the ratings and shows which items were rated at all."
+        )
     return f"True ratings are collected; the guarantee begins where the release is made.{listed}"

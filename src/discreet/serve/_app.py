@@ -17,11 +17,20 @@ from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
 from discreet import __version__
 from discreet.domain import InputError
+from discreet.serve._connections import (
+    MOST_CONNECTIONS,
+    Connection,
+    ConnectionServer,
+    allowed_connections,
+)
 from discreet.serve._gate import Gate
+from discreet.serve._logs import collapse_lines
 from discreet.serve._page import add_page_routes
+from discreet.serve._recommend import add_recommend_routes
 from discreet.serve._requests import Refused
 from discreet.serve._routes import add_admin_routes, add_people_routes, add_public_routes, completed
 from discreet.serve._service import Service
@@ -45,13 +54,21 @@ def make_app(settings: Settings) -> FastAPI:
         await service.close()
 
     # Its documentation pages would load scripts from elsewhere, so there are none.
+    # Nor is anybody sent elsewhere for a slash too many: to where, the request would say itself.
     app = FastAPI(
-        title="discreet", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None
+        title="discreet",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
     )
     app.state.service = service
     # In the order of how often they are asked for: routes are tried one after the other.
     for add_routes in (add_people_routes, add_public_routes, add_admin_routes):
         add_routes(app.router, service)
+    if settings.recommends:
+        add_recommend_routes(app.router, service)
     collects = settings.protocol.name if settings.protocol else None
     free = add_page_routes(app.router, collects=collects)
     app.add_exception_handler(Refused, _refuse)
@@ -65,9 +82,17 @@ async def _refuse(_: Request, refused: Any) -> Response:
     return JSONResponse({"reason": refused.reason}, refused.status, refused.headers)
 
 
-async def _not_here(_: Request, error: Any) -> Response:
+async def _not_here(request: Request, error: Any) -> Response:
     """What no route takes: 404 or 405."""
-    return JSONResponse({"reason": error.detail.lower()}, error.status_code, error.headers)
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        # Several routes share a path, and each knows its own methods alone.
+        taken = [
+            each for each in request.app.routes if each.matches(request.scope)[0] != Match.NONE
+        ]
+        methods = {name for each in taken for name in getattr(each, "methods", None) or ()}
+        headers["allow"] = ", ".join(sorted(methods))
+    return JSONResponse({"reason": error.detail.lower()}, error.status_code, headers)
 
 
 def _document(app: FastAPI) -> dict[str, Any]:
@@ -76,6 +101,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
         app.openapi_schema = completed(document)
     return app.openapi_schema
 
+
+_log = logging.getLogger("discreet.serve")
 
 # For requests under way when the service is stopped.
 _GRACE_SECONDS = 10
@@ -87,8 +114,6 @@ _LAST_PORT = 65535
 _TURN_SECONDS = 0.0005
 # The descriptor of standard error, where the log goes.
 _STDERR = 2
-# At once; chosen for safety, below the usual limit of open files.
-_MOST_CONNECTIONS = 2000
 
 
 class Server:
@@ -115,7 +140,9 @@ class Server:
         except BaseException:
             self._socket.close()
             raise
-        self._server = uvicorn.Server(_config(self.app, proxies))
+        collapse_lines()
+        stopping = self.app.state.service.refuse_bodies
+        self._server = ConnectionServer(_config(self.app, proxies), stopping)
         at = f"[{host}]" if ":" in host else host
         self.url = f"http://{at}:{self._socket.getsockname()[1]}"
 
@@ -192,6 +219,11 @@ def run(
 
 
 def _config(app: object, proxies: str | None) -> uvicorn.Config:
+    if proxies is not None and "*" in proxies:
+        _log.warning(
+            "every sender's X-Forwarded-For is believed: whoever reaches this port gives any "
+            "address they like, and limits by address hold for nobody; name the proxies"
+        )
     # Nothing is logged of a request: neither address nor path nor headers.
     logging.getLogger("uvicorn").setLevel(logging.WARNING)
     return uvicorn.Config(
@@ -202,10 +234,18 @@ def _config(app: object, proxies: str | None) -> uvicorn.Config:
         lifespan="on",
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
-        limit_concurrency=_MOST_CONNECTIONS,
+        http=_protocol(),
         proxy_headers=proxies is not None,
         forwarded_allow_ips=proxies,
     )
+
+
+def _protocol() -> type[asyncio.Protocol]:
+    """Connections, as many as this process may have."""
+    most = allowed_connections()
+    if most < MOST_CONNECTIONS:
+        _log.warning("only %d connections at once: raise the limit of open files", most)
+    return type("Connection", (Connection,), {"most": most})
 
 
 def _listen(host: str, port: int) -> socket.socket:

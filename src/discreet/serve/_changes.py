@@ -97,6 +97,9 @@ claims = Table(
 It stays when what was sent is deleted, so that deleting it does not allow a different claim.
 """
 
+admissions = Table("admissions", metadata, Column("digest", LargeBinary(32), primary_key=True))
+"""What has admitted somebody already; of nobody in particular."""
+
 # Noise does not compress: PostgreSQL need not try.
 event.listen(
     reports,
@@ -111,9 +114,10 @@ event.listen(
 
 @dataclass(frozen=True, repr=False)
 class Enrol:
-    """A new capability, by its digest."""
+    """A new capability, by its digest; and what it was admitted for, which admits once."""
 
     digest: bytes
+    once: bytes | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -147,7 +151,8 @@ class Forget:
 
 Change = Enrol | Put | Withdraw | Forget
 Outcome = bool | None
-"""Done; or the capability is not enrolled (False), or other was said first (None)."""
+"""Done; or the capability is not enrolled (False), or other was said first (None); for an
+enrolment None says that what it was admitted for has admitted somebody already."""
 
 _Key = tuple[str, int]
 
@@ -166,7 +171,12 @@ def make(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
         version = update(about).where(about.c.name == "version")
         connection.execute(version.values(value=str(VERSION)))
         return []
-    enrolled = [{"digest": each.digest} for each in changes if isinstance(each, Enrol)]
+    refused = _admitted_before(connection, changes)
+    enrolled = [
+        {"digest": each.digest}
+        for each in changes
+        if isinstance(each, Enrol) and each.digest not in refused
+    ]
     # First, and at once: later changes of the same group may be theirs.
     if enrolled:
         connection.execute(insert(people), enrolled)
@@ -176,7 +186,22 @@ def make(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
     group = _Group(connection, persons, claimed)
     outcomes = [group.take(each) if here else False for each, here in known]
     group.write()
-    return outcomes
+    if not refused:
+        return outcomes
+    pairs = zip(changes, outcomes, strict=True)
+    return [None if each.digest in refused else outcome for each, outcome in pairs]
+
+
+def _admitted_before(connection: Connection, changes: Sequence[Change]) -> set[bytes]:
+    """The new capabilities whose admission has been used, now or before."""
+    refused = set()
+    # Sorted: rows are locked in one order. Of two in a group the first by digest is let in.
+    asking = [(e.once, e.digest) for e in changes if isinstance(e, Enrol) and e.once is not None]
+    for once, digest in sorted(asking):
+        used = connection.execute(insert_once(connection, admissions), {"digest": once})
+        if used.rowcount == 0:
+            refused.add(digest)
+    return refused
 
 
 def _dialect(connection: Connection) -> Any:

@@ -6,6 +6,7 @@ after a person's request has that person's part of it.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -17,7 +18,7 @@ from typing import Any
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.serve._requests import Buckets, network_of
+from discreet.serve._requests import STOPPING, Buckets, network_of
 
 Figure = tuple[str, str, float]
 """A name, what it means, a value."""
@@ -114,6 +115,14 @@ class Gate:
             await self._app(scope, receive, send)
             return
         begun, status = time.perf_counter(), 0
+        unread = _has_body(scope)
+
+        async def receiving() -> Message:
+            nonlocal unread
+            message = await receive()
+            if not message.get("more_body", False):
+                unread = False
+            return message
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -122,6 +131,9 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 headers.setdefault("x-content-type-options", "nosniff")
                 headers.setdefault("cache-control", "no-store")
+                if unread:
+                    # What is left of the body would have to be parsed for ever.
+                    headers["connection"] = "close"
             await send(message)
 
         try:
@@ -129,7 +141,11 @@ class Gate:
             if wait:
                 await _say(sending, 429, "too many requests from this address", wait)
             else:
-                await self._app(scope, receive, sending)
+                await self._app(scope, receiving, sending)
+        except asyncio.CancelledError:
+            # The service stops and has waited long enough: it is not an error of anybody's.
+            if not status:
+                await _say(sending, 503, STOPPING)
         except Exception as error:  # noqa: BLE001  (logged without its message)
             _complain(scope, error)
             if not status:
@@ -145,6 +161,14 @@ class Gate:
         wait = self._addresses.wait(network_of(scope["client"][0]))
         self._metrics.limited["address"] += wait > 0
         return wait
+
+
+def _has_body(scope: Scope) -> bool:
+    """Whether a body may follow the head."""
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0"))
+        for name, value in scope["headers"]
+    )
 
 
 def route_of(scope: Scope) -> str:

@@ -21,6 +21,15 @@ _NEEDLESS = re.compile(rb"(?<=[^\w$#+\-\s]) +| +(?=[^\w$#+\-\s])")
 # A line that ends like this goes on, or its statement is over: either way nothing need follow.
 _NO_END = (b",", b";", b"(", b"[", b"{", b"}", b"=", b">")
 _BETWEEN = re.compile(rb"(?<=[\w$)\]]) ?([+\-]) ?(?=[\w$(\[])")
+# The brackets around an arrow function's only parameter, unless a word before it needs them.
+_ONE_PARAMETER = re.compile(rb"(?<![\w$])\(([\w$]+)\)(?==>)")
+# What is never assigned again may as well be: the source was checked.
+_CONSTANT = re.compile(rb"\bconst(?=[ \[{])")
+_CONSTANT_LINE = re.compile(rb"^const(?=[ \[{])")
+_DECLARES = re.compile(rb"let[ \[{]")
+# Values that have shorter names; not as the name of a property, or before a colon.
+_VALUE = re.compile(rb"(?<![\w$.\-])(?:true|false|undefined|Infinity)(?![\w$:(])")
+_VALUES = {b"true": b"!0", b"false": b"!1", b"undefined": b"void 0", b"Infinity": b"1/0"}
 
 
 def without_comments(script: bytes) -> bytes:
@@ -39,13 +48,29 @@ def slim(script: bytes) -> bytes:
     an apostrophe, or a slash other than that of a division, outside double quotes and template
     literals, or a template literal inside another one, keeps its own. Line ends go after a comma,
     a semicolon, an arrow, an equals sign, an opening bracket or a brace and before a closing
-    brace; so do a semicolon and a comma that such a bracket makes needless. No template literal
-    may go on in the next line, no comment follow such a bracket, no statement be empty, and no
-    statement that ends with the brace of an expression lack its semicolon.
+    brace; so do a semicolon and a comma that such a bracket makes needless, and brackets around
+    an only parameter. `const` becomes `let`, and declarations of a line each that follow one
+    another become one; `true`, `false`, `undefined` and `Infinity` become the shortest expressions
+    with these values, in plain lines. No template literal may go on in the next line, no comment
+    follow such a bracket, no statement be empty, and no statement that ends with the brace of an
+    expression lack its semicolon.
     """
     lines = [line.strip() for line in without_comments(script).splitlines()]
-    lines = [_tighten(line) for line in lines if line]
+    lines = _joined([_tighten(line) for line in lines if line])
     return b"".join(map(_ended, lines, [*lines[1:], b""]))
+
+
+def _joined(lines: list[bytes]) -> list[bytes]:
+    """Lines of which declarations that follow one another are one."""
+    joined: list[bytes] = []
+    for line in (_CONSTANT_LINE.sub(b"let", line) for line in lines):
+        before = joined[-1] if joined else b""
+        is_whole = _DECLARES.match(before) and before.endswith(b";") and before.count(b";") == 1
+        if is_whole and _DECLARES.match(line):
+            joined[-1] = before[:-1] + b"," + line.removeprefix(b"let").lstrip()
+        else:
+            joined.append(line)
+    return joined
 
 
 def _ended(line: bytes, following: bytes) -> bytes:
@@ -66,8 +91,15 @@ def _tighten(line: bytes) -> bytes:
     is_plain = not any(mark in rest for mark in (b"'", b"/", b"`", b'"'))
     if not is_plain or any(text.count(b"{") != text.count(b"}") for text in texts):
         return line
-    parts[::2] = (_BETWEEN.sub(rb"\1", _NEEDLESS.sub(b"", part)) for part in code)
+    # A quote ends a word as well as a space does.
+    parts[::2] = (_shorten(part).strip() for part in code)
     return b"".join(parts)
+
+
+def _shorten(code: bytes) -> bytes:
+    code = _BETWEEN.sub(rb"\1", _NEEDLESS.sub(b"", code))
+    code = _CONSTANT.sub(b"let", _ONE_PARAMETER.sub(rb"\1", code))
+    return _VALUE.sub(lambda found: _VALUES[found[0]], code)
 
 
 _FOR_GOOD = "public, max-age=31536000, immutable"
@@ -82,12 +114,14 @@ _MEDIA_TYPES = {
 }
 _WORKER = "worker.js"
 _UNVERSIONED = ("icon.svg", "app.webmanifest")
-_OPERATORS = {"js/operator.js"}
+_OPERATORS = {"js/operator.js", "js/page/history.js"}
 _PROTOCOLS = {
     "local-reports": {"js/local_reports.js", "js/noise.js"},
     "open-clusters": {"js/open_clusters.js", "js/obfuscation.js", "js/same_hash.js"},
 }
 """Scripts of one protocol alone, by its name."""
+_ELSEWHERE = {"js/predict/vectors.js"}
+"""Scripts that the package for npm has and the page does not need."""
 _COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
 """Scripts of any protocol."""
 _PREDICTORS = {
@@ -131,7 +165,7 @@ def read_page(folder: Path, collects: str | None = None) -> dict[str, Representa
         collects: The name of the protocol that the service collects by, or None.
     """
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
-    needless = set().union(*(names for kind, names in _PROTOCOLS.items() if kind != collects))
+    needless = _ELSEWHERE.union(*(names for kind, names in _PROTOCOLS.items() if kind != collects))
     if collects not in _PROTOCOLS:
         needless |= _COLLECTING
     contents = {

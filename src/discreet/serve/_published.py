@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
 import tempfile
 import weakref
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response, StreamingResponse
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.release import Release, load
+from discreet.release import Release, Signature, load, signature_path
+
+_log = logging.getLogger("discreet.serve")
 
 # Bytes read at a time.
 _CHUNK = 256 << 10
@@ -75,12 +78,14 @@ class Representation:
         digest: SHA-256 of the bytes as they are, in hexadecimal.
         plain: The bytes as they are.
         compressed: The same through gzip, where that makes them fewer.
+        headers: What answers say beside it.
     """
 
     media_type: str
     digest: str
     plain: Content
     compressed: Content | None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, content: Content, media_type: str) -> Representation:
@@ -134,7 +139,8 @@ def open_release(path: Path) -> Made:
     or written over in its place.
 
     Returns:
-        The `release` byte for byte, its `catalog`, and `about`: what it is and promises.
+        The `release` byte for byte, its `catalog`, `about`: what it is and promises, and where its
+        `signature` is beside it, that.
 
     Raises:
         InputError: It is not a release, or damaged, or cannot be copied (then an OSError is its
@@ -152,11 +158,33 @@ def open_release(path: Path) -> Made:
     except InputError as error:
         raise InputError(error.reason, path=path) from None
     file = Representation.of(content, "application/octet-stream")
+    signed = _signature(path, file.digest)
+    if signed is not None:
+        # So the page need not ask for it: what it asks for is shown to the person, and the same
+        # for everybody.
+        header = f"{signed.public_key} {signed.signature}"
+        file = replace(file, headers={"discreet-signature": header})
     return {
         "release": file,
         "catalog": catalog_document(release.catalog, release.scale),
         "about": Representation.of_json(_about(release, file)),
+        **({} if signed is None else {"signature": Representation.of_json(asdict(signed))}),
     }
+
+
+def _signature(path: Path, sha256: str) -> Signature | None:
+    """The signature of this very file; one of a file that was there before does not count."""
+    beside = signature_path(path)
+    if not beside.is_file():
+        return None
+    try:
+        found = Signature.read(beside)
+        if found.is_of(sha256):
+            return found
+    except InputError:
+        pass
+    _log.warning("%s is not the signature of this release, and is not shown", beside)
+    return None
 
 
 def catalog_document(catalog: Catalog, scale: Scale) -> Representation:
@@ -216,6 +244,7 @@ def answer(
         "cache-control": cache,
         "vary": "accept-encoding",
         "accept-ranges": "bytes",
+        **found.headers,
     }
     if "if-match" in headers and not _matches(headers["if-match"], found.digest):
         return Response('{"reason":"another version is served by now"}', 412, fields)
@@ -228,6 +257,8 @@ def answer(
     begin, end = span or (0, content.size)
     if packed:
         fields["content-encoding"] = "gzip"
+        # A page that shows how much has come counts the bytes after decompression.
+        fields["discreet-bytes"] = str(found.plain.size)
     if span:
         fields["content-range"] = f"bytes {begin}-{end - 1}/{content.size}"
     fields["content-length"] = str(end - begin)

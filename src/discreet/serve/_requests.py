@@ -62,15 +62,20 @@ class Buckets:
     def __len__(self) -> int:
         return len(self._left)
 
-    def wait(self, key: Hashable) -> int:
-        """Take one: 0, or the seconds until there is one again (and none was taken)."""
+    def wait(self, key: Hashable, *, take: bool = True) -> int:
+        """Take one: 0, or the seconds until there is one again (and none was taken).
+
+        Args:
+            key: Whose.
+            take: False to look without taking.
+        """
         if self._rate.per_minute == 0:
             return 0
         speed, now = self._rate.per_minute / 60, self._clock()
         left, then = self._left.pop(key, (float(self._rate.burst), now))
         left = min(left + (now - then) * speed, self._rate.burst)
         taken = left >= 1
-        self._left[key] = (left - 1 if taken else left, now)
+        self._left[key] = (left - 1 if taken and take else left, now)
         if len(self._left) > self._most:
             self._left.popitem(last=False)
         return 0 if taken else max(math.ceil((1 - left) / speed), 1)
@@ -127,6 +132,15 @@ def unknown_capability(*, unread: bool = False) -> Refused:
     return Refused(401, "this capability is not enrolled here", headers)
 
 
+STOPPING = "the service is being stopped; try again"
+CROWDED = "too much is being sent at this moment; try again"
+
+
+def crowded() -> Refused:
+    """The answer where there is no room for a body."""
+    return Refused(503, CROWDED, {"retry-after": "1", "connection": "close"})
+
+
 def said_otherwise() -> Refused:
     """The answer to tags that differ from the first ones of their slot and epoch."""
     return Refused(409, "other tags were sent for this slot in this period; the first ones stay")
@@ -135,7 +149,9 @@ def said_otherwise() -> Refused:
 class Bodies:
     """The bytes of bodies that are being read or worked on.
 
-    Bytes count as they come: who announces many and sends none takes no room from others.
+    Bytes count as they come: who announces many and sends none takes no room from others. Where
+    there is no room, bodies that are still arriving give way, the longest under way first: who
+    sends slowly keeps nobody out.
 
     Args:
         most: How many there may be.
@@ -143,6 +159,9 @@ class Bodies:
 
     def __init__(self, most: int) -> None:
         self._most, self._held = most, 0
+        # Those still arriving, in the order of their beginning.
+        self._arriving: dict[Room, None] = {}
+        self._stopping = False
 
     @contextmanager
     def room(self) -> Iterator[Room]:
@@ -151,47 +170,93 @@ class Bodies:
         try:
             yield room
         finally:
+            self.arrived(room)
             self._held -= room.held
 
     def widen(self, most: int) -> None:
         """Raise the limit to at least this."""
         self._most = max(self._most, most)
 
-    def hold(self, size: int) -> None:
-        """Count some more.
+    def arriving(self, room: Room, deadline: asyncio.Timeout) -> None:
+        """A body begins to arrive, and is given up by rescheduling its deadline."""
+        room.deadline = deadline
+        self._arriving[room] = None
+        if self._stopping:
+            self._give_up(room, STOPPING)
+
+    def arrived(self, room: Room) -> None:
+        """It is there, and keeps its room."""
+        self._arriving.pop(room, None)
+
+    def refuse_all(self) -> None:
+        """The service stops: nothing more arrives."""
+        self._stopping = True
+        for room in list(self._arriving):
+            self._give_up(room, STOPPING)
+
+    def hold(self, size: int, room: Room) -> None:
+        """Count some more for a room; others may have to give way.
 
         Raises:
             Refused: 503; that would be too many.
         """
-        if self._held + size > self._most:
-            headers = {"retry-after": "1", "connection": "close"}
-            raise Refused(503, "too much is being sent at this moment; try again", headers)
+        while self._held + size > self._most:
+            slowest = next(iter(self._arriving), None)
+            if slowest is None or slowest is room:
+                raise crowded()
+            self._give_up(slowest, CROWDED)
         self._held += size
+        room.held += size
+
+    def _give_up(self, room: Room, reason: str) -> None:
+        del self._arriving[room]
+        self._held -= room.held
+        room.held, room.refused = 0, reason
+        assert room.deadline is not None
+        room.deadline.reschedule(asyncio.get_running_loop().time())
 
 
 class Room:
-    """What one body takes."""
+    """What one body takes.
+
+    Attributes:
+        held: Its bytes so far.
+        refused: Why it is given up; empty if it is not.
+        deadline: Of its arrival.
+    """
 
     def __init__(self, bodies: Bodies) -> None:
-        self._bodies, self.held = bodies, 0
+        self.bodies, self.held, self.refused = bodies, 0, ""
+        self.deadline: asyncio.Timeout | None = None
 
     def take(self, size: int) -> None:
         """Take some more; see `Bodies.hold`."""
-        self._bodies.hold(size)
-        self.held += size
+        if not self.refused:
+            self.bodies.hold(size, self)
 
 
-def check_admin(request: Request, token: str | None) -> None:
+def check_admin(request: Request, token: str | None, guesses: Buckets) -> None:
     """Let only the administrator pass.
 
+    Args:
+        request: Carries the token.
+        token: The right one.
+        guesses: How many wrong ones may come from a network; beyond that the right one waits too.
+
     Raises:
-        Refused: 401, or 403 if there is no administrator.
+        Refused: 401, 429, or 403 if there is no administrator.
     """
     if token is None:
         raise Refused(403, "this service was started without an administrator's token")
+    network = network_of(request.client.host) if request.client else ""
+    wait = guesses.wait(network, take=False)
+    if wait:
+        reason = "too many wrong administrator's tokens from this address"
+        raise Refused(429, reason, {"retry-after": str(wait)})
     # Digests have one length, so comparing them tells nothing of the token, not even its length.
     given, known = (hashlib.sha256(t.encode()).digest() for t in (_bearer(request), token))
     if not hmac.compare_digest(given, known):
+        guesses.wait(network)
         raise Refused(401, "this is not the administrator's token", _CHALLENGE)
 
 
@@ -216,14 +281,19 @@ async def read_body(request: Request, most: int, seconds: float, room: Room) -> 
         _too_large(most)
     parts, size = [], 0
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds) as deadline:
+            room.bodies.arriving(room, deadline)
             async for part in request.stream():
                 size += len(part)
                 if size > most:
                     _too_large(most)
                 room.take(len(part))
                 parts.append(part)
+        room.bodies.arrived(room)
     except TimeoutError:
+        if room.refused:
+            headers = {"retry-after": "1", "connection": "close"}
+            raise Refused(503, room.refused, headers) from None
         raise Refused(408, "the body took too long to arrive", {"connection": "close"}) from None
     except ClientDisconnect:
         raise Refused(400, "the body broke off") from None

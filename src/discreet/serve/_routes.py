@@ -10,14 +10,16 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from discreet import __version__
 from discreet.domain import InputError
+from discreet.domain.errors import FieldError, LedgerError
 from discreet.protocols.common import Fields, capability_digest, make_capability
 from discreet.protocols.servers import Claim
+from discreet.serve._admission import LARGEST_PROOF
 from discreet.serve._gate import Figure
+from discreet.serve._ledger import read_history
 from discreet.serve._published import answer
 from discreet.serve._requests import (
     Refused,
     capability_of,
-    check_admin,
     network_of,
     parse_json,
     read_body,
@@ -31,7 +33,7 @@ _REASONS = {
     304: "It has not changed.",
     400: "The body is not JSON.",
     401: "The Authorization header carries no secret, or one that is not known here.",
-    403: "There is no administrator.",
+    403: "There is no administrator; or what an enrolment asks for is missing, wrong or used.",
     404: "There is no such thing here.",
     408: "The body took too long.",
     409: "A release is being built already; or other tags were sent first in this period.",
@@ -123,6 +125,9 @@ def add_public_routes(router: APIRouter, service: Service) -> None:
     _add_file(router, service, "release", "The release's file", binary=True)
     _add_file(
         router, service, "about", "What the release is and promises", path="/v1/release/about"
+    )
+    _add_file(
+        router, service, "signature", "Who signed the release's file", path="/v1/release/signature"
     )
     _add_file(router, service, "catalog", "The items, in order")
     _add_file(router, service, "collection", "What is collected, and how")
@@ -227,17 +232,29 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
         "properties": {"capability": _CAPABILITY},
     }
 
-    @router.post("/v1/enrolments", **describe("A new capability", 404, 503, gives=gives, ok=201))
+    @router.get("/v1/enrolments", **describe("What an enrolment asks for", 404, gives=_OBJECT))
+    async def ask() -> Response:
+        service.collecting()
+        admission = service.settings.admission
+        return JSONResponse({"admission": "open"} if admission is None else admission.ask())
+
+    route = describe(
+        "A new capability", 400, 403, 404, 408, 413, 415, 422, 503, gives=gives, ok=201
+    )
+
+    @router.post("/v1/enrolments", **route)
     async def enrol(request: Request) -> Response:
         service.collecting()
         # By network: whoever has an IPv6 prefix has more addresses than one can count.
         host = network_of(request.client.host) if request.client else ""
         service.limit("enrolment", service.enrolments, host)
+        once = await _admission(service, request)
         capability = make_capability()
         # The capability itself goes to the person and is kept nowhere.
         digest = capability_digest(capability)
         # Written before it is handed out: a capability that was seen is never forgotten by a crash.
-        await service.write([Enrol(digest)])
+        if (await service.write([Enrol(digest, once)]))[0] is None:
+            raise Refused(403, "this was used for an enrolment already")
         service.remember(digest)
         return JSONResponse({"capability": capability}, 201)
 
@@ -251,6 +268,25 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
         service.forget(digest)
         await _change(service, Forget(digest))
         return Response(status_code=204)
+
+
+async def _admission(service: Service, request: Request) -> bytes | None:
+    """What an enrolment is admitted for, which admits once; None where anybody may enrol."""
+    admission = service.settings.admission
+    if admission is None:
+        return None
+    with service.batches.room() as room:
+        seconds = service.settings.body_seconds
+        body = await read_body(request, LARGEST_PROOF, seconds, room)
+    if not body:
+        raise Refused(403, f"an enrolment here needs more: {admission.kind}")
+    content = parse_json(body)
+    try:
+        return await run_in_threadpool(admission.admit, content)
+    except FieldError as error:
+        raise Refused(422, error.reason) from None
+    except InputError as error:
+        raise Refused(403, error.reason) from None
 
 
 def _add_report(router: APIRouter, service: Service) -> None:
@@ -419,6 +455,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 def add_admin_routes(router: APIRouter, service: Service) -> None:
     """Each needs the administrator's token in its Authorization header."""
     _add_building(router, service)
+    _add_ledger(router, service)
     _add_reload(router, service)
     _add_numbers(router, service)
 
@@ -434,14 +471,14 @@ def _add_numbers(router: APIRouter, service: Service) -> None:
 
     @router.get("/metrics", **route)
     async def metrics(request: Request) -> Response:
-        check_admin(request, service.settings.admin_token)
+        service.check_admin(request)
         route = service.metrics.text(_gauges(service), _counters(service))
         return PlainTextResponse(route, media_type=_PROMETHEUS)
 
 
 def _add_building(router: APIRouter, service: Service) -> None:
     def admitted(request: Request) -> None:
-        check_admin(request, service.settings.admin_token)
+        service.check_admin(request)
 
     route = describe(
         "A release is being built from what was sent",
@@ -472,6 +509,28 @@ def _add_building(router: APIRouter, service: Service) -> None:
         return JSONResponse({**collected, "served": service.served(), **await service.ledger()})
 
 
+def _add_ledger(router: APIRouter, service: Service) -> None:
+    route = describe(
+        "A curator's ledger over time, and what more charges like the last one would bring it to",
+        403,
+        404,
+        503,
+        needs="administrator",
+        gives=_OBJECT,
+    )
+
+    @router.get("/v1/admin/ledger", **route)
+    async def ledger(request: Request) -> Response:
+        service.check_admin(request)
+        path = service.settings.ledger
+        if path is None:
+            raise Refused(404, "this service was told of no ledger")
+        try:
+            return JSONResponse({"limits": await run_in_threadpool(read_history, path)})
+        except LedgerError as error:
+            raise Refused(503, str(error)) from error
+
+
 async def _collected(service: Service, store: Store) -> dict[str, Any]:
     """Figures that only a service has that collects."""
     assert service.protocol is not None
@@ -498,7 +557,7 @@ def _add_reload(router: APIRouter, service: Service) -> None:
 
     @router.post("/v1/admin/reload", **route)
     async def reload(request: Request) -> Response:
-        check_admin(request, service.settings.admin_token)
+        service.check_admin(request)
         return JSONResponse({"reloaded": await service.reload()})
 
 

@@ -8,11 +8,14 @@ import json
 import logging
 import math
 import queue
+import time
 from collections.abc import Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 
 from discreet.domain import InputError
 from discreet.domain.errors import LedgerError
@@ -27,7 +30,14 @@ from discreet.serve._published import (
     catalog_document,
     open_release,
 )
-from discreet.serve._requests import Bodies, Buckets, Refused, unknown_capability
+from discreet.serve._requests import (
+    Bodies,
+    Buckets,
+    Rate,
+    Refused,
+    check_admin,
+    unknown_capability,
+)
 from discreet.serve._settings import Settings
 from discreet.serve._store import Change, Outcome, Store
 from discreet.serve._watch import Watch, mark_of
@@ -41,9 +51,19 @@ _BATCHES_BYTES = 4 * LARGEST_BATCH
 # Capabilities whose enrolment is remembered: about 10 MB.
 _MOST_KNOWN = 100_000
 # Seconds to wait for a writer of the ledger.
-_LEDGER_WAIT = 5.0
+_LEDGER_WAIT = 3.0
+# Seconds that anything asked of the database may take, from the request's point of view; SQLite's
+# own patience (`PATIENCE`) and one more try fit into it.
+DEADLINE = 5.0
+# Threads that ask the database: as many as it has connections for readers.
+_ASKING = 6
+# Seconds after a write in which /readyz takes it that one can write.
+_READY_SECONDS = 1.0
+# Wrong administrator's tokens from one network.
+_GUESSES = Rate(per_minute=10, burst=10)
 _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
+_UNKNOWN = "the database does not answer; it may have stored what was sent; send it again"
 _DOWN = "what was sent cannot be stored now; nothing was; try again"
 _PUBLISHES = "this service publishes a release and collects nothing"
 LIMITED = {
@@ -70,6 +90,7 @@ class Service:
         self.addresses = Buckets(settings.per_address)
         self.capabilities = Buckets(settings.per_capability)
         self.enrolments = Buckets(settings.enrolments)
+        self._guesses = Buckets(_GUESSES)
         # Whoever replaces the release's file or what is served of it.
         swapping = asyncio.Lock()
         self.builder = Builder(settings, self.metrics, self._publish, swapping)
@@ -78,6 +99,8 @@ class Service:
         # Batches apart: anybody may send one, and must not crowd out who is enrolled.
         self.bodies, self.batches = Bodies(_BODIES_BYTES), Bodies(_BATCHES_BYTES)
         self._known: set[bytes] = set()
+        self._asking = ThreadPoolExecutor(_ASKING, "discreet asks")
+        self._looking = asyncio.Lock()
         self._announced: dict[str, Representation] = {}
         self._reloading, self._may_go_back = asyncio.Lock(), settings.allow_older_epoch
         self._published: Made = {}
@@ -275,10 +298,21 @@ class Service:
         Raises:
             Refused: 503; they are not stored.
         """
+        store = self.collecting()
         try:
-            return await asyncio.wrap_future(self.collecting().submit(changes))
+            submitted = store.submit(changes)
+            done = asyncio.wrap_future(submitted)
+            # Whatever it ends with after the deadline is nobody's any more.
+            done.add_done_callback(lambda each: each.cancelled() or each.exception())
+            async with asyncio.timeout(DEADLINE):
+                return await asyncio.shield(done)
         except queue.Full:
             raise Refused(503, _BUSY, {"retry-after": "1"}) from None
+        except TimeoutError:
+            # Taken back where that is still possible; else nobody knows, and trying again is safe.
+            reason = _DOWN if store.writer.take_back(submitted) else _UNKNOWN
+            _log.error("the database did not write in time")
+            raise Refused(503, reason, {"retry-after": "5"}) from None
         except SQLAlchemyError as error:
             _log.error("the database refused a transaction: %s", type(error).__name__)
             raise Refused(503, _DOWN, {"retry-after": "5"}) from None
@@ -289,22 +323,37 @@ class Service:
         Raises:
             Refused: 503; the database does not answer.
         """
+        # Threads of their own: while the database hangs, files are still served.
+        asked = asyncio.get_running_loop().run_in_executor(self._asking, question, *about)
         try:
-            return await run_in_threadpool(question, *about)
-        except SQLAlchemyError as error:
+            async with asyncio.timeout(DEADLINE):
+                return await asked
+        except (SQLAlchemyError, TimeoutError) as error:
             _log.error("the database did not answer: %s", type(error).__name__)
             raise Refused(503, "the database does not answer", {"retry-after": "5"}) from None
 
     async def is_ready(self) -> bool:
-        """Whether requests would be answered well: after a failure, whether writing works again."""
+        """Whether requests would be answered well: whether something was stored, or can be, now."""
         if self.store is None:
             return bool(self._published)
-        if not self.store.writer.healthy:
+        async with self._looking:
+            writer = self.store.writer
+            if writer.healthy and time.monotonic() < writer.written + _READY_SECONDS:
+                return True
             try:
                 await self.write(())
+                return bool(await self.ask(self.store.ping))
             except Refused:
                 return False
-        return await run_in_threadpool(self.store.ping)
+
+    def check_admin(self, request: Request) -> None:
+        """Let only the administrator pass; see `check_admin`."""
+        check_admin(request, self.settings.admin_token, self._guesses)
+
+    def refuse_bodies(self) -> None:
+        """The service stops: whose body is still arriving is told so."""
+        self.bodies.refuse_all()
+        self.batches.refuse_all()
 
     async def close(self) -> None:
         """Stop building; write whatever still waits."""
@@ -315,6 +364,7 @@ class Service:
         """Write whatever still waits and let go of the database; again and again is fine."""
         if self.store is not None:
             self.store.close()
+        self._asking.shutdown(wait=False, cancel_futures=True)
 
     def _publish(self, published: Made) -> None:
         # One assignment: every request sees the old release or the new one, whole.

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from discreet.domain import InputError
 from discreet.protocols.servers import Protocol
+from discreet.serve._admission import Admission
 from discreet.serve._requests import Rate
 
-# Characters; even of hexadecimal digits they are 64 bits.
-_SHORTEST_TOKEN = 16
+# Characters; even of hexadecimal digits they are 96 bits, which nobody guesses.
+_SHORTEST_TOKEN = 24
+# Different characters among them: fewer were typed by somebody, not drawn.
+_FEWEST_DIFFERENT = 8
 # Reports; a batch is one transaction, which others wait for.
 _MOST_A_BATCH = 200
 
@@ -38,6 +41,9 @@ class Settings:
         allow_older_epoch: Collect for an epoch though the database has reports of a later one of
             the same terms.
         ledger: A curator's ledger, which the administrator is shown; it is only ever read.
+        admission: Who may enrol; None: anybody.
+        recommends: Also answer `POST /v1/recommend` and `/v1/similar`, for back ends. Ratings then
+            leave people's devices.
     """
 
     release: Path
@@ -52,6 +58,8 @@ class Settings:
     least_people: int = field(default=LEAST_PEOPLE, kw_only=True)
     allow_older_epoch: bool = field(default=False, kw_only=True)
     ledger: Path | None = field(default=None, kw_only=True)
+    admission: Admission | None = field(default=None, kw_only=True, repr=False)
+    recommends: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         if (self.protocol is None) != (self.database is None):
@@ -75,8 +83,9 @@ def check_token(token: str | None) -> None:
     """
     if token is None:
         return
-    if len(token) < _SHORTEST_TOKEN or not all("!" <= letter <= "~" for letter in token):
+    visible = all("!" <= letter <= "~" for letter in token)
+    if len(token) < _SHORTEST_TOKEN or len({*token}) < _FEWEST_DIFFERENT or not visible:
         raise InputError(
-            f"an administrator's token is {_SHORTEST_TOKEN} or more visible ASCII characters; "
-            "openssl rand -hex 32 makes one"
+            f"an administrator's token is {_SHORTEST_TOKEN} or more visible ASCII characters, "
+            f"{_FEWEST_DIFFERENT} of them different; openssl rand -hex 32 makes one"
         )

@@ -273,8 +273,10 @@ def _unusable(place: URL, error: SQLAlchemyError) -> InputError:
 def _engine(url: URL) -> Engine:
     # Parameters never appear in errors: they are what people sent.
     options: dict[str, Any] = {"hide_parameters": True, "pool_size": _READERS, "max_overflow": 2}
+    options["pool_timeout"] = PATIENCE / 1000
     if url.drivername != "sqlite":
-        return create_engine(url, pool_pre_ping=True, **options)
+        waits = {"connect_timeout": 3, "options": f"-c lock_timeout={PATIENCE}"}
+        return create_engine(url, pool_pre_ping=True, connect_args=waits, **options)
     path = Path(str(url.database))
     _make_private(path)
     _check_ours(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import queue
 import threading
 import time
@@ -32,8 +33,8 @@ _TIDY_SECONDS = 1.0
 _TIDY_PATIENCE = 200
 """Milliseconds that tidying waits for those who read."""
 
-PATIENCE = 30_000
-"""Milliseconds that everything else in SQLite waits for others."""
+PATIENCE = 2_000
+"""Milliseconds that everything else in SQLite waits for others: twice fits into a request."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,20 +54,23 @@ class GroupWriter:
         changes: Changes in them.
         failures: Transactions that failed; nothing was acknowledged for them.
         healthy: Whether the last transaction did not fail.
+        written: When one last succeeded, by `time.monotonic`.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, *, threaded: bool = True) -> None:
         self._engine = engine
         self._waiting: deque[_Job] = deque()
         self._bytes = 0
         self._closed = False
         self._ready = threading.Condition()
         self.commits = self.changes = self.failures = 0
-        self.healthy = True
+        self.healthy, self.written = True, -math.inf
         self._connection: Connection | None = None
         self._untidy, self._tidied = False, 0.0
+        # Without its thread whoever made it calls `turn`: a simulation.
         self._thread = threading.Thread(target=self._run, name="discreet writer", daemon=True)
-        self._thread.start()
+        if threaded:
+            self._thread.start()
 
     def submit(self, changes: Sequence[Change]) -> Future[list[Outcome]]:
         """See `Store.submit`."""
@@ -80,12 +84,29 @@ class GroupWriter:
             self._ready.notify()
         return job.done
 
+    def take_back(self, done: Future[list[Outcome]]) -> bool:
+        """Whether some changes could be taken back: they still waited, and are never written."""
+        with self._ready:
+            job = next((each for each in self._waiting if each.done is done), None)
+            if job is None:
+                return False
+            self._waiting.remove(job)
+            self._bytes -= job.size
+        done.cancel()
+        return True
+
     def close(self) -> None:
         """Write what waits, then end."""
         with self._ready:
             self._closed = True
             self._ready.notify()
         self._thread.join()
+
+    def turn(self) -> None:
+        """One transaction of what waits, without the thread."""
+        jobs = self._take(0.0) if self._waiting else []
+        if jobs:
+            self._do(jobs)
 
     def _run(self) -> None:
         taken = 0
@@ -141,7 +162,7 @@ class GroupWriter:
             self.failures += 1
             self.healthy = False
             raise
-        self.healthy = True
+        self.healthy, self.written = True, time.monotonic()
         return outcomes
 
     def _tidy(self) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.domain import InputError
-from discreet.measure.engines import local
+from discreet.measure.engines import _bit_rows, local
 from discreet.measure.engines.local import co_moments, new_pairs, weighted_pairs
 from measure.engines._slow import (
     MOST,
@@ -51,6 +51,29 @@ def test_weighted_pairs_equal_python_integers(table: Table, threads: int, large:
     # Weights beyond what a vote can say; sums are modulo 2^64.
     again = weighted_pairs(*args, weights * large, table.size, threads=threads)
     np.testing.assert_array_equal(again, found * large)
+
+
+@pytest.mark.parametrize("per_pair", [0.0, 0.3, 1e9])
+@pytest.mark.parametrize(("rows", "users"), [(1, 30), (1 << 26, 300), (1, 20_000)])
+def test_bits_and_pairs_give_the_same_sums(
+    monkeypatch: pytest.MonkeyPatch, per_pair: float, rows: int, users: int
+) -> None:
+    """Nobody as bits, some, everybody; in one chunk of words or in many."""
+    monkeypatch.setattr(_bit_rows, "_PER_PAIR", per_pair)
+    monkeypatch.setattr(_bit_rows, "_ROWS", rows)
+    rng, size, heard = np.random.default_rng(users), 13, []
+    has = rng.random((users, size)) < rng.random((users, 1))
+    weights = rng.integers(-(2**62), 2**62, 40)[rng.integers(0, 40, users)]
+    starts = np.concatenate(([0], np.cumsum(has.sum(axis=1))))
+    found = weighted_pairs(
+        starts, np.nonzero(has)[1].astype(np.int32), weights, size,
+        progress=lambda *each: heard.append(each),
+    )  # fmt: skip
+    with np.errstate(over="ignore"):
+        right = has.astype(np.int64).T @ (has * weights[:, np.newaxis])
+    np.testing.assert_array_equal(found, right[np.triu_indices(size)])
+    counts = has.sum(axis=1)
+    assert heard[-1] == (total := int((counts * (counts + 1) // 2).sum()), total)
 
 
 @given(tables(), st.integers(1, 3), st.data())

@@ -16,6 +16,7 @@ import pytest
 from discreet.domain import PRESENCE, Catalog, InputError, Scale
 from discreet.measure._source import HeadEntries, total, totals
 from discreet.measure.centring import ItemLevels
+from discreet.measure.engines._leaves import leaves_of, with_leaves
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
@@ -27,13 +28,11 @@ from discreet.measure.engines.spark._sums import (
     add_tiles,
     blocks_in,
     cut_blocks,
-    leaves_of,
     paste,
     sittings,
     size_in_bytes,
     tile_from,
     tiles_of,
-    with_leaves,
 )
 from discreet.measure.history_pairs import HistoryNumbers, HistoryPairs
 from discreet.measure.pairs import CosinePairs

@@ -13,7 +13,7 @@ from discreet.privacy import Randomness, SeededRandomness
 from discreet.protocols.local_reports.client import draw_report
 from discreet.protocols.local_reports.messages import Collection, Report
 
-MECHANISMS = ("modified-laplace", "randomized-response")
+MECHANISMS = ("rounded-response", "randomized-response", "modified-laplace")
 FIVE_STARS = Scale(1, 5)
 
 

@@ -108,11 +108,11 @@ def test_an_announcement_that_contradicts_itself_is_refused(
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_a_report_is_read_back(mechanism: Any) -> None:
     told = make_collection(21, mechanism)
-    items, values = np.array([20, 0, 9]), np.array([1, 2, 3])
+    items, values = np.array([20, 0, 9]), np.array([1, 2, 2])
     sent = json.loads(json.dumps(Report.of(told, items, values).as_json()))
     read = Report.from_json(sent, told)
     np.testing.assert_array_equal(read.items, [0, 9, 20])
-    np.testing.assert_array_equal(read.values, [2, 3, 1])
+    np.testing.assert_array_equal(read.values, [2, 2, 1])
     assert base64.b64decode(sent["reported"]) == bytes([1, 2, 16])
 
 

@@ -86,11 +86,13 @@ def _outcomes(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every answer of one item: its chance, z and s."""
     centre = 0 if rating is None else int(collection.to_grid(np.array([rating]))[0])
-    if collection.mechanism == "randomized-response":
-        step = 2 * collection.reach // (collection.levels - 1)
-        symbol = 0 if rating is None else (centre + collection.reach) // step + 1
-        reports = collection.centred(np.arange(1, collection.levels + 1))
-        chances = collection.response.probabilities(symbol)
+    if collection.answers:
+        step = 2 * collection.reach // (collection.answers - 1)
+        symbol = 0.0 if rating is None else (centre + collection.reach) / step + 1
+        reports = collection.centred(np.arange(1, collection.answers + 1))
+        # Between two answers: the upper one with the chance of its share.
+        low, high = (collection.response.probabilities(r(symbol)) for r in (math.floor, math.ceil))
+        chances = low + (symbol - math.floor(symbol)) * (high - low)
         return chances, np.append(0, reports), np.append(0.0, np.ones(len(reports)))
     reach, keep = 60 * collection.reach * 4, collection.laplace.keep
     z = np.arange(-reach, reach + 1)
@@ -152,8 +154,10 @@ def test_blocks_give_what_the_slow_way_gives(
     assert totals.reports == 50
     np.testing.assert_allclose(law.slope * totals.sums, x.sum(axis=0), atol=1e-9)
     np.testing.assert_allclose(effects.counts, e.sum(axis=0), atol=1e-9)
-    y = (x - effects.levels * e)[:, head]
-    for found, exact in ((cov, y.T @ y), (wgt, e[:, head].T @ e[:, head])):
+    y, e = (x - effects.levels * e)[:, head], e[:, head]
+    longest = 2 * effects.moments[head].sum() + 10 * law.usual_square
+    shorter = np.minimum(1, longest / (y**2).sum(axis=1))[:, None]
+    for found, exact in ((cov, y.T @ (y * shorter)), (wgt, e.T @ (e * shorter))):
         np.fill_diagonal(exact, 0)
         np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3 * np.abs(exact).max())
 

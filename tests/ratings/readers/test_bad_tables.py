@@ -134,7 +134,8 @@ def test_types_that_cannot_be_read_are_refused(refusal, kind):
 
 
 def test_other_things_are_no_source(refusal):
-    assert "not from list" in str(refusal([1, 2, 3]))
+    assert "not from set" in str(refusal({1, 2, 3}))
+    assert "a list of ratings holds dicts" in str(refusal([1, 2, 3]))
     assert "for files" in str(refusal(pl.DataFrame(), separator=","))
     assert "for files" in str(refusal(pl.DataFrame(), layout="netflix"))
 

@@ -11,8 +11,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from discreet.domain import Catalog
+from discreet.domain import Catalog, InputError
+from discreet.ratings.readers import read_ratings
+from discreet.ratings.readers._frames import columns_of
 from ratings.readers.battery import CATALOG, DAY, ReaderBattery, Record
 
 
@@ -112,6 +115,55 @@ class TestLazyPolars(ReaderBattery):
 
     def write(self, folder: Path, records: list[Record]) -> pl.LazyFrame:
         return pl.DataFrame(arrow(records)).lazy()
+
+
+class Stream:
+    """Speaks Arrow's protocol and nothing else, as relations of databases do."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+class TestArrowStream(ReaderBattery):
+    names_lines = False
+
+    def write(self, folder: Path, records: list[Record]) -> Stream:
+        return Stream(arrow(records).append_column("more", pa.array([b"x"] * len(records))))
+
+    def test_numbers_are_not_copied(self) -> None:
+        table = arrow([Record(1, 1, 5, 3), Record(2, 1, 4, 3)])
+        frame = columns_of(Stream(table), lambda names: {"rating": names.index("rating")}, "x")
+        here, there = (
+            column.buffers()[1].address
+            for column in (table["rating"].chunk(0), frame["rating"].to_arrow())
+        )
+        assert here == there
+
+
+class TestListOfDicts(ReaderBattery):
+    names_lines = False
+    options: ClassVar[dict[str, Any]] = {
+        "scale": (1, 5), "catalog": CATALOG, "columns": {"user": "who", "time": "when"},
+    }  # fmt: skip
+
+    def write(self, folder: Path, records: list[Record]) -> list[dict[str, Any]]:
+        return [
+            {"who": user, "item": item, "rating": value, "when": day * DAY, "stars": 1}
+            for user, item, value, day in records
+        ]
+
+    def test_keys_of_one_row_change_nothing_for_others(self) -> None:
+        rows: list[dict[str, Any]] = [{"user": "a", "item": 1, "rating": 5, "time": 9}]
+        odd = {"userid": "b", "item": 1, "score": 2}
+        options: dict[str, Any] = {"scale": (1, 5), "catalog": CATALOG, "on_bad_rows": "skip"}
+        for several in (rows, [odd, *rows], [*rows, odd]):
+            ratings = read_ratings(several, **options)
+            assert len(ratings) == 1 and ratings.times is None
+        with pytest.raises(InputError, match=r"columns of a list of dicts are keys"):
+            read_ratings(rows, scale=(1, 5), catalog=CATALOG, columns={"user": 0})
 
 
 class TestPandas(ReaderBattery):

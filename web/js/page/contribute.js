@@ -7,6 +7,7 @@ import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
 import { atMost, brief, by, counted, el, fail, fill, same, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
+import { guessesOf } from "./privacy.js";
 import { noteGone, withdrawAlone } from "./standing.js";
 
 const MOST_OTHERS = 5;
@@ -16,7 +17,7 @@ const PROTOCOLS = {
   "local-reports": {
     load: () => import("../local_reports.js").then((m) => ({ ...m, Client: m.LocalClient, readSent: m.readReport })),
     before: ({ cost, spent, collection: { epsilon, epoch, items } }) => [
-      cost ? words("cost", ...[cost, cost * items, Math.exp(epsilon)].map((bound) => atMost(bound))) : words("drawn"),
+      ...(cost ? [words("plain-cost", guessesOf(cost)), words("cost", ...[cost, cost * items, Math.exp(epsilon)].map((bound) => atMost(bound)))] : [words("drawn")]),
       words("period", epoch, sumOf(epsilon, epoch)),
       ...(spent.reports ? spent.sentences() : []),
     ],
@@ -65,7 +66,7 @@ let last = Promise.resolve();
 export async function setUpContributing(page, kind) {
   [home, collected] = [page, kind];
   by("contribute").hidden = false;
-  say("contribute-what", words(`what-${collected}`));
+  by(`what-${collected}`).hidden = false;
   // Whoever switches off takes back what they have seen, and not what another tab has sent meanwhile.
   by("contribute-switch").onchange = ({ target }, seen = record) => tried(target.checked ? prepare : () => seen === record && turnOff());
   home.onChange = () => by("update") && tried(offerUpdate);
@@ -109,9 +110,11 @@ const button = (text, work, look = "") => {
   const made = el("button", { className: look, onclick }, text);
   return made;
 };
-const buttons = (...all) => el("div", { className: "buttons" }, ...all);
+const buttons = (...all) => el("div.buttons", {}, ...all);
 const paragraphs = (texts, look = "") => texts.map((text) => el("p", { className: look }, text));
 const rows = (...all) => fill(below(), ...all);
+/** A heading that counts on from what is sent. */
+const step = (name) => el("h4.step", {}, words(`step-${name}`));
 
 /** The catalogue of this digest, if it is here. */
 const known = (digest) => [home.catalog, listed].find((each) => each?.digest === digest);
@@ -150,7 +153,8 @@ async function offer(terms) {
   const met = await meet(terms);
   const client = await met.make();
   const cost = client.cost > 0 ? [words("looking")] : [];
-  rows(...paragraphs([...met.protocol.before(client), ...cost]), ...limitField(client, await read("limit")), ...paragraphs([words("decide")], "soft"),
+  rows(step("cost"), ...paragraphs(met.protocol.before(client)), ...limitField(client, await read("limit")),
+    step("send"), ...paragraphs([words("look-first"), ...cost]), ...paragraphs([words("decide")], "soft"),
     buttons(button(words("show"), () => draw(), "main")));
   current = offered = met;
 }
@@ -165,7 +169,7 @@ function limitField({ cost }, value = "") {
   });
   const input = el("input", { id: "limit", value, inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
   return [
-    el("p", { className: "buttons" }, el("label", { htmlFor: "limit" }, words("never-more")), input, "(empty: no limit)"),
+    el("p.buttons", {}, el("label", { htmlFor: "limit" }, words("never-more")), input, "(empty: no limit)"),
     el("p", { id: "limit-about", className: "soft" }, words("limit")),
   ];
 }
@@ -239,7 +243,7 @@ async function show(message, choices) {
   const more = Math.max(others.length - MOST_OTHERS, 0);
   const noisy = collection.mechanism === "modified-laplace" ? [words("past")] : [];
   const bits = "hash" in sent ? [words("taste", sent.hash.toString(2).padStart(collection.bits, "0"))] : [];
-  rows(el("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": words("beside") },
+  rows(el("div.scroll", { tabIndex: 0, role: "region", "aria-label": words("beside") },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
   ...paragraphs([(more ? words("and-others", counted(more, "other title")) : "") + words("in-all", counted(JSON.stringify(message).length, "byte")), ...noisy, ...bits], "soft"),
   ...paragraphs(protocol.after(client)), buttons(...choices));

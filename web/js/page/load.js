@@ -4,7 +4,7 @@ import { areTexts, catalogDigest, readRelease, sha256 } from "../release.js";
 import { readScale } from "../scale.js";
 import { ask, askJson } from "../service.js";
 import { HOME, inTime } from "../store.js";
-import { by, fail, words } from "./dom.js";
+import { by, fail, sized, words } from "./dom.js";
 
 const CACHE = `discreet release ${HOME.pathname}`;
 const SCRIPTS = `discreet predictors ${HOME.pathname}`;
@@ -39,13 +39,30 @@ export async function loadRelease() {
   return { ...kept, notice };
 }
 
+/** What comes, with a bar that shows how much of it is here. @param {Response} answer */
+async function receive(answer) {
+  const all = Number(answer.headers.get("discreet-bytes") ?? answer.headers.get("content-length"));
+  const [bar, parts] = [by("loading"), []];
+  bar.hidden = false;
+  let size = 0;
+  for (const reader = answer.body.getReader(); ;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    size += value.length;
+    if (size <= all) Object.assign(bar, { max: all, value: size });
+    by("loaded").textContent = size < all ? words("loaded", sized(size), sized(all)) : sized(size);
+  }
+  return new Blob(parts).arrayBuffer();
+}
+
 async function readAnswer(answer, kept) {
-  const buffer = await answer.arrayBuffer().catch(() => fail("not-whole"));
+  const buffer = await receive(answer).catch(() => fail("not-whole"));
   const digest = await sha256(buffer);
   const tag = /^(?:W\/)?"([0-9a-f]{64})(?:-gzip)?"$/.exec(answer.headers.get("etag") ?? "")?.[1];
-  if (tag && tag !== digest) fail("on-its-way");
+  if (tag && tag !== digest) fail("damaged", "");
   // Read before it is kept: what cannot be read is not worth keeping.
-  const release = await readRelease(buffer);
+  const release = await readRelease(buffer).catch(({ message }) => fail(message.includes("newer") ? "newer" : "damaged", ` (${message})`));
   await inTime(keep(buffer, digest, release));
   // Not to be had in an old document's version: then what is kept is better.
   if (kept) await load(predictorScripts(release)[0]);

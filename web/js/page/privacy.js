@@ -15,15 +15,49 @@ export function promiseOf({ epsilon, delta, unit, not_private: none }) {
   return `epsilon ${atMost(epsilon)}${atDelta(delta)}, per ${whomOf(unit)}`;
 }
 
+/** @param {string} unit @returns {[kind: string, period: string]} */
+const kindOf = (unit) => [unit.startsWith("user-") ? "period" : unit, unit.slice(5)];
+
+/** Whom a promise protects, in words. @param {string} unit */
+const protectedBy = (unit) => words(`whose-${kindOf(unit)[0]}`, kindOf(unit)[1]);
+
+/** What somebody would toss a coin on who wants to know. @param {string} unit */
+export const coinOf = (unit) => words(`coin-${kindOf(unit)[0]}`, kindOf(unit)[1]);
+
+/**
+ * At best, in how many of a hundred cases a coin's toss on one unit is guessed right, rounded up. From epsilon and
+ * delta: P(S) <= e^epsilon Q(S) + delta bounds (P(S) + 1 - Q(S)) / 2 by (e^epsilon + delta) / (e^epsilon + 1).
+ * @param {number} epsilon @param {number} [delta]
+ */
+export const guessesOf = (epsilon, delta = 0) => Math.ceil(100 * ((1 + delta * Math.exp(-epsilon)) / (1 + Math.exp(-epsilon))) - 1e-9);
+
+/** The most guesses of a hundred for each of these words, the strongest first. Chosen by hand. */
+/** @type {[number, string][]} */
+const STRENGTHS = [[75, "strong"], [90, "fair"], [99, "weak"], [100, "none"]];
+
+/** A promise in plain English: a headline, then what it means and what it does not cover. @param {any} guarantee */
+export function plainPromise({ epsilon, delta, unit, not_private: none, per }) {
+  if (none.length) return [words("no-promise"), words("no-promise-means")];
+  const guesses = guessesOf(epsilon, delta);
+  const [, strength] = STRENGTHS.find(([most]) => guesses <= most);
+  const [kind, period] = kindOf(unit);
+  const isLess = kind === "rating" && Number.isFinite(per?.user) ? "-less" : "";
+  return [words(`promise-${strength}`, protectedBy(unit)), words("guesses", coinOf(unit), guesses), words(`beyond-${kind}${isLess}`, period)];
+}
+
 /** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */
 export function showGuarantee({ release, sha256, bytes }) {
   const { guarantee, catalog, method, parameters } = release;
+  const [headline, ...means] = plainPromise(guarantee);
+  const learnt = [parameters.learnt?.words ?? []].flat().slice(0, 2);
   fill(
     by("guarantee"),
-    el("p", { className: "big" }, promiseOf(guarantee)),
-    el("p", {}, guarantee.words),
-    ...[parameters.learnt?.words ?? []].flat().slice(0, 2).map((said) => el("p", {}, String(said))),
-    el("p", { className: "soft" }, words("checked", counted(catalog.ids.length, "title"), method, sized(bytes), sha256.slice(0, 16))),
+    el("p.big", {}, headline),
+    ...means.map((said) => el("p", {}, said)),
+    el("details", {}, el("summary", {}, words("mathematics")),
+      el("p", {}, el("b", {}, promiseOf(guarantee))),
+      ...[guarantee.words, ...learnt].map((said) => el("p", {}, String(said))),
+      el("p.soft", {}, words("checked", counted(catalog.ids.length, "title"), method, sized(bytes), sha256.slice(0, 16)))),
   );
 }
 
@@ -69,7 +103,7 @@ function line(method, path, why, bytes, body) {
   const what = el("td", {}, `${method} ${path}`);
   if (body) {
     const shown = body.length > MOST_SHOWN ? `${body.slice(0, MOST_SHOWN)} …` : body;
-    what.append(el("details", {}, el("summary", {}, "What was in it"), el("pre", {}, shown)));
+    what.append(el("details", {}, el("summary", {}, "What was in it"), el("pre", { tabIndex: 0 }, shown)));
   }
-  return el("tr", {}, what, el("td", {}, why), el("td", { className: "number" }, counted(bytes, "byte")));
+  return el("tr", {}, what, el("td", {}, why), el("td.number", {}, counted(bytes, "byte")));
 }

@@ -26,7 +26,7 @@ export function rater(scale, title, value, rate) {
 function choices(scale, all, title, value, rate) {
   const name = `rating-${made++}`;
   const like = all[0] === scale.step ? { 1: "", 0.5: "halves" }[scale.step] : undefined;
-  const box = el("fieldset", { className: `rater ${like ?? "chips"}` }, el("legend", { className: "sr" }, `Rate ${title}`));
+  const box = el("fieldset", { className: `rater ${like ?? "chips"}` }, el("legend.sr", {}, `Rate ${title}`));
   for (const level of all) {
     const words = `${brief(level)} of ${brief(scale.hi)}`;
     const checked = Math.abs(level - (value ?? NaN)) < 1e-6;
@@ -82,7 +82,7 @@ function slider(scale, title, value, rate) {
     if (rated !== undefined) rate(null);
     put(undefined);
   });
-  return el("div", { className: "rater" }, input, shown);
+  return el("div.rater", {}, input, shown);
 }
 
 function toggle(title, value, rate) {
@@ -96,5 +96,5 @@ function toggle(title, value, rate) {
   button.ariaPressed = String(value !== undefined);
   button.onclick = () => turn(!isOn());
   removable(button, () => isOn() && turn(false));
-  return el("div", { className: "rater" }, button);
+  return el("div.rater", {}, button);
 }

@@ -45,7 +45,7 @@ export function offerToWithdraw(record) {
   by("contribute").hidden = !record?.message;
   if (!record?.message) return;
   by("contribute-title").textContent = words("yours");
-  by("contribute-label").hidden = true;
+  by("contribute-label").hidden = by("contribute-what").hidden = true;
   say("contribute-said", words(record.done || record.had ? "is-there" : "may-be-there"));
   const onclick = () =>
     alone(withdrawAlone).then(

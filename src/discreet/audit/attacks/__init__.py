@@ -13,6 +13,7 @@ from types import MappingProxyType
 from discreet.audit.attacks import (
     _fake_profiles,
     _hash_recovery,
+    _liars,
     _linkage,
     _membership,
     _popular_items,
@@ -57,6 +58,7 @@ _ALL = (
     _quotient.ATTACK,
     _repeated_reports.ATTACK,
     _reconstruction.ATTACK,
+    _liars.ATTACK,
 )
 
 ATTACKS: Mapping[str, Attack] = MappingProxyType({attack.name: attack for attack in _ALL})

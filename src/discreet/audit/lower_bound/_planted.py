@@ -26,7 +26,13 @@ from discreet.audit.lower_bound._mechanisms import (
     selection,
 )
 from discreet.audit.lower_bound._noisy import StatisticSubject, add_noise
-from discreet.audit.lower_bound._protocols import CHANGED, answers, changed_rating
+from discreet.audit.lower_bound._protocols import (
+    BEYOND,
+    CHANGED,
+    answers,
+    changed_rating,
+    one_liar,
+)
 from discreet.audit.lower_bound._series import (
     added_again,
     counted_as_fresh,
@@ -159,6 +165,12 @@ def _report_memoised(
         sent.append(Report.of(collection, shown, said[shown]))
         before = own
     return sent
+
+
+@_bug("forgotten-range/{mechanism}", BEYOND, mechanism=Mechanism)
+def _forgotten_range(name: str, about: str, mechanism: Mechanism) -> Subject:
+    """A server that takes answers as they come."""
+    return one_liar(name, about, mechanism, lambda terms, v: terms.centred(v).astype(np.int64))
 
 
 # Statistics that move further than their sensitivity says.

@@ -19,11 +19,14 @@ from discreet.domain import OwnRatings
 from discreet.privacy import Randomness
 from discreet.protocols.local_reports.client import LocalClient, draw_report
 from discreet.protocols.local_reports.messages import Collection, Mechanism, Report
+from discreet.protocols.local_reports.server import AnswerLaw
 from discreet.protocols.open_clusters.client import OpenClient
 from discreet.protocols.open_clusters.messages import Collection as OpenCollection
 
 PROTOCOLS: dict[str, Entry[Auditable]] = {}
 
+# Relative: far above floating point error in a movement, far below any bug.
+_ROUNDING = 1e-9
 # Of one answer in a local report.
 _EPSILON = 1.0
 # Stands for "no answer": far below every answer that noise can give.
@@ -64,7 +67,7 @@ def _ratios(collection: Collection, said: Ints, change: str) -> Floats:
     if collection.mechanism is Mechanism.MODIFIED_LAPLACE:
         return laplace_ratio(collection.laplace, said, said != NOTHING, change)
     other = NOTHING if change == "presence" else 1
-    return np.asarray((said == collection.levels).astype(np.float64) - (said == other))
+    return np.asarray((said == collection.answers).astype(np.float64) - (said == other))
 
 
 @register(
@@ -157,6 +160,47 @@ def _epochs(name: str, about: str, mechanism: Mechanism) -> Subject:
 
     claim = Claim.of([_collection(mechanism, 1, epoch).event for epoch in (1, 2)])
     return Subject(name, about, claim, draw, _REPORT_RUNS)
+
+
+BEYOND = "whether a liar's report moves an item's mean further than is said; or never"
+# Ratings of an audited item beside the liar's report, at most.
+_MOST_RATINGS = 50
+
+Taking = Callable[[Collection, Ints], Ints]
+"""The answers that a server takes from what a liar sends, on its grid."""
+
+
+def _take(collection: Collection, values: Ints) -> Ints:
+    """By the real server, from a message: what is out of range refuses it, and is left out."""
+    inside = (values >= collection.least) & (values <= collection.largest)
+    sent = Report.of(collection, np.arange(len(values)), np.where(inside, values, collection.least))
+    return collection.centred(Report.from_json(sent.as_json(), collection).values).astype(np.int64)
+
+
+@register(PROTOCOLS, "local-reports/{mechanism}/one-liar", BEYOND, mechanism=Mechanism)
+def one_liar(name: str, about: str, mechanism: Mechanism, taking: Taking = _take) -> Subject:
+    """Each item is a run: the worst answers, and others, on items of any mean and count.
+
+    If the bound holds, world 0 is as world 1: nothing ever lies beyond it.
+    """
+
+    def draw(world: int, runs: int, randomness: Randomness) -> Floats:
+        collection = _collection(mechanism, runs)
+        law, bound = AnswerLaw.of(collection), collection.influence
+        half = collection.scale.range / 2
+        uniform = randomness.words(4 * runs).reshape(4, runs) / 2.0**64
+        ends = np.where(uniform[0] < 0.5, collection.least, collection.largest)
+        wild = np.rint((6 * uniform[1] - 3) * collection.largest).astype(np.int64)
+        answer = taking(collection, np.where(uniform[1] < 0.5, ends, wild))
+        shown = uniform[0] * 7 % 1 < 0.9
+        n = bound.below + 1 + _MOST_RATINGS * uniform[2]
+        mean = np.clip(2.4 * half * (uniform[3] - 0.5), -half, half)
+        total, count = law.slope * answer * shown, (shown - law.fake) / law.gap
+        moved = np.abs((mean * n + total) / (n + count) - mean)
+        most = bound.on_mean / (n - bound.below) * (1 + _ROUNDING)
+        return np.asarray((moved > most) & (world == 0), np.float64)
+
+    return Subject(name, about, Claim(0.0), draw, _REPORT_RUNS)
 
 
 # Open clusters: hash values under randomized response.

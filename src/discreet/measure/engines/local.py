@@ -8,8 +8,10 @@ to the band. No two threads write to one place, so the result does not depend on
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from numba import njit
 from discreet.domain import InputError
 from discreet.domain.triangles import packed_size
 from discreet.measure._source import over_bands
+from discreet.measure.engines._bit_rows import Slots, add_common, bit_rows
+from discreet.measure.engines._dense_rows import add_rows, have_many, row_blocks
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -29,6 +33,8 @@ _BAND = 1 << 15
 # Bands of a triangle, about, at most: every band passes over all users, so the bands of a large
 # head are larger than that cache. Chosen by hand: 17,770 items give bands of 5 MiB.
 _MOST_BANDS = 256
+# Bands in which rows of bits are compared: enough to share between threads. Chosen by hand.
+_WIDE = 32
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,12 +82,33 @@ def co_moments(
     """
     _check(starts, items, values, votes, size)
     starts, items, values = _kept(starts, items, values, size)
-    # Both sums are of one form: the weight is 1 in cov, the value is 1 in wgt.
-    terms = [(values, np.ones(len(starts) - 1, np.int64))]
+    counts, cov, wgt = np.diff(starts), np.zeros(packed_size(size), np.int64), None
+    pairs = int((counts * (counts + 1) // 2).sum())
+    total = pairs if votes is None else 2 * pairs
+
+    many = have_many(counts, size)
+    few, few_items, few_values = starts, items, values
+    if many.any():
+        few, few_items = _without(starts, items, counts, many)
+        few_values = np.empty(len(few_items), np.int16)
+        _take(starts, items, values, many, few_values)
+
+    def work(rows: tuple[int, int]) -> int:
+        return int(_add_products(*rows, size, few, few_items, few_values, cov))
+
+    rest = np.diff(few)
+    done = int((rest * (rest + 1) // 2).sum())
+    over_bands(work, _bands(size), done, _part_of(progress, 0, total), threads)
+    for users in row_blocks(np.flatnonzero(many), size):
+        add_rows(starts, items, values, users, size, cov)
+        done += int((counts[users] * (counts[users] + 1) // 2).sum())
+        if progress is not None:
+            progress(done, total)
     if votes is not None:
-        terms.append((np.ones_like(values), votes.astype(np.int64) ** 2))
-    outs = _sum_bands(starts, items, terms, size, threads, progress)
-    return CoMoments(size, outs[0], outs[1] if votes is not None else None)
+        wgt, squares = np.zeros_like(cov), votes.astype(np.int64) ** 2
+        hears = _part_of(progress, pairs, total)
+        _add_weighted(starts, items, squares, wgt, size, threads, hears)
+    return CoMoments(size, cov, wgt)
 
 
 def weighted_pairs(
@@ -103,12 +130,65 @@ def weighted_pairs(
         threads: As many as numba may, if None.
         progress: Hears of pairs done and pairs in all.
     """
-    values = np.ones(len(items), np.int16)
-    _check(starts, items, values, None, size)
+    _check(starts, items, np.empty(len(items), np.int16), None, size)
     if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
         raise InputError("weights are int64, one for each user")
-    starts, items, values = _kept(starts, items, values, size)
-    return _sum_bands(starts, items, [(values, weights)], size, threads, progress)[0]
+    out = np.zeros(packed_size(size), np.int64)
+    _add_weighted(starts, items, weights, out, size, threads, progress)
+    return out
+
+
+def _add_weighted(
+    starts: Ints,
+    items: npt.NDArray[np.int32],
+    weights: Ints,
+    out: Ints,
+    size: int,
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    """Add to a triangle the weights of the users who have both items.
+
+    Users with many items are added as bits, 64 at a time, and all others pair by pair.
+    """
+    counts = np.empty(len(starts) - 1, np.int64)
+    if not _count(starts, items, size, counts):
+        raise _wrong_items(size)
+    slots = Slots.of(counts, weights, size)
+    pairs = counts * (counts + 1) // 2
+    of_bits = int(pairs[slots.of_user >= 0].sum())
+    total = int(pairs.sum())
+    few, few_items = _without(starts, items, counts, slots.of_user >= 0)
+
+    def add_pairs(rows: tuple[int, int]) -> int:
+        return int(_add_weights(*rows, size, few, few_items, weights, out))
+
+    over_bands(add_pairs, _bands(size), total - of_bits, _part_of(progress, 0, total), threads)
+    for first, last in slots.chunks(size):
+        bits, each = bit_rows(starts, items, slots, (first, last), size), slots.weights[first:last]
+
+        def add_bits(
+            rows: tuple[int, int], bits: Any = bits, each: Any = each, words: int = last - first
+        ) -> int:
+            add_common(bits, each, *rows, out)
+            return words * _entries(size, rows)
+
+        done = total - of_bits + first * of_bits // len(slots.weights)
+        hears = _part_of(progress, done, total, of_bits / (len(slots.weights) * packed_size(size)))
+        over_bands(add_bits, _wide_bands(size), (last - first) * packed_size(size), hears, threads)
+
+
+def _part_of(
+    progress: Progress | None, before: int, total: int, each: float = 1.0
+) -> Progress | None:
+    """Tells of a part of some work, whose steps are worth `each`, as of all of it."""
+    if progress is None:
+        return None
+
+    def hear(done: int, _: int) -> None:
+        progress(min(before + round(done * each), total), total)
+
+    return hear
 
 
 def new_pairs(
@@ -160,31 +240,23 @@ def _kept(
     """The entries that are not skipped."""
     kept = np.zeros(len(starts), np.int64), np.empty_like(items), np.empty_like(values)
     if not _keep(starts, items, values, size, *kept):
-        raise InputError(f"the items of a user must rise and lie below {size:,}")
+        raise _wrong_items(size)
     return kept
 
 
-def _sum_bands(
-    starts: Ints,
-    items: npt.NDArray[np.int32],
-    terms: list[tuple[npt.NDArray[np.int16], Ints]],
-    size: int,
-    threads: int | None,
-    progress: Progress | None,
-) -> list[Ints]:
-    """For each term, values and weights, the sums of weight * value * value over all users."""
-    counts = np.diff(starts)
-    outs = [np.zeros(packed_size(size), np.int64) for _ in terms]
+def _wrong_items(size: int) -> InputError:
+    return InputError(f"the items of a user must rise and lie below {size:,}")
 
-    def work(rows: tuple[int, int]) -> int:
-        return sum(
-            _add_products(*rows, size, starts, items, *term, out)
-            for term, out in zip(terms, outs, strict=True)
-        )
 
-    pairs = len(terms) * int((counts * (counts + 1) // 2).sum())
-    over_bands(work, _bands(size), pairs, progress, threads)
-    return outs
+def _without(
+    starts: Ints, items: npt.NDArray[np.int32], counts: Ints, left_out: npt.NDArray[np.bool_]
+) -> tuple[Ints, npt.NDArray[np.int32]]:
+    """The entries that are not skipped, of the users who are not left out."""
+    begins = np.zeros(len(starts), np.int64)
+    np.cumsum(np.where(left_out, 0, counts), out=begins[1:])
+    kept = np.empty(begins[-1], np.int32)
+    _take(starts, items, items, left_out, kept)
+    return begins, kept
 
 
 def _bands(size: int) -> Iterator[tuple[int, int]]:
@@ -196,6 +268,18 @@ def _bands(size: int) -> Iterator[tuple[int, int]]:
         if entries >= room or row == size - 1:
             yield first, row + 1
             first, entries = row + 1, 0
+
+
+def _wide_bands(size: int) -> Iterator[tuple[int, int]]:
+    """Bands of rows for rows of bits: of about equal work, a few for each thread."""
+    ends = [round(size * (1 - math.sqrt(1 - part / _WIDE))) for part in range(_WIDE + 1)]
+    return ((first, last) for first, last in pairwise(ends) if last > first)
+
+
+def _entries(size: int, rows: tuple[int, int]) -> int:
+    """How many entries of a triangle some rows have."""
+    first, last = rows
+    return packed_size(size - first) - packed_size(size - last)
 
 
 @njit(cache=True, nogil=True)
@@ -219,6 +303,33 @@ def _keep(
 
 
 @njit(cache=True, nogil=True)
+def _count(starts: Any, items: Any, size: int, counts: Any) -> bool:
+    """How many entries of each user are not skipped; False as for `_keep`."""
+    for user in range(len(starts) - 1):
+        before, number = -1, 0
+        for n in range(starts[user], starts[user + 1]):
+            if items[n] >= 0:
+                if items[n] <= before or items[n] >= size:
+                    return False
+                before = items[n]
+                number += 1
+        counts[user] = number
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _take(starts: Any, items: Any, values: Any, left_out: Any, kept: Any) -> None:
+    """Copy the values of the entries that are not skipped, of the users who are not left out."""
+    at = 0
+    for user in range(len(starts) - 1):
+        if not left_out[user]:
+            for n in range(starts[user], starts[user + 1]):
+                if items[n] >= 0:
+                    kept[at] = values[n]
+                    at += 1
+
+
+@njit(cache=True, nogil=True)
 def _first_from(items: Any, low: int, high: int, item: int) -> int:
     """Where the rising items from `low` to before `high` reach this one."""
     while low < high:
@@ -232,18 +343,37 @@ def _first_from(items: Any, low: int, high: int, item: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _add_products(
-    first: int, last: int, size: int, starts: Any, items: Any, values: Any, weights: Any, out: Any
+    first: int, last: int, size: int, starts: Any, items: Any, values: Any, out: Any
 ) -> int:
-    """Add weight * value * value to the rows `first` to before `last`; returns the pairs."""
+    """Add value * value to the rows `first` to before `last`; returns the pairs."""
     pairs = 0
     for user in range(len(starts) - 1):
         end = starts[user + 1]
         at = _first_from(items, starts[user], end, first)
         while at < end and items[at] < last:
-            row, own = np.int64(items[at]), weights[user] * values[at]
+            row, own = np.int64(items[at]), np.int64(values[at])
             line = out[row * size - row * (row + 1) // 2 :]
             for n in range(at, end):
                 line[np.uintp(items[n])] += own * values[n]  # unsigned: nothing wraps around
+            pairs += end - at
+            at += 1
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _add_weights(
+    first: int, last: int, size: int, starts: Any, items: Any, weights: Any, out: Any
+) -> int:
+    """Add the users' weights to the rows `first` to before `last`; returns the pairs."""
+    pairs = 0
+    for user in range(len(starts) - 1):
+        end, weight = starts[user + 1], weights[user]
+        at = _first_from(items, starts[user], end, first)
+        while at < end and items[at] < last:
+            row = np.int64(items[at])
+            line = out[row * size - row * (row + 1) // 2 :]
+            for n in range(at, end):
+                line[np.uintp(items[n])] += weight
             pairs += end - at
             at += 1
     return pairs

@@ -75,7 +75,7 @@ def add_similarities(  # type: ignore[no-untyped-def]
     of every sum and count; with 0 it stays.
     """
     begins, raters, given = by_item
-    size = np.diff(begins)
+    size = begins[1:] - begins[:-1]
     row_of = np.full(len(starts) - 1, -1)
     row_of[people] = np.arange(len(people))
     place_of = np.full(len(size), -1)
@@ -114,7 +114,7 @@ def fill_similarities(  # type: ignore[no-untyped-def]
 ) -> None:
     """table[a, j] = s_jk of k = others[a] and every item j, as people[a]'s answers use it."""
     begins, raters, given = by_item
-    size = np.diff(begins)
+    size = begins[1:] - begins[:-1]
     own = np.empty(len(size), np.int64)
     differences, counts = np.empty(len(size), np.int64), np.empty(len(size), np.int64)
     for a in range(len(people)):

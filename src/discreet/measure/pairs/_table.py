@@ -122,7 +122,9 @@ def sum_rows(
             pairs += add_products(item, visits, entries, weights, acc)
         base = item * size - item * (item + 1) // 2
         for lane in range(len(outs)):
-            outs[lane][base + item : base + size] = acc[item:, lane]
+            # Number by number: assigning slices takes numba two seconds more to compile.
+            for column in range(item, size):
+                outs[lane][base + column] = acc[column, lane]
     return pairs
 
 

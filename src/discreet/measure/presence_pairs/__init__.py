@@ -18,6 +18,7 @@ from discreet.measure._source import (
     Statistic,
     count_inside,
     head_entries,
+    over_blocks,
 )
 from discreet.measure.engines.local import weighted_pairs
 from discreet.privacy import Noise, Unit
@@ -187,6 +188,12 @@ class HeadWeights(_OfHead, Statistic):
         """The exact integers; private."""
         inside = np.full(len(ratings.catalog), -1, np.int32)
         inside[self.head] = 0
-        counts = count_inside(ratings.starts, inside[ratings.items])
-        weights = pair_weights(self.unit, self.noise, len(self.head))[counts]
-        return int((weights * counts).sum()), int(weights.sum())
+        table = pair_weights(self.unit, self.noise, len(self.head))
+
+        def work(block: Ratings, _: int) -> tuple[int, int]:
+            counts = count_inside(block.starts, inside[block.items])
+            weights = table[counts]
+            return int((weights * counts).sum()), int(weights.sum())
+
+        parts = over_blocks(ratings, work)
+        return sum(mass for mass, _ in parts), sum(weight for _, weight in parts)

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 from discreet.domain import InputError
 from discreet.domain.lazy import LazyModule
 from discreet.privacy._events import Event, GaussianEvent, GeometricEvent, PureEvent, round_up
+from discreet.privacy.accounting._normal import erfcx, find_root, ndtr
 
 if TYPE_CHECKING:
-    from scipy import optimize, special
+    from scipy import special
 else:
-    optimize, special = LazyModule("scipy.optimize"), LazyModule("scipy.special")
+    special = LazyModule("scipy.special")
 
 # Relative. ndtr and erfcx are good to about 1e-15; the answers are moved by more than the error
 # that this leaves (PROOF.md counts it), always towards more epsilon, more delta, less mu.
@@ -73,9 +74,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     high = mu * (mu / 2 + math.sqrt(-2 * math.log(delta))) * (1 + _SLACK)
     if mu > _MAX_MU:
         return high
-    root = optimize.brentq(
-        lambda e: _log_ratio(mu, e, delta), 0.0, high, xtol=1e-15 * high, rtol=1e-14, maxiter=1000
-    )
+    root = find_root(lambda e: _log_ratio(mu, e, delta), 0.0, high)
     return _push(root, lambda e: gaussian_delta(mu, e) <= delta, 1 + _SLACK)
 
 
@@ -94,13 +93,10 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     low = high / 2
     while gaussian_delta(low, epsilon) > delta:
         low /= 2
-    root = optimize.brentq(
+    root = find_root(
         lambda log_mu: _log_ratio(math.exp(log_mu), epsilon, delta),
         math.log(low * (1 - _SLACK)),
         math.log(high * (1 + _SLACK)),
-        xtol=1e-15,
-        rtol=1e-14,
-        maxiter=1000,
     )
     return _push(math.exp(root), lambda m: gaussian_delta(m, epsilon) <= delta, 1 - _SLACK)
 
@@ -145,9 +141,7 @@ def _delta(mu: float, epsilon: float) -> float:
         return 0.0  # below e^(-39^2/2), which is too small for a float
     density = math.exp(-a * a / 2) / 2
     if a < -0.5:
-        return float(special.ndtr(-a)) - density * float(
-            special.erfcx((middle + half) / math.sqrt(2))
-        )
+        return ndtr(-a) - density * erfcx((middle + half) / math.sqrt(2))
     return density * _erfcx_drop(middle / math.sqrt(2), half / math.sqrt(2))
 
 
@@ -157,7 +151,7 @@ def _erfcx_drop(middle: float, half: float) -> float:
     Taking `half` as it is, instead of as a difference of two nearly equal ends, keeps its digits.
     """
     if half > 5e-4 * (1 + middle):
-        return float(special.erfcx(middle - half) - special.erfcx(middle + half))
+        return erfcx(middle - half) - erfcx(middle + half)
     # Gauss-Legendre with three nodes on -erfcx'(t) = 2/sqrt(pi) - 2 t erfcx(t): error O(half^7).
     offset = half * math.sqrt(3 / 5)
     nodes = ((middle - offset, 5 / 9), (middle, 8 / 9), (middle + offset, 5 / 9))
@@ -166,7 +160,7 @@ def _erfcx_drop(middle: float, half: float) -> float:
 
 def _erfcx_fall(t: float) -> float:
     """-erfcx'(t), which loses three digits where t reaches 39/sqrt 2."""
-    return 2 / math.sqrt(math.pi) - 2 * t * float(special.erfcx(t))
+    return 2 / math.sqrt(math.pi) - 2 * t * erfcx(t)
 
 
 def _log_ratio(mu: float, epsilon: float, delta: float) -> float:

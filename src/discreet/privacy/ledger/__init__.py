@@ -1,6 +1,7 @@
 """Ledgers: what a population has spent, on disk before any noise is drawn."""
 
 from discreet.privacy._series import Period, SeriesTerms
+from discreet.privacy.ledger._ahead import epsilons_ahead
 from discreet.privacy.ledger._entries import Entry
 from discreet.privacy.ledger._ledger import Ledger
 from discreet.privacy.ledger._limits import Limit, Plan, PlannedCost, Room, planned_release
@@ -16,5 +17,6 @@ __all__ = [
     "PlannedCost",
     "Room",
     "SeriesTerms",
+    "epsilons_ahead",
     "planned_release",
 ]

@@ -79,7 +79,7 @@ class Progress:
         charged = self.periods
         after = (*charged[: period.number - 1], period)
         return {
-            unit: _difference(terms.cost(unit, after), terms.cost(unit, charged)) for unit in Unit
+            unit: difference(terms.cost(unit, after), terms.cost(unit, charged)) for unit in Unit
         }
 
 
@@ -149,7 +149,7 @@ def _check_follows(unit: Unit, last: Period, period: Period) -> None:
         )
 
 
-def _difference(after: Totals, before: Totals) -> tuple[Cost, ...]:
+def difference(after: Totals, before: Totals) -> tuple[Cost, ...]:
     """What is to be added to `before` for at least `after`; nothing if it is there already."""
     if math.isinf(after.pure):
         return (Cost(after),)

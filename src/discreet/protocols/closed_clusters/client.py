@@ -208,10 +208,12 @@ class ClosedClient:
         with self._file.change() as state:
             tags = self._tagged(state, collection, directory, value, progress, 0)
             if tags_only:
-                return Report(tags, SentRatings.none())
-            if reveal:
-                return Report(tags, SentRatings("revealed", items, codes))
-            return Report(tags, obfuscator.obfuscate(items, codes, state)[0])
+                sent = SentRatings.none()
+            elif reveal:
+                sent = SentRatings("revealed", items, codes)
+            else:
+                sent = obfuscator.obfuscate(items, codes, state)[0]
+        return self._sealed_report(collection, Report(tags, sent))
 
     def standing(self, collection: Collection) -> Standing:
         """What was sent so far, for the person's own eyes."""
@@ -290,14 +292,20 @@ class ClosedClient:
         return _bytes(known, "chain")
 
     def _sealed(self, collection: Collection, upload: TagUpload) -> TagUpload:
+        return replace(upload, mac=upload.mac_under(self._server_key(collection)))
+
+    def _sealed_report(self, collection: Collection, report: Report) -> Report:
+        return replace(report, seal=report.seal_under(self._server_key(collection)))
+
+    def _server_key(self, collection: Collection) -> bytes:
+        """The key that authenticates what is sent to the server."""
         info = key_info(
             "mac", self.public_key, collection.server, collection.hash_digest, collection.epoch
         )
         try:
-            key = agree(self._private, collection.server, info)
+            return agree(self._private, collection.server, info)
         except InputError as error:
             raise InputError(f"the server's key: {error}") from None
-        return replace(upload, mac=upload.mac_under(key))
 
 
 def _terms(collection: Collection) -> Obfuscation:
@@ -405,7 +413,7 @@ class ClosedParticipant(Participant):
         sent = SentRatings(
             "obfuscated", np.arange(items, dtype=np.int32), np.zeros(items, np.uint8)
         )
-        return len(json.dumps(Report(tags, sent).as_json()))
+        return len(json.dumps(Report(tags, sent, bytes(16)).as_json()))
 
     def _check_admitted(self, client: ClosedClient, directory: Directory) -> None:
         """Say what to do where the client would only refuse: it is for the authority to admit."""

@@ -448,6 +448,10 @@ class TagUpload:
 
 _REPORT = f"{PROTOCOL} report"
 _ENVELOPE = ("protocol", "version", "upload")
+# Of the key that authenticates tags too: apart from those by BLAKE2b's personalisation.
+_SEAL = b"discreet report"
+# Ratings by their kind, how many: what a seal covers between the tags and the ratings.
+_SEALED_HEAD = struct.Struct("<16sI")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -458,31 +462,48 @@ class Report:
         tags: For everybody in the directory.
         sent: The ratings, which are optional: a person who sends tags alone helps to find clusters
             and adds nothing to their averages.
+        seal: Shows the server that the owner of the slot's key sent all of it. Empty in messages of
+            version 0.1.0, which are still built from and no longer taken.
     """
 
     tags: TagUpload
     sent: SentRatings
+    seal: bytes = b""
 
     def __repr__(self) -> str:
         return f"Report({self.tags!r}, {self.sent!r})"
 
     def as_json(self) -> dict[str, Any]:
         """The message."""
-        return self.tags.as_json() | self.sent.as_json()
+        seal = {"seal": bytes_text(self.seal)} if self.seal else {}
+        return self.tags.as_json() | self.sent.as_json() | seal
+
+    def seal_under(self, key: bytes) -> bytes:
+        """What `seal` should be: 16 bytes of BLAKE2b, keyed, over tags and ratings."""
+        state = hashlib.blake2b(digest_size=_MAC_BYTES, key=key, person=_SEAL)
+        sent = self.sent
+        # Every part has a length that is fixed or comes before it: no two reports are one text.
+        state.update(self.tags.as_bytes())
+        state.update(_SEALED_HEAD.pack(sent.kind.encode(), len(sent.items)))
+        state.update(np.ascontiguousarray(sent.items, "<i4").tobytes())
+        state.update(np.ascontiguousarray(sent.codes, np.uint8).tobytes())
+        return state.digest()
 
     @classmethod
     def from_json(cls, content: Any, collection: Collection) -> Report:
-        """Read one; who sent the tags is still to be checked.
+        """Read one; who sent it is still to be checked.
 
         Raises:
             InputError: It is not of the form, of another epoch, or its ratings do not fit.
         """
-        fields = Fields(content, _REPORT, (*_ENVELOPE, *RATINGS_FIELDS))
+        fields = Fields(content, _REPORT, (*_ENVELOPE, *RATINGS_FIELDS, "seal"))
         tags = cls.tags_in(content)
         tags.check_epoch(collection)
         if collection.ratings is None:
             raise InputError(f"{_REPORT}: this collection takes no ratings")
-        return cls(tags, SentRatings.read(fields, collection.ratings))
+        sent = SentRatings.read(fields, collection.ratings)
+        has_seal = fields.has("seal")
+        return cls(tags, sent, fields.content("seal", _MAC_BYTES, _MAC_BYTES) if has_seal else b"")
 
     @staticmethod
     def tags_in(content: Mapping[str, Any]) -> TagUpload:

@@ -28,6 +28,7 @@ from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
 from discreet.domain.errors import Refusal
 from discreet.domain.files import whole_file
 from discreet.protocols.common._state import StateFile
+from discreet.protocols.common._work import MOST_BITS, work
 
 __all__ = ["Refusal", "ServiceClient"]
 
@@ -42,7 +43,7 @@ _LONGEST = 200
 # Where the person's file has the capabilities, by server.
 _KEY = "service"
 _PORTS = {"http": 80, "https": 443}
-_VOID, _NOTHING = 401, 404
+_VOID, _NOTHING, _NOT_ALLOWED = 401, 404, 405
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL", "HTTP_REQUEST")
 _SECONDS = re.compile("[0-9]{1,6}")
 _TAG = re.compile(r'"([0-9a-f]{64})"')
@@ -133,22 +134,45 @@ class ServiceClient:
         """The scale that ratings live on."""
         return Scale.parse(str(self._object("GET", "/v1/catalog").get("scale")))
 
-    def enroll(self) -> bool:
+    def enroll(self, invitation: str | None = None) -> bool:
         """Get a capability and keep it: False if there is one already that the server knows.
 
         One that the server does not know any more is replaced; what the protocol's client
-        remembers stays.
+        remembers stays. Where the server asks for work, it is done.
+
+        Args:
+            invitation: A code or a signed token, where the server asks for one.
         """
         # The lock is held meanwhile: what could not be kept is not asked for.
         with self._file().change() as state:
             held = self._known(state)
             if held is not None and self._is_valid(held):
                 return False
-            capability = self._object("POST", "/v1/enrolments").get("capability")
+            proof = self._proof(invitation)
+            made = self._parsed(self._ask("POST", "/v1/enrolments", proof))
+            capability = made.get("capability")
             if not isinstance(capability, str):
                 raise InputError(f"{self.server} sent no capability")
             state.setdefault(_KEY, {})[self.server] = capability
         return True
+
+    def _proof(self, invitation: str | None) -> bytes:
+        """What the body of an enrolment says."""
+        if invitation is not None:
+            return json.dumps({"invitation": invitation}).encode()
+        try:
+            asked = self._object("GET", "/v1/enrolments")
+        except Refusal as refused:
+            # A service of version 0.1.0 lets everybody enrol, and has nothing to say about it.
+            if refused.status not in (_NOTHING, _NOT_ALLOWED):
+                raise
+            return b""
+        challenge, bits = asked.get("challenge"), asked.get("bits")
+        if asked.get("admission") != "work" or not isinstance(challenge, str):
+            return b""
+        if not isinstance(bits, int) or not 0 < bits <= MOST_BITS:
+            raise InputError(f"{self.server} asks for more work than is done for anybody")
+        return json.dumps({"challenge": challenge, "nonce": work(challenge, bits)}).encode()
 
     @property
     def enrolled(self) -> bool:

@@ -171,15 +171,22 @@ def _response(
     answers = values[:0]
     if len(rated):
         part = mechanism.event(_PART, len(rated))
-        step = 2 * collection.reach // (collection.levels - 1)
-        # 0 stands for "not rated", the levels of the scale for 1 and above.
-        symbols = (values + collection.reach) // step + 1
+        symbols = _symbols(collection, values, randomness)
         answers = mechanism.release(symbols, part, unbooked([part], randomness))
     shown = answers > 0
-    fakes = _fakes(collection, rated, collection.levels, collection.epsilon, randomness)
-    # Without a rating every level is as likely as any other: e^-epsilon each to 1 for nothing.
-    others = 1 + draw_below(collection.levels, len(fakes), randomness)
+    fakes = _fakes(collection, rated, collection.answers, collection.epsilon, randomness)
+    # Without a rating every answer is as likely as any other: e^-epsilon each to 1 for nothing.
+    others = 1 + draw_below(collection.answers, len(fakes), randomness)
     return np.concatenate((rated[shown], fakes)), np.concatenate((answers[shown], others))
+
+
+def _symbols(collection: Collection, values: _Ints, randomness: Randomness) -> _Ints:
+    """True answers to randomise, 1 and above; 0 would stand for "not rated"."""
+    width = 2 * collection.reach
+    if collection.mechanism is Mechanism.ROUNDED_RESPONSE:
+        # The upper end with probability (value + reach)/width, so that the mean is the value.
+        return 1 + (draw_below(width, len(values), randomness) < values + collection.reach)
+    return (values + collection.reach) // (width // (collection.levels - 1)) + 1
 
 
 def _fakes(
@@ -290,9 +297,8 @@ class LocalClient:
     def usual_bytes(self) -> int:
         """About how large a report is as JSON: nearly the same for everybody."""
         collection, size = self.collection, len(self.collection.catalog)
-        laplace = collection.mechanism is Mechanism.MODIFIED_LAPLACE
-        ways = 1 if laplace else collection.levels
-        law = FakeCount(size, ways, collection.epsilon / 2 if laplace else collection.epsilon)
+        exponent = collection.epsilon if collection.answers else collection.epsilon / 2
+        law = FakeCount(size, collection.answers or 1, exponent)
         # A bit for each item says whether it has an answer, then come the answers; base64 makes 4
         # bytes of 3. As if nothing were rated: a few hundred ratings hardly change it.
         values = size * law.odds / (1 + law.odds) * np.dtype(collection.number).itemsize
@@ -383,7 +389,8 @@ class LocalParticipant(Participant):
             f"Period: {collection.epoch:,}. Within a period your answers stay as they are, and to "
             "send them again costs nothing; the next period asks anew, and costs as much again: "
             f"{collection.sum_in_words}.",
-            f"Items: {size:,}. Scale: {collection.scale}. Noise: {collection.mechanism}.",
+            f"Items: {size:,}. Scale: {collection.scale}. Noise: {collection.mechanism}. "
+            f"{collection.influence}",
             f"What leaves your device: one message of about {self._bytes}. It has an answer for "
             f"some of all {size:,} items, whether you rated them or not. {SEEN}",
         ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,7 +32,9 @@ _LEAST_EPSILON, _MOST_EPSILON = 10, 50_000
 # than the noise. Chosen by hand.
 _CONTINUOUS_REACH = 100
 _FURTHEST = 20
-"""Scales of noise (a chance of e^-20) beyond which it is cut: this bounds a person's influence."""
+"""Scales of noise (a chance of e^-20) beyond which modified Laplace is cut."""
+# Answers of rounded response: the two ends of the scale.
+_ENDS = 2
 
 _HEAD = ("protocol", "version", "type")
 _COLLECTION = (
@@ -44,8 +47,9 @@ _REPORT = (*_HEAD, "collection", "epoch", "reported", "values")
 class Mechanism(enum.StrEnum):
     """How answers are randomised."""
 
-    MODIFIED_LAPLACE = "modified-laplace"
+    ROUNDED_RESPONSE = "rounded-response"
     RANDOMIZED_RESPONSE = "randomized-response"
+    MODIFIED_LAPLACE = "modified-laplace"
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Collection:
 
     A rating r is the integer (r - mid) 2 reach/(hi - lo), from -reach to reach. Modified Laplace
     sends such integers with noise, randomized response the number of the level, 1 for the lowest.
+    Rounded response first rounds a rating at random to an end of the scale, so that it is right on
+    average, and then is randomized response between the two ends and nothing.
 
     Args:
         catalog: The items.
@@ -120,15 +126,22 @@ class Collection:
         return 0 if self._parts is None else self._parts + 1
 
     @property
+    def answers(self) -> int:
+        """How many different answers there are besides nothing; 0 if they are noisy integers."""
+        if self.mechanism is Mechanism.MODIFIED_LAPLACE:
+            return 0
+        return _ENDS if self.mechanism is Mechanism.ROUNDED_RESPONSE else self.levels
+
+    @property
     def least(self) -> int:
         """The smallest integer that a report may hold."""
-        return 1 if self.mechanism is Mechanism.RANDOMIZED_RESPONSE else -self.largest
+        return 1 if self.answers else -self.largest
 
     @property
     def largest(self) -> int:
         """The largest integer that a report may hold."""
-        if self.mechanism is Mechanism.RANDOMIZED_RESPONSE:
-            return self.levels
+        if self.answers:
+            return self.answers
         # reach + ceil(_FURTHEST scales): a scale is 2 reach/epsilon = 2000 reach/thousandths grid
         # steps. Minus the floor of a negative number is the ceiling, in whole numbers that all
         # sides agree on.
@@ -137,7 +150,7 @@ class Collection:
     @property
     def number(self) -> str:
         """The type of a report's integers."""
-        if self.mechanism is Mechanism.RANDOMIZED_RESPONSE and self.largest < 1 << 8:
+        if self.answers and self.largest < 1 << 8:
             return "uint8"
         return "int16" if self.largest < 1 << 15 else "int32"
 
@@ -149,21 +162,34 @@ class Collection:
 
     @cached_property
     def response(self) -> RandomizedResponse:
-        """The mechanism, if it is randomized response; symbol 0 is "not rated"."""
-        assert self.mechanism is Mechanism.RANDOMIZED_RESPONSE
-        return RandomizedResponse(self.levels + 1, self.epsilon)
+        """The mechanism, unless it is modified Laplace; symbol 0 is "not rated"."""
+        assert self.answers
+        return RandomizedResponse(self.answers + 1, self.epsilon)
 
     @property
     def event(self) -> PureEvent:
         """What one report costs its sender."""
-        laplace = self.mechanism is Mechanism.MODIFIED_LAPLACE
-        mechanism = self.laplace if laplace else self.response
+        mechanism = self.response if self.answers else self.laplace
         return mechanism.event(f"a local report, period {self.epoch}", len(self.catalog))
 
     @property
     def sum_in_words(self) -> str:
         """What reports of several periods add up to for one rating; see `spell_sum`."""
         return spell_sum(self.event, self.epoch)
+
+    @cached_property
+    def influence(self) -> Influence:
+        """The most that one report can do, whatever its sender does."""
+        if self.answers:
+            keep = self.response.keep
+            other = keep * math.exp(-self.epsilon)
+            gap, fake = keep - other, self.answers * other
+            furthest, slope = self.reach, self.unit / gap
+        else:
+            keep = self.laplace.keep
+            gap, fake = 2 * keep - 1, 1 - keep
+            furthest, slope = self.largest, self.unit / keep
+        return Influence(self.scale, furthest * slope, (1 - fake) / gap, fake / gap)
 
     def to_grid(self, ratings: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
         """Ratings of the scale as integers from -reach to reach."""
@@ -174,8 +200,8 @@ class Collection:
     def centred(self, values: npt.NDArray[np.integer]) -> npt.NDArray[np.int32]:
         """A report's integers in grid steps above mid; levels lie from -reach to reach, evenly."""
         steps = values.astype(np.int32)
-        if self.mechanism is Mechanism.RANDOMIZED_RESPONSE:
-            steps = (steps - 1) * (2 * self.reach // (self.levels - 1)) - self.reach
+        if self.answers:
+            steps = (steps - 1) * (2 * self.reach // (self.answers - 1)) - self.reach
         return steps
 
     @cached_property
@@ -229,6 +255,37 @@ class Collection:
             if type(given) is not type(value) or given != value:
                 raise InputError(f"collection: '{name}' does not follow from the other fields")
         return collection
+
+
+@dataclass(frozen=True)
+class Influence:
+    """How far one report can move what is estimated of an item. See PROOF.md.
+
+    Attributes:
+        scale: Of the ratings.
+        on_sum: The most by which it changes the sum of the item's ratings less mid.
+        on_count: The most by which it raises the number of them.
+        below: The most by which it lowers that number.
+    """
+
+    scale: Scale
+    on_sum: float
+    on_count: float
+    below: float
+
+    @property
+    def on_mean(self) -> float:
+        """W: one report moves the mean of n ratings by at most W/(n - below)."""
+        return self.on_sum + self.scale.range / 2 * self.on_count
+
+    def __str__(self) -> str:
+        # Rounded up: the sentence is a bound.
+        most = math.ceil(100 * self.on_mean) / 100
+        return (
+            f"Whatever its sender does, one report moves the mean of an item with n ratings by at "
+            f"most about {most:,.10g}/n; one rating without noise moves it by up to "
+            f"{self.scale.range:g}/n."
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,6 +1,7 @@
 """Readers: ratings from files and tables, checked row by row."""
 
 from discreet.ratings.readers._batch import ROW_HINTS, Progress
+from discreet.ratings.readers._blocks import BLOCK, Blocks, read_blocks
 from discreet.ratings.readers._collect import BadRows
 from discreet.ratings.readers._columns import Columns, find_columns
 from discreet.ratings.readers._features import ItemFeatures, read_features
@@ -12,15 +13,18 @@ from discreet.ratings.readers._read import (
     FROM_DATA,
     GivenScale,
     RatingSource,
+    Reading,
     parse_scale,
     read_ratings,
 )
 from discreet.ratings.readers.text import Quoting
 
 __all__ = [
+    "BLOCK",
     "FROM_DATA",
     "ROW_HINTS",
     "BadRows",
+    "Blocks",
     "CatalogColumns",
     "Columns",
     "FeatureSource",
@@ -31,9 +35,11 @@ __all__ = [
     "Progress",
     "Quoting",
     "RatingSource",
+    "Reading",
     "catalog_columns",
     "find_columns",
     "parse_scale",
+    "read_blocks",
     "read_catalog",
     "read_features",
     "read_probe",

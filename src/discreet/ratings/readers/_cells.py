@@ -8,6 +8,8 @@ data frame columns are public: they are the schema, and no row can change them.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -38,17 +40,39 @@ def batch_of_cells(cells: Cells, slots: dict[str, int], origin: Origin, fields: 
     return Batch(origin, cells.lines, users, items, ratings, times, faults, cells.done, fields)
 
 
+class Coded(NamedTuple):
+    """A column of text in which few words occur, each looked at once: a cell means what it is."""
+
+    words: pl.Series
+    which: npt.NDArray[np.integer]
+    """For each row its word's place, or -1 where there is none."""
+
+
 def batch_of_frame(
-    frame: pl.DataFrame, origin: Origin, lines: npt.NDArray[np.int64], done: int
+    frame: pl.DataFrame,
+    origin: Origin,
+    lines: npt.NDArray[np.int64],
+    done: int,
+    coded: Coded | None = None,
 ) -> Batch:
     """A batch from columns `user`, `item` and perhaps `rating` and `time`, of any sensible types.
+
+    Args:
+        frame: The columns.
+        origin: Where they are from.
+        lines: Each row's place there.
+        done: How much of the source has been read by now.
+        coded: The items, if they are not in the frame.
 
     Raises:
         InputError: A column's type can never hold what it should.
     """
     faults = np.zeros(frame.height, np.uint8)
     users = read_ids(frame["user"], faults, Fault.USER_EMPTY, Fault.USER_FRACTION)
-    items = read_ids(frame["item"], faults, Fault.ITEM_EMPTY, Fault.ITEM_FRACTION)
+    if coded is None:
+        items = read_ids(frame["item"], faults, Fault.ITEM_EMPTY, Fault.ITEM_FRACTION)
+    else:
+        items = _coded_ids(coded, faults, Fault.ITEM_EMPTY, Fault.ITEM_FRACTION)
     ratings = _ratings(frame["rating"], faults) if "rating" in frame.columns else None
     times = _times(frame["time"], faults) if "time" in frame.columns else None
     return Batch(origin, lines, users, items, ratings, times, faults, done)
@@ -69,6 +93,18 @@ def read_ids(column: pl.Series, faults: Faults, empty: Fault, fraction: Fault) -
             return numbers.to_numpy()
         column = column.cast(pl.String)  # beyond 64 bits, so the text that it prints as
     return ids_of_text(_text(column, faults, "integers or text"), faults, empty)
+
+
+def _coded_ids(coded: Coded, faults: Faults, empty: Fault, fraction: Fault) -> Ids:
+    """`read_ids` of the rows' words; where there is none, the cell is empty."""
+    words = pl.concat([coded.words, pl.Series([None], dtype=coded.words.dtype)])
+    of_words = np.zeros(len(words), np.uint8)
+    ids = read_ids(words, of_words, empty, fraction)
+    if of_words.any():
+        of_rows = of_words[coded.which]
+        faults[faults == Fault.NONE] = of_rows[faults == Fault.NONE]
+    # The last word is the one that is none, which -1 is the place of, here and in polars.
+    return ids.gather(coded.which) if isinstance(ids, pl.Series) else ids[coded.which]
 
 
 def ids_of_text(cells: Text, faults: Faults, empty: Fault) -> Ids:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from discreet.domain import InputError
 from discreet.ratings.readers._batch import Batch, Rows, Source
-from discreet.ratings.readers._cells import LARGEST_WHOLE, batch_of_frame
+from discreet.ratings.readers._cells import LARGEST_WHOLE, Coded, batch_of_frame
 from discreet.ratings.readers._columns import ROLES
 from discreet.ratings.readers._files import reading
 from discreet.ratings.readers.text import TableDescription
@@ -35,6 +35,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 # Longer integers are not taken for identifiers: Python itself prints no more than some 14,000 bits,
 # and floats reach to 1,024. Chosen by hand, between the two.
 _MOST_BITS = 2_048
+_FAILS = "the table fails when its rows are asked for; ask for them yourself to see why"
 
 Choose = Callable[[Sequence[str]], Mapping[Any, int]]
 """From the names of a table's columns to the positions of those that are wanted, by new names."""
@@ -82,24 +83,64 @@ class ParquetTable(Source):
                 role: names[places[role]] if role in places else None for role in ROLES
             }
             description = replace(description, columns=columns)
+            item = names[places["item"]]
+            if file.schema_arrow.field(places["item"]).type in _TEXTS:
+                # Few different words, which Parquet keeps apart: each is looked at once.
+                file = open_parquet(path, words=[item])
             yield from _parquet_batches(path, file, columns, rows)
             rows += file.metadata.num_rows
 
 
 def open_frame(source: object, description: TableDescription) -> FrameTable:
-    """A pandas or polars data frame, a polars lazy frame, or an Arrow table.
+    """A table that `columns_of` reads, or a list of dicts.
 
     Raises:
-        InputError: It is none of these, or a column is missing.
+        InputError: It is neither, or a column is missing.
     """
+    if isinstance(source, list | tuple):
+        return FrameTable(_frame_of_rows(source, description))
     return FrameTable(columns_of(source, description.places, "ratings"))
+
+
+def _frame_of_rows(rows: Sequence[object], description: TableDescription) -> pl.DataFrame:
+    """A list of dicts, each cell read by itself.
+
+    Which keys are read is public: those that `columns` names, or `user`, `item` and `rating`. Keys
+    that a row happens to have do not count, since another person's row could have others; a row
+    without a key has an empty cell there.
+
+    Raises:
+        InputError: There is something else than dicts in the list, or columns are counted.
+    """
+    if not all(isinstance(row, Mapping) for row in rows):
+        raise InputError("a list of ratings holds dicts, like {'user': 1, 'item': 7, 'rating': 5}")
+    roles = [
+        role for role in ROLES if role != "time" and not (description.implicit and role == "rating")
+    ]
+    keys: dict[str, str | int | None] = {role: role for role in roles} | dict(
+        description.columns or {}
+    )
+    names = [key for key in keys.values() if key is not None]
+    if not all(isinstance(name, str) for name in names):
+        raise InputError("columns of a list of dicts are keys, like columns={'user': 'customer'}")
+    described = replace(description, columns=keys | ({} if "time" in keys else {"time": None}))
+    places = described.places([str(name) for name in names])
+    known: Any = rows
+    return pl.DataFrame(
+        {
+            role: pl.Series([_cell_text(row.get(names[at])) for row in known], dtype=pl.String)
+            for role, at in places.items()
+        }
+    )
 
 
 def columns_of(source: object, choose: Choose, what: str) -> pl.DataFrame:
     """Some columns of a table in memory.
 
     Args:
-        source: A pandas or polars data frame, a polars lazy frame, or an Arrow table.
+        source: A pandas or polars data frame, a polars lazy frame, an Arrow table, or anything else
+            that hands its columns over by Arrow's protocol (`__arrow_c_stream__`): a DuckDB
+            relation, an Ibis table, a narwhals data frame.
         choose: Says which.
         what: What is to be read, for the error.
 
@@ -119,12 +160,38 @@ def columns_of(source: object, choose: Choose, what: str) -> pl.DataFrame:
         pandas: Any = source
         names = [str(name) for name in pandas.columns]
         take = lambda at: from_pandas(pandas.iloc[:, at])  # noqa: E731
+    elif hasattr(source, "__arrow_c_stream__"):
+        return _streamed(source, choose)
     else:
         raise InputError(
-            f"{what} are read from a path, a pandas or polars data frame or an Arrow table, not "
-            f"from {type(source).__name__}"
+            f"{what} are read from a path, a data frame, an Arrow table or whatever else speaks "
+            f"Arrow's protocol, not from {type(source).__name__}"
         )
     return pl.DataFrame({name: take(at) for name, at in choose(names).items()})
+
+
+def _streamed(source: object, choose: Choose) -> pl.DataFrame:
+    """Some columns of a stream of Arrow batches; the others are let go batch by batch."""
+    try:
+        reader = pa.RecordBatchReader.from_stream(source)
+    except Exception:  # noqa: BLE001  # whatever a library raises, its message may quote a cell
+        reader = None
+    if reader is None:
+        raise InputError(_FAILS)
+    chosen = choose(reader.schema.names)
+    places = sorted(set(chosen.values()))
+    schema = pa.schema([reader.schema.field(at) for at in places])
+    try:
+        parts = [pa.RecordBatch.from_arrays([part.column(at) for at in places], schema=schema)
+                 for part in reader]  # fmt: skip
+    except Exception:  # noqa: BLE001  # as above
+        parts = None
+    if parts is None:
+        raise InputError(_FAILS)
+    table = pa.Table.from_batches(parts, schema)
+    return pl.DataFrame(
+        {name: series_of(table.column(places.index(at))) for name, at in chosen.items()}
+    )
 
 
 def _parquet_batches(
@@ -134,15 +201,30 @@ def _parquet_batches(
     parts = file.iter_batches(batch_size=_ROWS, columns=list(roles))
     row, part = 0, file.schema_arrow.empty_table()
     while part is not None:
-        frame = pl.DataFrame({roles[name]: series_of(part[name]) for name in roles})
-        lines = np.arange(row + 1, row + frame.height + 1)
-        row += frame.height
-        yield batch_of_frame(frame, Rows(path), lines, before + row)
+        items = None
+        if columns["item"] is not None and pa.types.is_dictionary(part[columns["item"]].type):
+            items = _coded(part[columns["item"]])
+        plain = {
+            role: series_of(part[name])
+            for name, role in roles.items()
+            if role != "item" or items is None
+        }
+        lines = np.arange(row + 1, row + part.num_rows + 1)
+        row += part.num_rows
+        yield batch_of_frame(pl.DataFrame(plain), Rows(path), lines, before + row, items)
         part = _next_part(parts, path)
 
 
-def open_parquet(path: Path) -> Any:
-    """The file, as pyarrow has it.
+def _coded(column: Any) -> Coded:
+    """A column of few different words: these, and which of them each row has, -1 for none."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    which = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return Coded(series_of(column.dictionary), which)
+
+
+def open_parquet(path: Path, words: Sequence[str] = ()) -> Any:
+    """The file, as pyarrow has it; with some columns of text as dictionaries of their words.
 
     Raises:
         InputError: It cannot be read, or is damaged or cut short.
@@ -151,7 +233,12 @@ def open_parquet(path: Path) -> Any:
         pass
     try:
         # Buffering ahead would keep the whole file in memory until the end.
-        return pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True)
+        return pq.ParquetFile(
+            path,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            read_dictionary=list(words) or None,
+        )
     except (pa.ArrowException, OSError):
         pass
     raise _damaged(path)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Union
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Union
 
 import numpy as np
 import polars as pl
@@ -41,7 +41,17 @@ from discreet.ratings.readers.text import (
 if TYPE_CHECKING:
     import pandas as pd
 
-TableSource = Union[str, os.PathLike[str], "pd.DataFrame", pl.DataFrame, pl.LazyFrame, "pa.Table"]
+
+class ArrowStream(Protocol):
+    """What hands its columns over by Arrow's protocol: data frames, DuckDB relations, Ibis."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule with a stream of batches."""
+
+
+TableSource = Union[
+    str, os.PathLike[str], "pd.DataFrame", pl.DataFrame, pl.LazyFrame, "pa.Table", ArrowStream
+]
 """A file, or a table in memory."""
 
 CatalogColumns = Mapping[str, str | int | None]

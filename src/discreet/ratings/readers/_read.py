@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from discreet.domain import PRESENCE, Catalog, CatalogOrigin, Hint, InputError, Scale
 from discreet.ratings._keyed import bound_contributions
@@ -24,8 +26,8 @@ from discreet.ratings.readers._public import (
 )
 from discreet.ratings.readers.text import Quoting, TableDescription
 
-RatingSource = TableSource
-"""A file or folder, or a table in memory."""
+RatingSource = TableSource | Sequence[Mapping[str, Any]]
+"""A file or folder, a table in memory, or a list of dicts."""
 
 GivenScale = Scale | tuple[float, float] | tuple[float, float, float | None] | str
 """A scale, or `(lo, hi)`, or `(lo, hi, step)`, or text like `0.5..5/0.5` or `presence`."""
@@ -66,9 +68,11 @@ def read_ratings(
     are one record with the earliest of their times, in whatever order they come.
 
     Args:
-        source: A file or folder, a pandas or polars data frame, a polars lazy frame or an Arrow
-            table. Files are CSV, TSV or another separated text (gzip or not), Parquet, or the
-            files of MovieLens, the Netflix Prize or Jester.
+        source: A file or folder, a pandas or polars data frame, a polars lazy frame, an Arrow
+            table, anything that speaks Arrow's protocol (a DuckDB relation, an Ibis table), or a
+            list of dicts with the keys `user`, `item` and `rating`, or those that `columns` names
+            (and only then a `time`). Files are CSV, TSV or another separated text (gzip or not),
+            Parquet, or the files of MovieLens, the Netflix Prize or Jester.
         scale: The scale, unless the layout says it: `(1, 5)`, `(0.5, 5, 0.5)`,
             `(-10, 10, None)`, `"0.5..5/0.5"` or a `Scale`. `"presence"` is another way to say
             `implicit`.
@@ -110,38 +114,112 @@ def read_ratings(
         >>> len(ratings), ratings
         (2, Ratings(private, catalogue of 3 items, scale 1..5 in steps of 1))
     """
-    if on_bad_rows not in get_args(BadRows):
-        raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
-    Intake(most_ratings=most_ratings)  # refuses a wrong bound before anything is read
-    given = parse_scale(scale, implicit)
-    implicit = given == PRESENCE
-    found = _open(source, layout, TableDescription(columns, separator, quoting, implicit))
-    known_scale = _scale(given, found)
-    try:
-        known_catalog = _catalog(catalog, found, catalog_columns, keep_columns)
-    except InputError as error:
-        if on_bad_rows == "refuse" or error.line is None:
-            raise
-        reason = f"{error.reason}; the list of items is public, so its rows are never skipped"
-        raise InputError(reason, path=error.path, line=error.line) from None
-    collector = Collector(
-        known_scale, known_catalog, on_bad_rows, found.keep_user_ids, found.assumes
+    reading = Reading.of(
+        source,
+        on_bad_rows,
+        most_ratings,
+        scale=scale,
+        implicit=implicit,
+        catalog=catalog,
+        catalog_columns=catalog_columns,
+        keep_columns=keep_columns,
+        layout=layout,
+        columns=columns,
+        separator=separator,
+        quoting=quoting,
     )
-    try:
-        size = found.size if progress else 0
-        for batch in ahead(found.batches()):
-            collector.add(batch)
-            if progress:
-                progress(min(batch.done, size), size)
+    with reading.naming_source():
+        collector = Collector(*reading.rules)
+        reading.collect(collector, progress)
         ratings = collector.finish()
         if most_ratings is not None:
             ratings = bound_contributions(ratings, most_ratings)
         return ratings
-    except InputError as error:
-        if error.path is not None or found.path is None:
-            raise
-        located = InputError(error.reason, path=found.path, hints=error.hints)
-    raise located
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A source that was opened, and everything public about how its rows are read.
+
+    Attributes:
+        source: The batches.
+        scale: Of the ratings.
+        catalog: Of the items; None if it is to be read off the ratings.
+        on_bad_rows: Refuse them, or skip them.
+    """
+
+    source: Source
+    scale: Scale
+    catalog: Catalog | None
+    on_bad_rows: BadRows
+
+    @classmethod
+    def of(
+        cls,
+        source: RatingSource,
+        on_bad_rows: BadRows,
+        most_ratings: int | None,
+        *,
+        scale: GivenScale | None = None,
+        implicit: bool = False,
+        catalog: Catalog | str | os.PathLike[str] | None = None,
+        catalog_columns: CatalogColumns | None = None,
+        keep_columns: Sequence[str] = (),
+        layout: Layout = "auto",
+        columns: Columns | None = None,
+        separator: str | None = None,
+        quoting: Quoting | None = None,
+    ) -> Reading:
+        """Open a source; the arguments are those of `read_ratings`.
+
+        Raises:
+            InputError: Something is missing or wrong that can be seen before rows are read.
+        """
+        if on_bad_rows not in get_args(BadRows):
+            raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
+        Intake(most_ratings=most_ratings)  # refuses a wrong bound before anything is read
+        given = parse_scale(scale, implicit)
+        implicit = given == PRESENCE
+        found = _open(source, layout, TableDescription(columns, separator, quoting, implicit))
+        known_scale = _scale(given, found)
+        try:
+            known_catalog = _catalog(catalog, found, catalog_columns, keep_columns)
+        except InputError as error:
+            if on_bad_rows == "refuse" or error.line is None:
+                raise
+            reason = f"{error.reason}; the list of items is public, so its rows are never skipped"
+            raise InputError(reason, path=error.path, line=error.line) from None
+        return cls(found, known_scale, known_catalog, on_bad_rows)
+
+    @property
+    def rules(self) -> tuple[Scale, Catalog | None, BadRows, bool, tuple[str, ...]]:
+        """What a `Collector` takes."""
+        found = self.source
+        return self.scale, self.catalog, self.on_bad_rows, found.keep_user_ids, found.assumes
+
+    def collect(self, collector: Collector, progress: Progress | None) -> None:
+        """Hand all batches to a collector.
+
+        Raises:
+            InputError: The source cannot be read, or the collector refuses a row.
+        """
+        size = self.source.size if progress else 0
+        for batch in ahead(self.source.batches()):
+            collector.add(batch)
+            if progress:
+                progress(min(batch.done, size), size)
+
+    @contextmanager
+    def naming_source(self) -> Iterator[None]:
+        """Name the file in errors that do not."""
+        try:
+            yield
+            return
+        except InputError as error:
+            if error.path is not None or self.source.path is None:
+                raise
+            located = InputError(error.reason, path=self.source.path, hints=error.hints)
+        raise located
 
 
 def parse_scale(given: GivenScale | None, implicit: bool) -> Scale | None:

@@ -93,7 +93,8 @@ def split_records(
     lines, counts = np.empty(room, np.int64), np.empty(room, np.int64)
     faults = np.empty(room, np.uint8)
     classes = _classes(separator, quotes and not lenient)
-    at = rows = line = 0
+    # A literal 0 would be a type of its own, for which helpers are compiled a second time.
+    at = rows = line = int(np.int64(0))
     while at < data.size:
         begin, first, field, fault = at, line, 0, GOOD
         ended = beyond_ascii = is_open = False

@@ -222,7 +222,7 @@ def test_no_file_and_no_table(tmp_path):
         with pytest.raises(InputError, match=reason):
             read_features(source, CATALOG)
     for source in (5, None, {"id": [1]}, [1, 2]):
-        with pytest.raises(InputError, match="features are read from a path, a pandas or polars"):
+        with pytest.raises(InputError, match="features are read from a path, a data frame"):
             read_features(source, CATALOG)
 
 

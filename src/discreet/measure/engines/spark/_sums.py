@@ -14,7 +14,6 @@ holds more of it than that.
 from __future__ import annotations
 
 import abc
-import dataclasses
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,13 +27,13 @@ from numba import njit
 from discreet.domain import Catalog, InputError, Scale
 from discreet.domain.triangles import packed_size
 from discreet.measure._source import Measure, PairStatistic, RemoteRatings
+from discreet.measure.engines._leaves import Leaf, leaves_of, with_leaves
 from discreet.measure.engines.spark._errors import CHANGED
 from discreet.measure.engines.spark._jobs import Work
 from discreet.measure.engines.spark._parts import Shape, joined, task_context, use_own_cores_only
 from discreet.ratings import Ratings
 
 Ints = npt.NDArray[np.int64]
-Leaf = int | Ints
 
 # Integers in a tile: a mebibyte. Chosen by hand, far below what Spark and Arrow can send at once.
 TILE = 1 << 17
@@ -53,30 +52,6 @@ TILES = "bundle int, leaf int, tile int, packed binary"
 _TILES = pa.schema(
     [("bundle", pa.int32()), ("leaf", pa.int32()), ("tile", pa.int32()), ("packed", pa.binary())]
 )
-
-
-def leaves_of(sums: Any) -> list[Leaf]:
-    """The integers and arrays in a tuple or a dataclass of them, in order."""
-    if isinstance(sums, int | np.integer):
-        return [int(sums)]
-    if isinstance(sums, np.ndarray):
-        return [sums]
-    return [leaf for part in _fields_of(sums) for leaf in leaves_of(part)]
-
-
-def with_leaves(like: Any, leaves: Iterator[Leaf]) -> Any:
-    """Sums of the same shape, made of other integers and arrays."""
-    if isinstance(like, int | np.integer | np.ndarray):
-        return next(leaves)
-    made = [with_leaves(part, leaves) for part in _fields_of(like)]
-    # A plain tuple takes its parts as one argument; a named one and a dataclass, each as its own.
-    return tuple(made) if type(like) is tuple else type(like)(*made)
-
-
-def _fields_of(sums: Any) -> list[Any]:
-    if isinstance(sums, tuple):
-        return list(sums)
-    return [getattr(sums, field.name) for field in dataclasses.fields(sums)]
 
 
 def tiles_of(leaf: Leaf) -> Iterator[tuple[int, bytes]]:

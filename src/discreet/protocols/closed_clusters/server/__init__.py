@@ -246,9 +246,10 @@ class ClosedClusters(servers.Protocol):
         return Report.from_json(content, self.collection)
 
     def check(self, content: Any) -> servers.Claim:
-        """See `servers.Protocol`; the tags must be complete and sent by the owner of their slot."""
-        tags, checking = self.read(content).tags, self._checking
-        checking.check(tags)
+        """See `servers.Protocol`; tags are complete, and all is sent by the owner of the slot."""
+        report, checking = self.read(content), self._checking
+        checking.check_report(report)
+        tags = report.tags
         terms = self.collection
         parts = (terms.authority, terms.hash_digest, terms.epoch.to_bytes(8, "little"))
         scope = hashlib.sha256(b"discreet tags are said once\n" + b"".join(parts)).hexdigest()

@@ -17,6 +17,7 @@ from discreet.protocols.closed_clusters.messages import (
     PROTOCOL,
     Collection,
     Directory,
+    Report,
     TagUpload,
     agree,
     key_info,
@@ -218,13 +219,29 @@ class Matching:
             )
         # The directory says whose the slot is. Without this anybody could fill a slot with tags
         # that agree with no one, or repeat those of a stranger.
+        if not hmac.compare_digest(upload.mac_under(self._key(upload)), upload.mac):
+            raise InputError(f"{_KIND}: not sent by the owner of the slot")
+
+    def check_report(self, report: Report) -> None:
+        """Whether a report may be taken: its tags, and that their sender sent its ratings too.
+
+        Raises:
+            InputError: As `check`; or the seal is missing, or not of all that is sent.
+        """
+        self.check(report.tags)
+        if not report.seal:
+            raise InputError("closed-clusters report: it has no 'seal'; use a newer client")
+        right = report.seal_under(self._key(report.tags))
+        if not hmac.compare_digest(right, report.seal):
+            raise InputError("closed-clusters report: not sent as it is by the owner of the slot")
+
+    def _key(self, upload: TagUpload) -> bytes:
+        """The key that the owner of an upload's slot and the server share."""
         owner = self.directory.keys[upload.slot].tobytes()
         info = key_info(
             "mac", owner, self.collection.server, self.collection.hash_digest, upload.epoch
         )
-        right = upload.mac_under(agree(self._private, owner, info))
-        if not hmac.compare_digest(right, upload.mac):
-            raise InputError(f"{_KIND}: not sent by the owner of the slot")
+        return agree(self._private, owner, info)
 
     def add(self, uploads: Iterable[TagUpload]) -> None:
         """Take uploads, in any order, and compare them with what is there.

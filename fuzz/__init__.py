@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of every parser of foreign bytes: `python -m fuzz`."""

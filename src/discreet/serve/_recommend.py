@@ -1,0 +1,223 @@
+"""For back ends, where an operator asks for it: own ratings in, a list out.
+
+Elsewhere the model goes to the person and their ratings stay; here ratings leave the device, so
+the routes are off by default and the page never uses them. Nothing of a request is kept: not on
+disk, not in a log, not beyond its answer.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
+
+from discreet.domain import InputError
+from discreet.predict import load
+from discreet.release import Recommender
+from discreet.serve._published import Representation, chunks
+from discreet.serve._requests import Refused, parse_json, read_body
+from discreet.serve._routes import describe
+from discreet.serve._service import Service
+
+# Bytes; ten thousand ratings with their titles.
+_LARGEST_BODY = 1 << 20
+# Items of a list; chosen for safety.
+_LONGEST = 1_000
+# Items of a catalogue whose lists take less time than handing the work to another thread and
+# back would be worth: about a millisecond. Chosen by hand.
+_SMALL_CATALOG = 20_000
+
+_NAMES = {"type": "array", "items": {"type": "string"}}
+_COUNT = {"type": "integer", "minimum": 0, "maximum": _LONGEST, "default": 10}
+_FILTERS = {
+    "n": _COUNT,
+    "only": _NAMES,
+    "exclude": _NAMES,
+    "where": {"type": "object", "additionalProperties": {"type": "string"}},
+}
+_ASKED = {
+    "title": "Asked",
+    "type": "object",
+    "required": ["ratings"],
+    "additionalProperties": False,
+    "properties": {
+        "ratings": {
+            "description": "By title or id; of interactions, each is 1.",
+            "type": "object",
+            "additionalProperties": {"type": "number"},
+        },
+        "explain": {"type": "boolean", "default": False},
+        **_FILTERS,
+    },
+}
+_ALIKE = {
+    "title": "Alike",
+    "type": "object",
+    "required": ["item"],
+    "additionalProperties": False,
+    "properties": {"item": {"type": "string"}, **_FILTERS},
+}
+_ITEM = {"id": {"type": "string"}, "title": {"type": "string"}}
+_BECAUSE = {
+    "type": "object",
+    "required": ["title", "amount"],
+    "properties": {"title": {"type": "string"}, "amount": {"type": "number"}},
+}
+
+
+def _listing(title: str, of: dict[str, Any]) -> dict[str, Any]:
+    entry = {
+        "title": f"{title}Item",
+        "type": "object",
+        "required": [*_ITEM, *(name for name in of if name != "because")],
+        "properties": _ITEM | of,
+    }
+    return {
+        "title": title,
+        "type": "object",
+        "required": ["release", "items", "unknown"],
+        "properties": {
+            "release": {"type": "string", "description": "SHA-256 of the release's file."},
+            "items": {"type": "array", "items": entry},
+            "unknown": _NAMES | {"description": "Names that the catalogue does not have."},
+        },
+    }
+
+
+_RECOMMENDED = _listing(
+    "Recommended",
+    {
+        "score": {"type": "number"},
+        "expected": {"type": ["number", "null"]},
+        "because": {"type": "array", "items": _BECAUSE},
+    },
+)
+_SIMILAR = _listing("Similar", {"similarity": {"type": "number"}})
+
+
+class _Models:
+    """The predictor of the release that is served, made anew when another one is."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._digest = service, ""
+        self._model: Recommender | None = None
+
+    async def get(self) -> tuple[str, Recommender]:
+        """The digest of the release that is served, and its predictor.
+
+        Raises:
+            Refused: 404; there is no release yet.
+        """
+        found = self._service.find("release")
+        if self._model is None or self._digest != found.digest:
+            made = await run_in_threadpool(_open, found)
+            self._digest, self._model = found.digest, made
+        return self._digest, self._model
+
+
+def _open(found: Representation) -> Recommender:
+    with tempfile.TemporaryDirectory(prefix="discreet.") as folder:
+        path = Path(folder) / os.fspath("release")
+        with path.open("wb") as file:
+            file.writelines(chunks(found.plain))
+        return load(path).predictor()
+
+
+def add_recommend_routes(router: APIRouter, service: Service) -> None:
+    """`POST /v1/recommend` and `/v1/similar`."""
+    models = _Models(service)
+
+    async def read(request: Request, fields: dict[str, Any]) -> dict[str, Any]:
+        with service.bodies.room() as room:
+            body = await read_body(request, _LARGEST_BODY, service.settings.body_seconds, room)
+            asked = parse_json(body)
+        if not isinstance(asked, dict) or not asked.keys() <= fields.keys():
+            raise Refused(422, f"the body is an object with {', '.join(fields)}")
+        n = asked.get("n", 10)
+        if not isinstance(n, int) or isinstance(n, bool) or not 0 <= n <= _LONGEST:
+            raise Refused(422, f"n is a whole number up to {_LONGEST:,}")
+        for name in ("only", "exclude"):
+            names = asked.get(name, [])
+            if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+                raise Refused(422, f"'{name}' is a list of ids or titles")
+        return asked
+
+    async def answer(work: Any, model: Recommender) -> Any:
+        try:
+            if len(model.catalog) <= _SMALL_CATALOG:
+                return work()
+            return await run_in_threadpool(work)
+        except InputError:
+            # The error names what was sent, and an answer repeats nothing.
+            pass
+        raise Refused(422, "the ratings, the item or a filter do not fit the release")
+
+    @router.post(
+        "/v1/recommend",
+        name="recommend",
+        **describe(
+            "A list for these ratings, which are not kept", 404, body=_ASKED, gives=_RECOMMENDED
+        ),
+    )
+    async def recommend(request: Request) -> Response:
+        asked = await read(request, _ASKED["properties"])  # type: ignore[arg-type]
+        ratings = asked.get("ratings")
+        if not isinstance(ratings, dict) or any(
+            isinstance(value, bool) or not isinstance(value, int | float)
+            for value in ratings.values()
+        ):
+            raise Refused(422, "'ratings' is an object of numbers by title or id")
+        digest, model = await models.get()
+        found = await answer(
+            lambda: model.recommend(
+                ratings,
+                asked.get("n", 10),
+                only=asked.get("only"),
+                exclude=asked.get("exclude", ()),
+                where=asked.get("where"),
+                explain=asked.get("explain") is True,
+            ),
+            model,
+        )
+        items = [
+            {
+                "id": each.id,
+                "title": each.title,
+                "score": each.score,
+                "expected": each.expected,
+                "because": [{"title": t, "amount": a} for t, a in each.because],
+            }
+            for each in found
+        ]
+        return JSONResponse({"release": digest, "items": items, "unknown": list(found.unknown)})
+
+    @router.post(
+        "/v1/similar",
+        name="similar",
+        **describe("The items most like one", 404, body=_ALIKE, gives=_SIMILAR),
+    )
+    async def similar(request: Request) -> Response:
+        asked = await read(request, _ALIKE["properties"])  # type: ignore[arg-type]
+        item = asked.get("item")
+        if not isinstance(item, str):
+            raise Refused(422, "'item' is an id or a title")
+        digest, model = await models.get()
+        found = await answer(
+            lambda: model.similar(
+                item,
+                asked.get("n", 10),
+                only=asked.get("only"),
+                exclude=asked.get("exclude", ()),
+                where=asked.get("where"),
+            ),
+            model,
+        )
+        items = [
+            {"id": each.id, "title": each.title, "similarity": each.similarity} for each in found
+        ]
+        return JSONResponse({"release": digest, "items": items, "unknown": list(found.unknown)})
