@@ -65,7 +65,7 @@ _UNCHECKED = 0.6
 # levels. Chosen on validation parts of MovieLens 1M, 100k and latest-small, and of a sixth of the
 # people of the first, where ratings lost at most 0.005 in RMSE.
 _LISTS = {Unit.RATING: (0.5, 12.0), Unit.USER: (0.36, 4.0)}
-_LEAST_LISTS = {Unit.RATING: 0.15, Unit.USER: 0.25}
+_LEAST_LISTS = 0.25
 # By time, pairs are worth less to lists than what is popular now: lists get this part of that
 # share. Chosen on validation parts by time of MovieLens 1M and 100k.
 _TOMORROW = 0.7
@@ -78,7 +78,7 @@ _WEAKEST, _COUNTED_AGAIN = 1.5, 0.7
 # Lists of weak items need counts more than pairs: the square of _AGAIN over the strength is the
 # part of their share that counts items once more, if that is _LEAST_AGAIN of the budget or more.
 # Chosen on the same validation parts.
-_AGAIN, _LEAST_AGAIN = {Unit.RATING: 2.5, Unit.USER: 1.0}, 0.02
+_AGAIN, _LEAST_AGAIN = 1.0, 0.02
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -166,7 +166,7 @@ class RefinedMethod(RatingMethod):
         if strength < _WEAKEST:
             return min(_COUNTED_AGAIN, self._most_for_lists)
         most, half = _LISTS[self.protect]
-        share = max(most / (1 + half / max(strength, 1e-9)), _LEAST_LISTS[self.protect])
+        share = max(most / (1 + half / max(strength, 1e-9)), _LEAST_LISTS)
         share = min(share, self._most_for_lists)
         return share if share >= LEAST_SHARE else 0.0
 
@@ -189,7 +189,7 @@ class RefinedMethod(RatingMethod):
         if has_recent:
             recent, cost = count_recent(self, task, counts, RECENT_SHARE, share / 2)
             share += recency - cost if share else 0.0
-        again = share * min(1.0, _AGAIN[self.protect] / max(stages.strength, 1e-9)) ** 2
+        again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9)) ** 2
         if again >= _LEAST_AGAIN and not task.is_series:
             # Where little would be left for pairs, none are measured.
             again = again if share - again >= LEAST_SHARE else share
