@@ -227,6 +227,11 @@ function small(method, scale = { lo: 0, hi: 1, step: 1, presence: true }) {
 const STARS = { lo: 1, hi: 5, step: 1, presence: false };
 // The rows are 0: (1, 0), 1: (0, 2), 2: (2, -2), 3: (-0.5, 0), 4: (0, 4).
 
+test("lists: no reasons where a release knows no taste", async () => {
+  const model = await makePredictor({ ...small("lists"), parameters: { list_directions: 0 } });
+  assert.ok(model.recommend(ownRatings([[0, 1]]), 5).every(({ because }) => because.length === 0));
+});
+
 test("lists: what goes with what somebody has, and exact reasons", async () => {
   const release = small("lists");
   assert.deepEqual(predictorNames(release), ["lists"]);
