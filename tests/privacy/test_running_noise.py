@@ -298,3 +298,22 @@ def test_plans_are_read_back(plan: NoisePlan) -> None:
 def test_impossible_half_lives_are_refused(half_life: float) -> None:
     with pytest.raises(InputError, match="half-life"):
         NoisePlan.fresh(half_life)
+
+
+@pytest.mark.parametrize("records", [False, True])
+@pytest.mark.parametrize("steps", [2, 12, 52])
+def test_what_is_held_back_of_the_latest_periods_leaves_the_least_noise(
+    steps: int, records: bool
+) -> None:
+    plan = NoisePlan.factorised(records=records)
+
+    def noise(back: float) -> float:
+        held = back * sum(0.5**k for k in range(steps))
+        return plan.combined(steps, back) / (steps - held)
+
+    back = plan.held_back(steps)
+    assert 0 < back < 1
+    assert noise(back) < min(noise(back - 0.05), noise(back + 0.05), noise(0.0))
+    assert plan.noise(steps) == pytest.approx(plan.lifetime * noise(back) * steps)
+    assert NoisePlan.factorised(12.0, records=records).held_back(steps) == 0
+    assert NoisePlan.fresh().held_back(steps) == 0

@@ -44,7 +44,7 @@ MOST_PERIODS = 4096
 ROUNDING = 2.0**-10
 # What a period counts one period later in a second total, of what is going on now. Chosen by hand:
 # the latest period and the one before make three quarters of it. It happens to be near the best
-# decay for `held_back`: noise is within 1 % of the least for 12 periods, and 6 % for 52.
+# decay for `held_back`: noise is within 1 % of the least for 12 periods, and 10 % for 52.
 NOW = 0.5
 # The power of the factorisation. 1/2 makes totals even over the horizon, and is what people who
 # come often pay least for. Where single records are protected _RECORD_POWER makes late totals
