@@ -173,7 +173,7 @@ def test_words_for_no_promise() -> None:
     assert words("without noise") == "no guarantee\nNot private: no noise was added."
     assert words("two reasons") == (
         "no guarantee\nNot private: its noise came from a seed, and whoever knows the seed can "
-        "take it away; no noise was added."
+        "remove it; no noise was added."
     )
 
 

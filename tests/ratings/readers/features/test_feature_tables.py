@@ -238,7 +238,7 @@ def test_no_file_and_no_table(tmp_path):
         (pl.DataFrame({"id": [1.5], "x": [1]}), "row 1: the item is a number, but not a whole"),
         (pl.DataFrame({"id": [], "x": []}), "lists none of the catalogue's"),
         (pl.DataFrame({"id": [10, 20], "x": [{"a": 1}, {"a": 2}]}), "makes no feature"),
-        (pl.DataFrame({"id": [10, 20]}), "no column beside 'id'"),
+        (pl.DataFrame({"id": [10, 20]}), "no column except 'id'"),
         (pl.LazyFrame({"id": [10], "x": ["a"]}).cast({"x": pl.Int8}), "fails when it is collected"),
     ],
 )
