@@ -143,7 +143,7 @@ def test_there_is_something_to_look_at_and_a_compact_view_without_it(
     tiles = page.locator("#recommended .tile")
     assert tiles.count() == 10
     letters = page.locator("#recommended .tile b").all_inner_texts()
-    assert letters == [re.search(r"\w", title)[0].upper() for title in recommended(page)]  # type: ignore[index]
+    assert letters == [re.search(r"\w", title)[0].upper() for title in recommended(page)]
     # One colour a title, wherever it is shown, and more than one in a list.
     hues = "all => all.map(tile => tile.style.getPropertyValue('--hue'))"
     assert len(set(tiles.evaluate_all(hues))) > 2
