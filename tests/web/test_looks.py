@@ -177,7 +177,8 @@ def test_all_that_a_browser_gets_and_keeps_is_light(
         if path.endswith(".js")
     }
     needs = PREDICTORS[method]
-    needless = {*chain(*PREDICTORS.values())} - {*needs} | {"operator.js", "page/history.js"}
+    needless = {*chain(*PREDICTORS.values())} - {*needs}
+    needless |= {"operator.js", "page/history.js", "predict/vectors.js"}
     assert {"app.js", "release.js", "/worker.js", *needs} <= sizes.keys()
     assert sum(size for name, size in sizes.items() if name not in needless) < most
 

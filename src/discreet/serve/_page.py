@@ -125,9 +125,11 @@ _ELSEWHERE = {"js/predict/vectors.js"}
 _COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
 """Scripts of any protocol."""
 _PREDICTORS = {
-    f"js/predict/{name}.js" for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior")
+    f"js/predict/{name}.js"
+    for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior", "vectors")
 }
-"""Scripts that some releases need: a page sees to it that it keeps its release's own."""
+"""Scripts that some releases need: a page sees to it that it keeps its release's own. The last is
+for pages of others, who have an index of vectors."""
 _ALIASES = {"index.html": "/", "operator.html": "/operator"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "

@@ -13,7 +13,7 @@ const MINUTES = 10;
 const PATIENCE = 4;
 
 /**
- * @typedef {{release: import("../release.js").Release, sha256: string, bytes: number, notice?: string}} Loaded
+ * @typedef {{release: import("../release.js").Release, sha256: string, bytes: number, notice?: string, signer?: string}} Loaded
  *   notice: why it is not what the service has
  */
 
@@ -24,19 +24,20 @@ const PATIENCE = 4;
  */
 export async function loadRelease() {
   const kept = await readKept();
-  let notice;
+  let notice, signer;
   try {
     const answer = await ask("GET", "v1/release", {
       why: kept ? "has the release changed?" : "the release", known: kept?.sha256, seconds: 60 * MINUTES, head: kept ? PATIENCE : 60 * MINUTES,
     });
     if (answer.status !== 304 || !kept) return await readAnswer(answer, kept);
+    signer = await signerOf(answer, kept.sha256);
   } catch (error) {
     if (error.status === 404 && !kept) return null;
     if (!kept) throw error;
     notice = error.status === 0 ? words("offline") : words("kept-release", error.message);
   }
   await inTime(keepScripts(kept.release));
-  return { ...kept, notice };
+  return { ...kept, notice, signer };
 }
 
 /** What comes, with a bar that shows how much of it is here. @param {Response} answer */
@@ -66,7 +67,20 @@ async function readAnswer(answer, kept) {
   await inTime(keep(buffer, digest, release));
   // Not to be had in an old document's version: then what is kept is better.
   if (kept) await load(predictorScripts(release)[0]);
-  return { release, sha256: digest, bytes: buffer.byteLength };
+  return { release, sha256: digest, bytes: buffer.byteLength, signer: await signerOf(answer, digest) };
+}
+
+/** The key that signed this very file, where the service names one and the browser can check it; as release/_signature.py. */
+async function signerOf(answer, digest) {
+  const [, key, signature] = /^([0-9a-f]{64}) ([0-9a-f]{128})$/.exec(answer.headers.get("discreet-signature")) ?? [];
+  const bytesOf = (text) => Uint8Array.from(text.match(/../g), (byte) => parseInt(byte, 16));
+  try {
+    const known = await crypto.subtle.importKey("raw", bytesOf(key), "Ed25519", false, ["verify"]);
+    const message = await new Blob(["discreet release 1\n", bytesOf(digest)]).arrayBuffer();
+    return (await crypto.subtle.verify("Ed25519", known, bytesOf(signature), message)) ? key : undefined;
+  } catch {
+    return undefined; // not signed, or an old browser
+  }
 }
 
 const placeOf = (digest) => new URL(`v1/release?sha256=${digest}`, HOME).href;

@@ -45,8 +45,8 @@ export function plainPromise({ epsilon, delta, unit, not_private: none, per }) {
   return [words(`promise-${strength}`, protectedBy(unit)), words("guesses", coinOf(unit), guesses), words(`beyond-${kind}${isLess}`, period)];
 }
 
-/** @param {{release: import("../release.js").Release, sha256: string, bytes: number}} loaded */
-export function showGuarantee({ release, sha256, bytes }) {
+/** @param {import("./load.js").Loaded} loaded */
+export function showGuarantee({ release, sha256, bytes, signer }) {
   const { guarantee, catalog, method, parameters } = release;
   const [headline, ...means] = plainPromise(guarantee);
   const learnt = [parameters.learnt?.words ?? []].flat().slice(0, 2);
@@ -57,7 +57,8 @@ export function showGuarantee({ release, sha256, bytes }) {
     el("details", {}, el("summary", {}, words("mathematics")),
       el("p", {}, el("b", {}, promiseOf(guarantee))),
       ...[guarantee.words, ...learnt].map((said) => el("p", {}, String(said))),
-      el("p.soft", {}, words("checked", counted(catalog.ids.length, "title"), method, sized(bytes), sha256.slice(0, 16)))),
+      el("p.soft", {}, words("checked", counted(catalog.ids.length, "title"), method, sized(bytes), sha256.slice(0, 16))),
+      ...(signer ? [el("p.soft", {}, words("signed", signer))] : [])),
   );
 }
 
