@@ -45,7 +45,7 @@ _IDLE_SECONDS = 1.0
 
 
 def make_collection(epoch: int = 1) -> Collection:
-    return Collection(make_catalog(), Scale(1, 5), Mechanism.MODIFIED_LAPLACE, 2.0, epoch)
+    return Collection(make_catalog(), Scale(1, 5), Mechanism.ROUNDED_RESPONSE, 2.0, epoch)
 
 
 def make_settings(folder: Path, db: str | None = None, **told: Any) -> Settings:

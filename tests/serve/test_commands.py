@@ -72,7 +72,7 @@ def test_the_terms_are_told_to_anybody_and_in_words(talk: Talk, tmp_path: Path) 
     assert said.code == 0
     for part in (
         "local reports", "epsilon 2 for each rating", "120 for everything", "Period: 1",
-        "Items: 60", "1..5", "modified-laplace", "What leaves your device",
+        "Items: 60", "1..5", "rounded-response", "What leaves your device",
         "more than 7.39 times as likely", "differential privacy",
         "costs as much again: for somebody who takes part in 12 periods the epsilon is 24; in the "
         "one so far, 2.",

@@ -46,7 +46,7 @@ def test_the_usual_rates_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert found == {name: usual[name].default for name in _OPTIONS}
     assert settings.per_address.burst == 200
     said = call("serve", "--help").out
-    assert f"what is served stays. [default: {settings.least_people}]" in " ".join(said.split())
+    assert f"from fewer people. [default: {settings.least_people}]" in " ".join(said.split())
 
 
 def test_the_wait_that_is_told_is_long_enough() -> None:

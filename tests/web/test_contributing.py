@@ -86,8 +86,10 @@ def test_a_local_report_shows_the_true_beside_the_sent(visit: Visit, tmp_path: P
 
 
 def sent_values(report: Any) -> dict[str, str]:
-    """The noisy ratings by title, as the page writes them: on 1..5 the grid has steps of 1."""
-    found = {TITLES[i]: 3 + int(v) for i, v in zip(report.items, report.values, strict=True)}
+    """The answers by title, as the page writes them: 1 and 2 are the ends of the scale 1..5."""
+    found = {
+        TITLES[i]: (1, 5)[int(v) - 1] for i, v in zip(report.items, report.values, strict=True)
+    }
     return {title: str(value) for title, value in found.items()}
 
 

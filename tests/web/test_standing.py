@@ -147,7 +147,7 @@ def test_the_whole_cost_is_said_before_the_draw_and_that_looking_draws(
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_role("button", name="Send this").wait_for()
         shown = page.locator("#contribute-more").inner_text()
-        assert "Noise may take a value past the ends of the scale" in shown
+        assert "Only the lowest and the highest rating are ever sent." in shown
         assert "1 report drawn: epsilon 2 for each rating, 400 for all of them together." in shown
         page.get_by_role("button", name="Not now").click()
         page.get_by_text("What was drawn stays as it is, and counted.").wait_for()

@@ -42,13 +42,14 @@ class Collapse(logging.Filter):
         return True
 
 
-_collapse = Collapse()
-
-
 def collapse_lines() -> None:
-    """Collapse what the service and its server log; again and again is fine."""
+    """Collapse what the service and its server log from now on; earlier lines no longer count."""
+    collapse = Collapse()
     for name in _NAMES:
-        logging.getLogger(name).addFilter(_collapse)
+        log = logging.getLogger(name)
+        for filter_ in [each for each in log.filters if isinstance(each, Collapse)]:
+            log.removeFilter(filter_)
+        log.addFilter(collapse)
 
 
 class JsonLines(logging.Formatter):

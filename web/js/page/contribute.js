@@ -241,7 +241,9 @@ async function show(message, choices) {
   const body = el("tbody", { id: "preview" }, ...[...mine.values()].map(line),
     ...others.slice(0, MOST_OTHERS).map((item) => line([item, undefined, "not rated"])));
   const more = Math.max(others.length - MOST_OTHERS, 0);
-  const noisy = collection.mechanism === "modified-laplace" ? [words("past")] : [];
+  /** @type {Record<string, string>} */
+  const about = { "modified-laplace": "past", "rounded-response": "ends" };
+  const noisy = collection.mechanism in about ? [words(about[collection.mechanism])] : [];
   const bits = "hash" in sent ? [words("taste", sent.hash.toString(2).padStart(collection.bits, "0"))] : [];
   rows(el("div.scroll", { tabIndex: 0, role: "region", "aria-label": words("beside") },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
