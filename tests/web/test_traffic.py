@@ -203,7 +203,7 @@ def bytes_in(headers: dict[str, str], body: bytes) -> str:
 
 
 def check_shown(rows: list[list[str]], report: Report) -> None:
-    """Every row: own titles first, then some that were never rated; answers are the ends of 1..5."""
+    """Every row: own titles first, then some that were never rated. Answers are 1 or 5."""
     sent = {int(i): "15"[int(v) - 1] for i, v in zip(report.items, report.values, strict=True)}
     mine = {1: "5", 3: "5"}
     others = [item for item in sorted(sent) if item not in mine][:5]
