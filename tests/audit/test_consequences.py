@@ -190,7 +190,13 @@ def test_methods_that_are_too_large_are_left_out_unless_named(
     monkeypatch.setattr(_room, "free_memory", lambda: 1000)
     assert "1.0 kB are free" in (too_large("slope-one", ratings) or "")
     assert too_large("refined", ratings) is None
-    worth = {"value_of_utility": 1, "cost_of_breach": 1, "attacks": 2, "draws": 2, "seed": 1}
+    worth: dict[str, Any] = {
+        "value_of_utility": 1,
+        "cost_of_breach": 1,
+        "attacks": 2,
+        "draws": 2,
+        "seed": 1,
+    }
     with pytest.raises(InputError, match="everybody reports on every item"):
         choose_epsilon(ratings, methods=["randomized-response"], epsilons=[1], **worth)
 

@@ -23,8 +23,8 @@ from discreet.ratings import Ratings
 # 8 in integers, 4 in floats, twice where there are two triangles; and for the covariance a whole
 # matrix to decompose, in doubles where it is not cleaned by our own rule.
 _PER_PAIR, _PER_COVARIANCE, _PER_DOUBLE = 24, 28, 60
-# Bytes for each item of the catalogue, whatever the method: peak memory of methods refined and lists
-# grows by 340 to 360 from 10,000 to 1 million items, the catalogue included. Measured, rounded up.
+# Bytes for each item of the catalogue, whatever the method: peak memory of methods refined and
+# lists grows by 340 to 360 from 10,000 to 1 million items, the catalogue included. Rounded up.
 _PER_ITEM = 400
 # The part of the free memory that one fit may take: the rest is for ratings and scores. Chosen by
 # hand.
