@@ -186,7 +186,8 @@ class SignedTokens(Admission):
 
 
 def _digest(kind: str, text: str) -> bytes:
-    return hashlib.sha256(f"discreet {kind}\n{text}".encode()).digest()
+    # A token's JSON can spell halves of characters, which are no UTF-8.
+    return hashlib.sha256(f"discreet {kind}\n{text}".encode(errors="surrogatepass")).digest()
 
 
 def _decoded(text: str) -> bytes:

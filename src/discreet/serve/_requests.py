@@ -308,13 +308,18 @@ def parse_json(body: bytes) -> Any:
     """What a JSON document holds.
 
     Raises:
-        Refused: 400; it is none, or names a field twice, or has a number that is not finite.
+        Refused: 400; it is none, or names a field twice, or has a number that is not finite or half
+            of a character.
     """
     try:
         # Decoded here: given bytes, the parser would take UTF-16 as well.
-        return json.loads(
+        found = json.loads(
             body.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
         )
+        if b"\\u" in body:
+            # Escapes can spell halves of characters, which no text has and no answer could repeat.
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except (RecursionError, ValueError):  # wrong UTF-8 is a ValueError too
         pass
     raise Refused(400, "the body should be JSON: UTF-8, finite numbers, no name twice")
