@@ -198,7 +198,6 @@ async function open() {
   setTimeout(() => home.scale && plainTitles(home), 500);
 }
 
-
 /** Rows with room to look at, or close together. A class: a selector by :has would be looked at again at every star. */
 function showView(isCompact) {
   by("view").checked = isCompact;

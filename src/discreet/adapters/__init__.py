@@ -1,4 +1,4 @@
 """discreet in other people's systems: one module for each, loaded when it is imported by name.
 
-Each needs an optional part of the installation, named like the module.
+Each that is for a library needs an optional part of the installation, named like the module.
 """

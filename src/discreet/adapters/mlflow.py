@@ -23,7 +23,7 @@ from discreet.release import Recommender, Release
 
 FLAVOR = "discreet"
 _FILE = "release.discreet"
-# Enough to open a release and recommend; see packaging/predict.
+# The whole package: discreet-predict has no adapters, and this module is what loads a model.
 _REQUIREMENTS = [f"discreet=={__version__}"]
 
 
@@ -72,7 +72,7 @@ class _Listing:
         if "ratings" not in model_input:
             raise InputError("the table needs a column 'ratings': own ratings by title or id")
         each = (json.loads(own) if isinstance(own, str) else own for own in model_input["ratings"])
-        return [[film.title for film in self._model.recommend(own, n)] for own in each]
+        return [[item.title for item in self._model.recommend(own, n)] for own in each]
 
 
 def _load_pyfunc(path: str) -> _Listing:

@@ -28,7 +28,7 @@ from discreet.adapters._packed import pack, unpack
 from discreet.domain import Catalog, InputError, Scale
 from discreet.methods import fit
 from discreet.predict import People
-from discreet.privacy import SeededRandomness
+from discreet.privacy import GaussianNoise, SeededRandomness
 from discreet.ratings import read_ratings
 from discreet.release import Recommender, Release
 
@@ -244,7 +244,8 @@ def cost_of_search(search: GridSearchCV, X: Any) -> SearchCost:
 def _budget(estimator: Any, parameters: Mapping[str, Any]) -> tuple[float, float]:
     chosen = clone(estimator).set_params(**parameters)
     last = chosen.steps[-1][1] if hasattr(chosen, "steps") else chosen
-    return float(last.epsilon), 1e-6 if last.delta is None else float(last.delta)
+    delta = GaussianNoise.default_delta if last.delta is None else last.delta
+    return float(last.epsilon), float(delta)
 
 
 def _check_scale(scale: Scale, ratings: npt.NDArray[np.float64]) -> None:

@@ -28,15 +28,15 @@ def export(
         ),
     ] = "best",
     card: Annotated[
-        Path | None, typer.Option(help="Write a model card for a hub: README.md.")
+        Path | None, typer.Option(help="Write a model card, as model hubs read it: README.md.")
     ] = None,
     title: Annotated[
         str | None, typer.Option(help="The card's title. [default: the file's name]")
     ] = None,
     licence: Annotated[
-        str, typer.Option("--license", help="The card's licence: apache-2.0.")
+        str, typer.Option("--license", help="The card's licence, such as apache-2.0.")
     ] = "other",
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace files.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")] = False,
 ) -> None:
     """Write a release's items as vectors for an index of nearest neighbours, or a model card.
 

@@ -100,23 +100,24 @@ Proxies = Annotated[
 ]
 InvitationsFile = Annotated[
     Path | None,
-    typer.Option(help="Who enrols needs a code from this file, one on each line, each used once."),
+    typer.Option(help="Require a code from this file to enrol: one on each line, each used once."),
 ]
 WorkBits = Annotated[
     int | None,
-    typer.Option(help="Who enrols has to try about 2^N hashes: 20 take a second or so."),
+    typer.Option(
+        help="Require a proof of work to enrol: about 2^N hashes; 20 take a second or so."
+    ),
 ]
 IdentityKey = Annotated[
     Path | None,
     typer.Option(
-        help="Who enrols needs a signed token (JWT, EdDSA, audience discreet): the file of the "
-        "Ed25519 public key. One enrolment for each 'sub'."
+        help="Require a signed token to enrol (JWT, EdDSA, audience discreet; once for each "
+        "'sub'). This is the file of the Ed25519 public key."
     ),
 ]
 LogFormat = Annotated[
-    str, typer.Option(help="How lines of the log look: text, or json for one object a line.")
+    str, typer.Option(help="The format of the log: text, or json (one object per line).")
 ]
-
 Recommends = Annotated[
     bool,
     typer.Option(
@@ -258,10 +259,11 @@ def _spell(document: Mapping[str, Any]) -> str:
 def _write_log(form: str) -> None:
     from discreet.serve import JsonLines
 
-    formatter = logging.Formatter("%(asctime)s discreet: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
-    formatter.converter = time.gmtime
     if form == "json":
-        formatter = JsonLines()
+        formatter: logging.Formatter = JsonLines()
+    else:
+        formatter = logging.Formatter("%(asctime)s discreet: %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+        formatter.converter = time.gmtime
     handler = logging.StreamHandler()
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler])

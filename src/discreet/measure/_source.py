@@ -155,7 +155,7 @@ Result = TypeVar("Result")
 
 
 class RemoteRatings(abc.ABC):
-    """Ratings that other processes hold, each person's in one piece; only sums come back.
+    """Ratings on disk or in other processes, each person's in one piece; only sums come back.
 
     Attributes:
         scale: Of the ratings.
@@ -179,7 +179,7 @@ class RemoteRatings(abc.ABC):
 
 
 RatingsSource = Ratings | RemoteRatings
-"""All the ratings of a fit: here in memory, or on other machines."""
+"""All the ratings of a fit: in memory, on disk, or on other machines."""
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ def sign(release: str | os.PathLike[str], key: str | os.PathLike[str]) -> Signat
     Raises:
         InputError: A file cannot be read or written, or is not what it should be.
     """
-    sha256 = file_sha256(release)
+    sha256 = _file_sha256(release)
     private = _private_key(Path(key))
     public = private.public_key().public_bytes_raw().hex()
     made = Signature(public, sha256, private.sign(_message(sha256)).hex())
@@ -116,12 +116,12 @@ def verify(release: str | os.PathLike[str], public_key: str) -> Signature:
         raise InputError("a public key is 64 hexadecimal digits")
     if found.public_key != public_key.lower():
         raise InputError("is signed with another key", path=release)
-    if not found.is_of(file_sha256(release)):
+    if not found.is_of(_file_sha256(release)):
         raise InputError("is not the file that was signed, or was changed since", path=release)
     return found
 
 
-def file_sha256(path: str | os.PathLike[str]) -> str:
+def _file_sha256(path: str | os.PathLike[str]) -> str:
     """Of a file's bytes, in hexadecimal.
 
     Raises:

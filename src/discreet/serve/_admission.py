@@ -1,4 +1,4 @@
-"""Who may enrol: anybody, or who has an invitation, has worked for it, or is vouched for.
+"""Who may enrol: anybody, or only those who have an invitation, a proof of work, or a signed token.
 
 Each way gives a digest that enrols once; it is stored beside no person, so that what somebody sent
 cannot be traced to their invitation.
@@ -107,7 +107,7 @@ class Work(Admission):
 
     def __init__(self, bits: int, clock: Clock = time.time) -> None:
         if not _FEWEST_BITS <= bits <= MOST_BITS:
-            raise InputError(f"work is of {_FEWEST_BITS} to {MOST_BITS} bits, not {bits}")
+            raise InputError(f"work has {_FEWEST_BITS} to {MOST_BITS} bits, not {bits}")
         self._bits, self._clock, self._secret = bits, clock, os.urandom(32)
 
     def ask(self) -> dict[str, Any]:
@@ -127,7 +127,7 @@ class Work(Admission):
         if not sealed or not 0 <= age <= _CHALLENGE_SECONDS:
             raise InputError("the challenge is not from here, or too old; ask for another")
         if not has_worked(challenge, nonce, self._bits):
-            raise InputError(f"the nonce does not give {self._bits} bits of 0")
+            raise InputError(f"the nonce's hash does not begin with {self._bits} zero bits")
         return _digest("work", made.hex())
 
     def _seal(self, made: bytes) -> bytes:
@@ -162,7 +162,9 @@ class SignedTokens(Admission):
         try:
             self._key.verify(_decoded(signature), signed.encode("ascii"))
         except (InvalidSignature, UnicodeEncodeError):
-            raise InputError("the token is not signed by whom this service trusts") from None
+            raise InputError(
+                "the token is not signed with the key that this service trusts"
+            ) from None
         said = _object(payload)
         if _object(head).get("alg") != "EdDSA" or "crit" in _object(head):
             raise InputError("the token should be signed with EdDSA")
@@ -201,7 +203,7 @@ def _object(part: str) -> dict[str, Any]:
     except (RecursionError, ValueError):
         found = None
     if not isinstance(found, dict):
-        raise InputError("the token is not of the form of a JSON web token")
+        raise InputError("the token is not a JSON web token")
     return found
 
 

@@ -24,8 +24,10 @@ export function pictureOf({ unit, limit_epsilon: most, delta, charges, ahead }) 
   if (!charges.length) return [];
   const spent = charges.map((charge) => charge.spent_epsilon ?? Infinity);
   const now = spent.at(-1);
+  // A little above the limit and every column, for what is written there. Chosen.
   const top = 1.12 * Math.max(most, ...spent.filter(Number.isFinite));
   const places = spent.length + ahead.length;
+  // As if there were eight columns at least: fewer would be too wide. Chosen.
   const step = (WIDTH - LEFT) / Math.max(places, 8);
   const y = (value) => TOP + (HEIGHT - TOP - BOTTOM) * (1 - Math.min(value, top) / top);
   const column = (value, i, look, said) => {

@@ -21,9 +21,10 @@ from discreet.protocols.local_reports.server import (
 )
 from discreet.ratings import Ratings
 
-# How many lie (one in a hundred), where the item shall be, and of which epsilon the reports are.
+# How many lie (one in a hundred), among how many first items they want theirs, and the epsilon of
+# the reports. Chosen by hand.
 _LIARS, _TOP, _EPSILON = 10, 10, 2.0
-# Items that are pushed one after the other, and the ratings each has at least.
+# Items that are pushed one after the other, and the ratings that each has at least. Chosen by hand.
 _TRIES, _FEWEST = 60, 20
 
 
