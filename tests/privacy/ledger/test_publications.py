@@ -107,7 +107,7 @@ def test_a_charge_of_another_ledger_is_not_published_here(ledger: Ledger, tmp_pa
     other = make(tmp_path / "other")
     charged(ledger, None)
     for record in (charged(other, None), replace(charged(ledger, None), number=9)):
-        with pytest.raises(LedgerError, match="does not hold the charge that paid"):
+        with pytest.raises(LedgerError, match="does not contain the charge that paid"):
             ledger.record_publication(record, FILE)
     assert {entry.published for entry in ledger.history()} == {None}
 

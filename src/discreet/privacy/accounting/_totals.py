@@ -98,7 +98,12 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         math.log(low * (1 - _SLACK)),
         math.log(high * (1 + _SLACK)),
     )
-    return _push(math.exp(root), lambda m: gaussian_delta(m, epsilon) <= delta, 1 - _SLACK)
+    # Rounding up must not make the epsilon of the answer more than was asked for.
+    return _push(
+        math.exp(root),
+        lambda m: gaussian_delta(m, epsilon) <= delta and gaussian_epsilon(m, delta) <= epsilon,
+        1 - _SLACK,
+    )
 
 
 def mu_of_pure(epsilon: float) -> float:
