@@ -222,7 +222,7 @@ def test_the_worker_keeps_all_that_visitors_are_served_but_predictors_that_a_pag
     expected = page.keys() - {"/", "/operator", "/worker.js"} - operators
     kept = {*plain, *(f"{version}/{name}" for name in (*own, *more))}
     assert kept == {"./", *(path.removeprefix("/") for path in expected)}
-    names = {"clusters", "knn", "lists", "matrix", "pairs", "posterior", "vectors"}
+    names = {"clusters", "knn", "lists", "matrix", "pairs", "posterior"}
     assert set(more) == {f"js/predict/{name}.js" for name in names}
     assert not set(own) & set(more)
 
