@@ -245,7 +245,7 @@ def share_lines(table: Row) -> list[str]:
 def keep(path: Path, tables: list[Row]) -> None:
     """Add tables to a file; in one of the same title, rows that were measured again are replaced.
 
-    Tables that differ in what holds for all rows, such as the number of periods, are replaced whole.
+    Tables that differ in what holds for all rows, like the number of periods, are replaced whole.
     """
     kept = json.loads(path.read_text(encoding="utf-8"))["tables"] if path.exists() else []
     by_title = {table["title"]: table for table in kept}
@@ -293,7 +293,9 @@ def main(argv: list[str] | None = None) -> None:
     asked = parser.parse_args(argv)
     asked.ways = asked.ways.split(",")
     if unknown := set(asked.ways) - set(WAYS):
-        parser.error(f"--ways: there is no {', '.join(sorted(unknown))}; ways are {', '.join(WAYS)}")
+        parser.error(
+            f"--ways: there is no {', '.join(sorted(unknown))}; ways are {', '.join(WAYS)}"
+        )
     asked.epsilons = [float(epsilon) for epsilon in asked.epsilons.split(",")]
     default = MADE_UP if asked.data is None else f"ml-1m,movietweetings-100k,{MADE_UP}"
     tables = []

@@ -143,6 +143,18 @@ def test_a_plan_that_fits(path: Path) -> None:
     assert planned["limits"][0]["once"] == pytest.approx(0.5, rel=1e-6)
 
 
+def test_a_plan_points_to_series_and_says_what_they_charge_once(path: Path) -> None:
+    """Not a person: what somebody pays who is there in many periods grows."""
+    release = ("--protect", "user", "--epsilon", "0.5", "--times", "12")
+    said = says("plan", path, *release)
+    assert said.endswith(
+        "In a series one rating, or one person's ratings of one period, is charged once for all "
+        "releases: `discreet series plan`."
+    )
+    assert "series" not in json.dumps(data("plan", path, *release))
+    assert "noise drawn" in call("series", "plan", "--periods", 2).out, "the command exists"
+
+
 def test_a_plan_that_does_not_fit_has_exit_code_1(path: Path) -> None:
     release = ("--protect", "user", "--epsilon", "1", "--delta", "0", "--times", "5")
     assert "does not fit: only 3 do" in says("plan", path, *release, code=1)

@@ -77,6 +77,40 @@ def test_older_records_can_be_met(tmp_path: Path) -> None:
     assert titles == ["made-up, presence, older share 0.15", "made-up, presence"]
 
 
+def test_rows_that_are_measured_again_replace_their_own_kind(tmp_path: Path) -> None:
+    kept = tmp_path / "tables.json"
+
+    def table(*about: tuple[str, int], draws: int, half_life: float = 12.0) -> series.Row:
+        rows = [
+            {"epsilon": 4.0, "way": way, "period": period, "draws": draws} for way, period in about
+        ]
+        return {"title": "films", "periods": 2, "half_life": half_life, "rows": rows}
+
+    def draws_of() -> list[tuple[str, int, int]]:
+        (found,) = json.loads(kept.read_text(encoding="utf-8"))["tables"]
+        return [(row["way"], row["period"], row["draws"]) for row in found["rows"]]
+
+    series.keep(kept, [table(("divided", 1), ("divided", 2), ("single", 2), draws=1)])
+    assert draws_of() == [("single", 2, 1), ("divided", 1, 1), ("divided", 2, 1)]
+    series.keep(kept, [table(("divided", 2), ("series", 2), draws=3)])
+    assert draws_of() == [("single", 2, 1), ("divided", 1, 1), ("divided", 2, 3), ("series", 2, 3)]
+    series.keep(kept, [table(("series", 2), draws=1, half_life=3.0)])
+    assert draws_of() == [("series", 2, 1)], "with another half-life it is another table"
+
+
+def test_some_ways_after_the_last_period_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    kept = tmp_path / "tables.json"
+    asked = ["--ratings", "3e3", "--periods", "2", "--epsilons", "4", "--last", "--ways"]
+    series.main([*asked, "divided", "--json", str(kept)])
+    (table,) = json.loads(kept.read_text(encoding="utf-8"))["tables"]
+    assert [(row["way"], row["period"]) for row in table["rows"]] == [("divided", 2)]
+    with pytest.raises(SystemExit):
+        series.main([*asked, "divided,other"])
+    assert "there is no other; ways are single" in capsys.readouterr().err
+
+
 def test_the_share_of_the_way() -> None:
     last = {"single": 0.30, "divided": 0.20, "series": 0.27, "forgetting": 0.19}
     rows = [
@@ -88,6 +122,8 @@ def test_the_share_of_the_way() -> None:
     assert series.share_of_the_way(table, 1.0, "series", "ndcg_at_10") == pytest.approx(0.7)
     assert series.share_of_the_way(table, 1.0, "forgetting", "ndcg_at_10") == pytest.approx(-0.1)
     assert series.share_of_the_way(table, 1.0, "series", "rmse") is None
+    without = {"periods": 2, "rows": [row for row in rows if row["way"] != "single"]}
+    assert series.share_of_the_way(without, 1.0, "series", "ndcg_at_10") is None
 
 
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

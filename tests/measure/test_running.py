@@ -7,6 +7,7 @@ compared: together they may move by what was booked, and no more.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -21,6 +22,7 @@ from discreet.measure import Budget, Part, RunningSpender, Stream
 from discreet.measure._running import head_places
 from discreet.measure.history_pairs import FrozenWeights
 from discreet.methods import MethodName, OlderRecords, PeriodTask, method_of
+from discreet.methods._carrying import carry_moments, carry_rows
 from discreet.privacy import Noise, NoisePlan, SeededRandomness, Unit, unbooked
 from discreet.privacy.accounting import compose
 from discreet.privacy.mechanisms import RoundedGaussian
@@ -340,6 +342,23 @@ def test_every_old_place_is_taken_once() -> None:
         pairs = {(int(a), int(b)) for i, a in enumerate(old) for b in old[i:]}
         both = {(int(a), int(b)) for i, a in enumerate(new) for b in new[i:]} & pairs
         assert len(taken) == len(both)
+
+
+def test_every_old_column_of_tastes_is_taken_once() -> None:
+    """Directions come and go, and so do items at the end: noise keeps its own place."""
+    for (rows, k), (old_rows, old_k) in itertools.product(
+        itertools.product((3, 5), (0, 1, 2, 4)), itertools.product((2, 3), (0, 1, 3))
+    ):
+        new, old = np.ones((rows, k)), {"directions": np.ones((old_rows, old_k))}
+        shared = min(k, old_k)
+        for carry, kept in (
+            (carry_rows(new, np.ones(rows)), old_rows * shared),
+            (carry_moments(new), shared * (shared + 1) // 2),
+        ):
+            assert carry.places is not None
+            places = carry.places(old)
+            taken = places[places >= 0]
+            assert len(set(taken.tolist())) == len(taken) == kept
 
 
 PLANS = [NoisePlan.factorised(), NoisePlan.factorised(records=True), NoisePlan.factorised(3.0)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.domain import InputError
+from discreet.domain import CatalogOrigin, InputError
 from discreet.privacy import (
     NO_NOISE,
     PERIOD_UNITS,
@@ -20,6 +21,7 @@ from discreet.privacy import (
     GaussianEvent,
     Guarantee,
     NoisePlan,
+    Provenance,
     PureEvent,
     SeriesRecord,
     SeriesTerms,
@@ -391,6 +393,23 @@ def test_a_series_per_rating_in_words() -> None:
     three = gaussian_epsilon(3 * gaussian_mu(1.0, 1e-6), 1e-6)
     assert f"of one period, added or removed, epsilon is {_number(three)}." in bounded
     assert "For somebody active in 12 periods, epsilon is" in bounded
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+def test_a_release_of_a_series_says_which_periods_it_was_made_from(is_private: bool) -> None:
+    """Not "all of the data": records of later periods, and late ones, are not in it."""
+    whole = Provenance(version="0.3", catalog=CatalogOrigin.GIVEN, configuration="ab" * 32)
+    more: dict[str, Any] = {} if is_private else {"not_private": ("its noise is seeded",)}
+    for periods, said in (
+        (1, "one period, 2026-W12"),
+        (2, "2 periods, the latest of them 2026-W12"),
+        (1200, "1,200 periods, the latest of them 2026-W12"),
+    ):
+        made = in_series(RATING, periods, provenance=whole, **more)
+        assert f"It was made by discreet 0.3 from {said}." in made.sentences()
+        assert "all of the data" not in " ".join(made.sentences())
+    part = in_series(RATING, 2, provenance=replace(whole, part="a tenth"), **more)
+    assert "It was made by discreet 0.3 from part of the data (a tenth)." in part.sentences()
 
 
 def test_a_series_per_user_and_month_in_words() -> None:

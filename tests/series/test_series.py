@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
 
 import discreet
 import discreet.predict
@@ -18,12 +20,12 @@ from discreet.domain import PRESENCE, CatalogOrigin, InputError
 from discreet.domain.errors import BudgetExceeded, LedgerError, PeriodExists
 from discreet.measure import RunningSpender
 from discreet.measure.history_pairs import APPEND_ONLY, FrozenWeights
-from discreet.privacy import SEEDED, SeededRandomness, Unit
+from discreet.privacy import SEEDED, NoisePlan, SeededRandomness, Unit, running_noise
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings
 from discreet.release import load
 from discreet.series import Series
-from discreet.series._state import read_key, read_secret, read_state
+from discreet.series._state import FORMAT, read_key, read_secret, read_state
 from series._films import STARS, WEEKS, a_ledger, a_series, catalog_of, films, untimed
 
 
@@ -212,6 +214,50 @@ def test_without_its_secret_a_series_goes_on_only_when_told(tmp_path: Path, dama
 def _streams(series: Series) -> dict[str, Any]:
     number = json.loads((series.path / "series.json").read_text())["generation"]
     return read_state(series.path / f"state-{number}.safetensors")[0]
+
+
+def as_format_1(series: Series) -> None:
+    """What earlier versions wrote: streams did not say how much their second total has seen."""
+    path = series.path / "series.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(content | {"format": 1}))
+    state = series.path / f"state-{content['generation']}.safetensors"
+    with safe_open(state, "np") as file:
+        streams = json.loads(file.metadata()["streams"])
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for stream in streams.values():
+        del stream["seen_now"]
+    save_file(arrays, state, {"streams": json.dumps(streams)})
+
+
+def test_a_series_of_an_earlier_version_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the noise plan and the costs that it began with, and with its earlier noise."""
+    ledger = a_ledger(tmp_path, 1e6)
+    terms: dict[str, Any] = {"protect": "rating", "most_ratings": 5, "epsilon": 100.0}
+    with monkeypatch.context() as earlier:
+        earlier.setattr(running_noise, "_RECORD_POWER", 0.5)
+        series = a_series(tmp_path, **terms)
+    before = NoisePlan.factorised()
+    assert series.plan == before != NoisePlan.factorised(records=True)
+    for number in range(2):
+        series.add(films([number]), WEEKS[number], ledger=ledger)
+    written = {label: stream.seen_now for label, stream in _streams(series).items()}
+    as_format_1(series)
+    again = Series.open(series.path)
+    streams, known = again._read_state()
+    assert known.ids == again.catalog.ids == series.catalog.ids
+    assert {label: s.seen_now for label, s in streams.items()} == pytest.approx(written, rel=2e-3)
+    again.add(films([2]), WEEKS[2], ledger=ledger)
+    assert again.plan == before == Series.open(series.path).plan
+    assert json.loads((series.path / "series.json").read_text())["format"] == FORMAT
+    assert all(stream.steps == 3 for stream in _streams(series).values()), "noise is taken back"
+    entries = ledger.history()
+    assert [entry.terms for entry in entries] == [series.terms] * 3
+    paid = ledger.spent(Unit.USER).mu ** 2 / ledger.spent(Unit.RATING).mu ** 2
+    assert paid == pytest.approx(5**2 * before.growth(3), rel=1e-6)
+    assert paid != pytest.approx(5**2 * NoisePlan.factorised(records=True).growth(3), rel=1e-3)
 
 
 def test_the_next_period_takes_back_the_noise_of_the_one_before(tmp_path: Path) -> None:

@@ -338,8 +338,8 @@ def _print_plan(planned: Plan, every: str | None) -> None:
     headings = ("per", "spent", "one alone", "all alone", "after all", "limit", "delta", "fit")
     _console.out.print(_console.table(headings, rows=rows, wraps=True))
     _console.say(
-        "These are releases of everything, each charged in full. A series is charged once for all "
-        "of its periods: `discreet series plan`."
+        "These are releases of everything, each charged in full. In a series one rating, or one "
+        "person's ratings of one period, is charged once for all releases: `discreet series plan`."
     )
 
 

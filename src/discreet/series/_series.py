@@ -49,6 +49,7 @@ from discreet.methods import (
 from discreet.privacy import (
     SEEDED,
     GaussianEvent,
+    Guarantee,
     Noise,
     NoisePlan,
     Period,
@@ -101,6 +102,21 @@ class AddedPeriod:
     noise: float
 
 
+@dataclass(frozen=True)
+class _Payment:
+    """How a period is paid for.
+
+    Attributes:
+        ledger: As it was given.
+        book: The same, opened; None if nothing is booked.
+        randomness: Where noise comes from.
+    """
+
+    ledger: GivenLedger
+    book: Ledger | None
+    randomness: Randomness | None
+
+
 class Series:
     """Releases that follow one another, each from all periods so far; no record is read twice.
 
@@ -151,19 +167,14 @@ class Series:
             raise InputError(f"{self._folder.path}: series.json is damaged ({error})") from None
 
     def _content(self) -> dict[str, Any]:
-        settings = {
-            name: str(value) if isinstance(value, str) else value
-            for name, value in vars(self.method).items()
-        }
         return {
             "format": FORMAT,
             "terms": self.terms.to_dict(),
             "period": self.kind,
             "delta": self.delta,
-            "scale": {field.name: getattr(self.scale, field.name)
-                      for field in dataclasses.fields(self.scale) if field.init},
+            "scale": _plain_scale(self.scale),
             "method": str(self.method.name),
-            "settings": settings,
+            "settings": _plain_settings(self.method),
             "created": self.created,
             "generation": self._generation,
             "tag": self._tag,
@@ -235,58 +246,38 @@ class Series:
         Raises:
             InputError: Something does not go together, or the folder exists.
         """
-        unit = unit_of(protect)
-        if catalog.origin is CatalogOrigin.FROM_DATA:
-            raise InputError("a series needs a public catalogue: give the list of items")
-        if len(catalog) < 2:
-            raise InputError("a series needs a catalogue of at least two items")
-        noise = noise_of(noise)
+        unit, noise = unit_of(protect), noise_of(noise)
+        _check_items(catalog)
         delta = noise.kind.default_delta if delta is None else delta
-        chosen = method_of(
-            method,
-            {**settings, "protect": _statistics_unit(unit), "noise": noise},
-            presence=scale.presence,
-        )
+        inside = {**settings, "protect": _statistics_unit(unit), "noise": noise}
+        chosen = method_of(method, inside, presence=scale.presence)
         chosen.check_scale(scale)
-        noises = _noise_plan(plan, unit, noise, half_life, horizon)
-        budget = Budget.of(unit, noise, epsilon, delta)
-        budget.check_finite()
-        if most_periods is not None:
-            budget = _for_two(budget, noises)
-        budget = dataclasses.replace(budget, ratings_per_user=most_ratings)
-        folder = Folder(path)
-        series = cls.__new__(cls)
-        series._folder = folder
-        identity = secrets.token_hex(16)
-        series.terms = SeriesTerms(
-            identity,
-            unit,
-            budget.event(f"{chosen.name} series"),
-            noises,
-            most_periods,
-            crosses=older_share > 0,
-        )
+        plans = _noise_plan(plan, unit, noise, half_life, horizon)
+        budget = _budget_of(unit, noise, epsilon, delta, plans, most_periods, most_ratings)
+        event = budget.event(f"{chosen.name} series")
+        identity, kind = secrets.token_hex(16), kind_of(unit, period)
+        crosses = older_share > 0
+        terms = SeriesTerms(identity, unit, event, plans, most_periods, crosses=crosses)
         if older_share:
-            _check_older(chosen, scale, unit, noise, most_ratings, kind_of(unit, period))
-        series._weights = FrozenWeights(share=older_share) if older_share else None
-        series.kind = kind_of(unit, period)
-        series.delta, series.scale, series.method, series.noise = delta, scale, chosen, noise
-        series.created = _now()
-        series._generation, series._tag, series.periods = 0, identity, ()
-        series._settled = {}
-        series._columns, series._origin = list(catalog.columns), catalog.origin
-        series._assumes, series._not_private = (), ()
-        key_path = folder.key_path if key is None else Path(key)
+            _check_older(chosen, scale, unit, noise, most_ratings, kind)
+        weights = FrozenWeights(share=older_share) if older_share else None
+        content = _content_of_new(terms, kind, delta, scale, chosen, weights, catalog)
+        series = cls(Folder(path), content)
+        series._make_folder(catalog, key)
+        return series
+
+    def _make_folder(self, catalog: Catalog, key: str | os.PathLike[str] | None) -> None:
+        """Write a new series: its folder, its key if it has secrets, and what it says."""
+        folder = self._folder
         folder.create()
         try:
-            if noises.buffers or most_periods is not None:
-                make_key(key_path)
+            if self._has_secrets:
+                make_key(self._key_place(key))
         except InputError:
             folder.path.rmdir()
             raise
         write_state(folder.state_path(0), {}, encode_catalog(catalog))
-        folder.write(series._content())
-        return series
+        folder.write(self._content())
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Series:
@@ -331,8 +322,7 @@ class Series:
     @property
     def catalog(self) -> Catalog:
         """The items so far; read ratings with it."""
-        _, arrays = read_state(self._folder.state_path(self._generation))
-        return StoredCatalog(arrays, self._origin, self._columns)
+        return self._read_state()[1]
 
     def catalog_with(self, newer: Catalog) -> Catalog:
         """The items so far, and after them those that a newer list has besides.
@@ -417,80 +407,104 @@ class Series:
                     release.save(out, overwrite=True)
                 if recovered:
                     return release
-            return self._add(
-                ratings, period, ledger, book, out, key, new_noise, features, randomness, progress
-            )
+            payment = _Payment(ledger, book, randomness)
+            release = self._add(ratings, period, payment, key, new_noise, features, progress)
+            if out is not None:
+                release.save(out, overwrite=True)
+            return release
 
     def _add(
         self,
         ratings: RatingsSource,
         name: str,
-        ledger: GivenLedger,
-        book: Ledger | None,
-        out: str | os.PathLike[str] | None,
+        payment: _Payment,
         key: str | os.PathLike[str] | None,
         new_noise: bool,
         features: npt.NDArray[np.float64] | None,
-        randomness: Randomness | None,
         progress: Progress | None,
     ) -> Release:
         period = self.period(name)
         self._check(ratings)
-        streams, arrays = read_state(self._folder.state_path(self._generation))
+        streams, known = self._read_state()
         features = public_features(features, len(ratings.catalog), self.method)
-        place = self._folder.key_path if key is None else Path(key)
+        place = self._key_place(key)
         secret = self._read_secret(place, new_noise)
-        known = StoredCatalog(arrays, self._origin, self._columns)
         _check_catalog(known, ratings.catalog)
-        for label, stream in streams.items():
-            buffers = secret.get(f"noise:{label}")
-            if buffers is None:
-                _forget_noise(stream, self.plan)
-            else:
-                stream.buffers = buffers
-        measured = _within(ratings, period)
-        most = self.terms.event.ratings_per_user
-        if most is not None and isinstance(measured, Ratings) and not ratings.intake.most_ratings:
-            # Of the period's ratings: those of other periods have no say in which are kept.
-            measured = bound_contributions(measured, most)
-        request = Request.of(
-            measured, self.unit, f"{self.method.name} series",
-            settings=self.method, terms=self.terms.to_dict(), period=period.to_dict(),
-            features=None if features is None else hashlib.sha256(features.tobytes()).hexdigest(),
-        )  # fmt: skip
-        budget = self._budget()
-        label = f"{self.method.name} series"
-        receipt = self._charge(request, period, ledger, book, randomness)
-        spender = RunningSpender(
-            budget,
-            receipt,
-            label,
-            plan=self.plan,
-            period=period.number,
-            streams=streams,
-            settled=dict(self._settled),
-        )
-        with mentioning_charge(book is not None):
+        _restore_noise(streams, secret, self.plan)
+        measured = self._own_records(ratings, period)
+        request = self._request(measured, period, features)
+        receipt = self._charge(request, period, payment)
+        with mentioning_charge(payment.book is not None):
+            spender = self._spender(receipt, period, streams)
             seen = None
             if self.terms.most_periods is not None:
                 measured, seen = _capped(measured, secret, self.terms.most_periods)
             spender.measure_size(measured, self.method.protect)
             task = PeriodTask(measured, spender, features, progress, self._older(ratings, period))
             learnt = self.method.learn(task)
-            record = SeriesRecord(self.terms, period.number, period.name, period.is_timed)
-            # Totals are of all periods: what one of them rests on, all later releases rest on.
-            seeded = () if spender.is_private else (SEEDED,)
-            reasons = _others((*seeded, *self._not_private), request.unprotected)
-            own = () if self._weights is None else (APPEND_ONLY,)
-            more = _others((*own, *self._assumes), assumptions(request.ratings))
-            promise = request.promise(
-                (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
-            )
+            promise = self._promise(request, spender, period, receipt)
             release = release_of(request, promise, self.method, learnt)
-            self._publish(release, streams, seen, place, period, receipt, book, spender)
-        if out is not None:
-            release.save(out, overwrite=True)
+            self._publish(release, seen, place, period, receipt, payment.book, spender)
         return release
+
+    def _read_state(self) -> tuple[dict[str, Stream], Catalog]:
+        """What was released so far, without its noise, and the items."""
+        sizes = [each.size for each in self.periods]
+        streams, arrays = read_state(self._folder.state_path(self._generation), sizes)
+        return streams, StoredCatalog(arrays, self._origin, self._columns)
+
+    def _own_records(self, ratings: RatingsSource, period: Period) -> RatingsSource:
+        """The records of the period; of each person as many as the series counts on."""
+        measured, most = _within(ratings, period), self.terms.event.ratings_per_user
+        if most is not None and isinstance(measured, Ratings) and not ratings.intake.most_ratings:
+            # Of the period's ratings: those of other periods have no say in which are kept.
+            measured = bound_contributions(measured, most)
+        return measured
+
+    def _request(
+        self, measured: RatingsSource, period: Period, features: npt.NDArray[np.float64] | None
+    ) -> Request:
+        digest = None if features is None else hashlib.sha256(features.tobytes()).hexdigest()
+        return Request.of(
+            measured, self.unit, self._label,
+            settings=self.method, terms=self.terms.to_dict(), period=period.to_dict(),
+            features=digest,
+        )  # fmt: skip
+
+    def _spender(
+        self, receipt: Receipt, period: Period, streams: dict[str, Stream]
+    ) -> RunningSpender:
+        return RunningSpender(
+            self._budget(), receipt, self._label,
+            plan=self.plan, period=period.number, streams=streams, settled=dict(self._settled),
+        )  # fmt: skip
+
+    def _promise(
+        self, request: Request, spender: RunningSpender, period: Period, receipt: Receipt
+    ) -> Guarantee:
+        """The guarantee of the release that follows from this period and all before."""
+        record = SeriesRecord(self.terms, period.number, period.name, period.is_timed)
+        # Totals are of all periods: what one of them rests on, all later releases rest on.
+        seeded = () if spender.is_private else (SEEDED,)
+        reasons = _others((*seeded, *self._not_private), request.unprotected)
+        own = () if self._weights is None else (APPEND_ONLY,)
+        more = _others((*own, *self._assumes), assumptions(request.ratings))
+        return request.promise(
+            (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
+        )
+
+    @property
+    def _label(self) -> str:
+        """What is charged for."""
+        return f"{self.method.name} series"
+
+    @property
+    def _has_secrets(self) -> bool:
+        """Whether later periods need the noise of earlier ones, or who was in them."""
+        return self.plan.buffers > 0 or self.terms.most_periods is not None
+
+    def _key_place(self, key: str | os.PathLike[str] | None) -> Path:
+        return self._folder.key_path if key is None else Path(key)
 
     def _older(self, ratings: RatingsSource, period: Period) -> OlderRecords | None:
         """What the period's records meet, if they meet older ones."""
@@ -525,27 +539,20 @@ class Series:
             raise InputError(f"the series counts on {wanted} ratings of a user in a period")
         self.method.check(ratings)
 
-    def _charge(
-        self,
-        request: Request,
-        period: Period,
-        ledger: GivenLedger,
-        book: Ledger | None,
-        randomness: Randomness | None,
-    ) -> Receipt:
-        purpose = f"{self.method.name} series, period {period.name}"
-        if book is None:
-            return request.charge((self.terms.event,), purpose, ledger, randomness)
+    def _charge(self, request: Request, period: Period, payment: _Payment) -> Receipt:
+        purpose = f"{self._label}, period {period.name}"
+        if payment.book is None:
+            return request.charge((self.terms.event,), purpose, payment.ledger, payment.randomness)
         request.check_bookable()
-        return book.charge_period(
+        return payment.book.charge_period(
             self.terms, period, purpose,
-            randomness=randomness, configuration=request.configuration,
+            randomness=payment.randomness, configuration=request.configuration,
         )  # fmt: skip
 
     def _read_secret(self, place: Path, new_noise: bool) -> Arrays:
         """The noise of earlier periods, and who was in how many of them."""
         counts = self.terms.most_periods is not None
-        if not (self.plan.buffers or counts):
+        if not self._has_secrets:
             return {}
         if new_noise and not counts and not place.exists():
             make_key(place)
@@ -569,7 +576,6 @@ class Series:
     def _publish(
         self,
         release: Release,
-        streams: dict[str, Stream],
         seen: Arrays | None,
         place: Path,
         period: Period,
@@ -578,12 +584,12 @@ class Series:
         spender: RunningSpender,
     ) -> None:
         """Write drafts, record what was published, and let the drafts count: in this order."""
-        folder, new = self._folder, self._generation + 1
+        folder, new, streams = self._folder, self._generation + 1, spender.streams
         tag = secrets.token_hex(16)
         write_state(folder.state_path(new), streams, encode_catalog(release.catalog))
         hidden = {f"noise:{label}": s.buffers for label, s in streams.items() if s.buffers.size}
         hidden |= seen or {}
-        if self.plan.buffers or seen is not None:
+        if self._has_secrets:
             write_secret(folder.secret_path(new), read_key(place), tag, hidden)
         with whole_file(folder.release_path(new), private=True) as temporary:
             release.save(temporary, overwrite=True)
@@ -637,6 +643,73 @@ def _others(said: tuple[str, ...], besides: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(said) if each not in besides)
 
 
+def _plain_scale(scale: Scale) -> dict[str, Any]:
+    fields = dataclasses.fields(scale)
+    return {field.name: getattr(scale, field.name) for field in fields if field.init}
+
+
+def _plain_settings(method: Method) -> dict[str, Any]:
+    return {
+        name: str(value) if isinstance(value, str) else value
+        for name, value in vars(method).items()
+    }
+
+
+def _content_of_new(
+    terms: SeriesTerms,
+    kind: str,
+    delta: float,
+    scale: Scale,
+    method: Method,
+    weights: FrozenWeights | None,
+    catalog: Catalog,
+) -> dict[str, Any]:
+    """What series.json says of a series before its first period."""
+    return {
+        "format": FORMAT,
+        "terms": terms.to_dict(),
+        "period": kind,
+        "delta": delta,
+        "scale": _plain_scale(scale),
+        "method": str(method.name),
+        "settings": _plain_settings(method),
+        "created": _now(),
+        "generation": 0,
+        "tag": terms.series,
+        "settled": {},
+        "older_records": None if weights is None else dataclasses.asdict(weights),
+        "columns": list(catalog.columns),
+        "origin": str(catalog.origin),
+        "assumes": [],
+        "not_private": [],
+        "periods": [],
+    }
+
+
+def _check_items(catalog: Catalog) -> None:
+    if catalog.origin is CatalogOrigin.FROM_DATA:
+        raise InputError("a series needs a public catalogue: give the list of items")
+    if len(catalog) < 2:
+        raise InputError("a series needs a catalogue of at least two items")
+
+
+def _budget_of(
+    unit: Unit,
+    noise: Noise,
+    epsilon: float,
+    delta: float,
+    plan: NoisePlan,
+    most_periods: int | None,
+    most_ratings: int | None,
+) -> Budget:
+    """What one period may spend."""
+    budget = Budget.of(unit, noise, epsilon, delta)
+    budget.check_finite()
+    if most_periods is not None:
+        budget = _for_two(budget, plan)
+    return dataclasses.replace(budget, ratings_per_user=most_ratings)
+
+
 def _for_two(budget: Budget, plan: NoisePlan) -> Budget:
     """What is left for each of two periods that change together, as with a cap they may."""
     kind = budget.noise.kind
@@ -680,6 +753,16 @@ def _within(ratings: RatingsSource, period: Period) -> RatingsSource:
     if period.start is None or period.end is None:
         return ratings
     return between(ratings, period.start, period.end)
+
+
+def _restore_noise(streams: Mapping[str, Stream], secret: Arrays, plan: NoisePlan) -> None:
+    """Give streams their earlier noise back; those whose noise is lost start afresh."""
+    for label, stream in streams.items():
+        buffers = secret.get(f"noise:{label}")
+        if buffers is None:
+            _forget_noise(stream, plan)
+        else:
+            stream.buffers = buffers
 
 
 def _forget_noise(stream: Stream, plan: NoisePlan) -> None:

@@ -18,7 +18,7 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,10 @@ from safetensors import numpy as tensors
 from discreet.domain import InputError
 from discreet.domain.files import whole_file
 from discreet.measure import Stream
+from discreet.privacy.running_noise import NOW
 
-FORMAT = 1
+# 2 since streams say how much their second total has seen; format 1 is read too.
+FORMAT = 2
 _KEY_BYTES, _NONCE_BYTES = 32, 12
 _SEPARATOR = "\x1f"
 
@@ -186,8 +188,12 @@ def write_state(path: Path, streams: Mapping[str, Stream], catalog: Arrays) -> N
         tensors.save_file(whole, temporary, {"streams": json.dumps(numbers)})
 
 
-def read_state(path: Path) -> tuple[dict[str, Stream], Arrays]:
+def read_state(path: Path, sizes: Sequence[float] = ()) -> tuple[dict[str, Stream], Arrays]:
     """Read what `write_state` wrote; streams without their noise, which is a secret.
+
+    Args:
+        path: The file.
+        sizes: Of the periods so far, as they were released; needed for format 1 alone.
 
     Raises:
         InputError: It is missing or damaged.
@@ -204,7 +210,7 @@ def read_state(path: Path) -> tuple[dict[str, Stream], Arrays]:
                 now=arrays.pop(_SEPARATOR.join(("now", key))),
                 frame={},
                 buffers=np.zeros((0, 0), np.int64),
-                **fields,
+                **{"seen_now": _seen_now(fields, sizes), **fields},
             )
             for key, fields in numbers.items()
         }
@@ -216,6 +222,17 @@ def read_state(path: Path) -> tuple[dict[str, Stream], Arrays]:
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: is damaged; restore the series from a backup") from error
     return streams, arrays
+
+
+def _seen_now(fields: Mapping[str, Any], sizes: Sequence[float]) -> float:
+    """About how much a stream's second total has seen: format 1 did not say so.
+
+    As if the stream had been measured in all periods up to its last one. That is so for most of
+    them, and a matter of accuracy alone.
+    """
+    last = fields["last"]
+    seen = sum(NOW ** (last - n) * max(size, 1.0) for n, size in enumerate(sizes[:last], 1))
+    return float(min(seen, fields["seen"]))
 
 
 def make_key(path: Path) -> None:
