@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 import yaml
 
 from cli._calling import call
@@ -19,7 +18,9 @@ def test_the_head_is_yaml_and_the_body_has_the_guarantee(tmp_path: Path) -> None
     _, head, body = card.split("---\n", 2)
     told = yaml.safe_load(head)
     assert told["license"] == "apache-2.0" and "differential-privacy" in told["tags"]
-    assert told["dp_epsilon"] == pytest.approx(release.guarantee.epsilon, rel=1e-3)
+    # A promise is never rounded down.
+    assert told["dp_epsilon"] == release.guarantee.epsilon
+    assert told["dp_delta"] == release.guarantee.delta
     assert '# Films: "the best" # of 2026\n' in body
     for line in str(release.guarantee).splitlines():
         assert line in body

@@ -13,21 +13,25 @@ from scipy.stats import binomtest
 from discreet.audit import (
     METHODS,
     Consequence,
+    choose_epsilon,
     choose_epsilons,
     choose_victims,
     consequences,
     guess,
 )
+from discreet.audit import _compared as compared
 from discreet.audit._compared import (
     AnswersMethod,
     Bench,
     method_of,
     send_reports,
+    too_large,
     true_reports,
 )
 from discreet.audit._intervals import excess_band, success_band
-from discreet.domain import InputError, Scale
+from discreet.domain import PRESENCE, InputError, Scale
 from discreet.measure.outputs import OutputFunction
+from discreet.methods import _room
 from discreet.privacy import SeededRandomness
 from discreet.protocols.local_reports.messages import Mechanism
 from discreet.ratings import Ratings, Shape, make_ratings
@@ -150,6 +154,53 @@ def test_who_gets_no_answers_is_not_found_out(ratings: Ratings) -> None:
     assert np.array_equal(likely[is_answered].argmax(axis=1), bench.victims.secrets[is_answered])
 
 
+@pytest.mark.parametrize("presence", [False, True])
+def test_blocks_of_people_change_no_prediction(
+    ratings: Ratings, monkeypatch: pytest.MonkeyPatch, presence: bool
+) -> None:
+    codes = np.ones(len(ratings), np.uint8)
+    data = dataclasses.replace(ratings, scale=PRESENCE, codes=codes) if presence else ratings
+    name = "cosine" if presence else "slope-one-answers"
+
+    def told() -> np.ndarray:
+        bench = Bench(data, attacks=4, draws=2, seed=2)
+        return method_of(bench, name, {"protect": "user"}).without_noise()
+
+    whole = told()
+    monkeypatch.setattr(compared, "_CELLS", 7 * len(ratings.catalog))
+    assert np.array_equal(told(), whole)
+
+
+def test_victims_are_attacked_in_blocks(ratings: Ratings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compared, "_CELLS", 1)
+    bench = Bench(ratings, attacks=5, draws=2, seed=2)
+    subject = method_of(bench, "slope-one-answers", {"protect": "user"})
+    _, likely = subject.draw(1e6, bench.victims, SeededRandomness(1))
+    is_answered = np.diff(bench.train.starts)[bench.victims.people] >= 20
+    assert likely.shape == (5, bench.victims.options) and is_answered.any()
+    assert np.array_equal(likely[is_answered].argmax(axis=1), bench.victims.secrets[is_answered])
+
+
+def test_methods_that_are_too_large_are_left_out_unless_named(
+    ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compared, "_MOST_CELLS", 1)
+    assert "too much here" in (too_large("randomized-response", ratings) or "")
+    assert too_large("refined", ratings) is too_large("slope-one-answers", ratings) is None
+    monkeypatch.setattr(_room, "free_memory", lambda: 1000)
+    assert "1.0 kB are free" in (too_large("slope-one", ratings) or "")
+    assert too_large("refined", ratings) is None
+    worth: dict[str, Any] = {
+        "value_of_utility": 1,
+        "cost_of_breach": 1,
+        "attacks": 2,
+        "draws": 2,
+        "seed": 1,
+    }
+    with pytest.raises(InputError, match="everybody reports on every item"):
+        choose_epsilon(ratings, methods=["randomized-response"], epsilons=[1], **worth)
+
+
 def test_a_seed_repeats_everything(ratings: Ratings) -> None:
     told: dict[str, Any] = {"attacks": 4, "draws": 2}
     first, second, other = (
@@ -166,7 +217,7 @@ def point(epsilon: float, utility: float, risk: float, method: str = "refined") 
 
     return Consequence(
         method, epsilon, "user", utility, band(utility), risk, band(risk), risk, band(risk),
-        0.3, band(0.3), risk - 0.3, band(risk - 0.3), 0.25, band(0.25), 0.9, 100, 4,
+        0.3, band(0.3), risk - 0.3, band(risk - 0.3), 0.25, band(0.25), 0.9, 100, 4, 50, 50,
     )  # fmt: skip
 
 

@@ -174,6 +174,15 @@ def test_people_may_be_sampled(sample: list[str]) -> None:
     assert everybody != few
 
 
+def test_a_sample_of_people_is_told_of(sample: list[str]) -> None:
+    told = call("evaluate", *sample, "--models", "item-mean", "--json").json()["people"]
+    assert told["judged"] == told["candidates"] > 3
+    assert "chosen at random" not in call("evaluate", *sample, "--models", "item-mean").out
+    said = call("evaluate", *sample, "--models", "item-mean", "--people", 3)
+    line = f"evaluated on 3 of {told['candidates']:,} people, chosen at random; --people N for more"
+    assert line in said.out.splitlines()
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
@@ -232,7 +241,7 @@ def test_evaluating_says_that_it_is_not_paid_for(sample: list[str]) -> None:
 
 
 def test_what_has_no_room_is_a_line(sample: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discreet.evaluate._room.free_memory", lambda: 1000)
+    monkeypatch.setattr("discreet.methods._room.free_memory", lambda: 1000)
     told = ("--method", "cosine", "--draws", 1, "--epsilon", 9)
     said = call("evaluate", *sample, *told)
     assert said.code == 0 and "item-mean" in said.out

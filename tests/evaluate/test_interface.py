@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,11 @@ import pytest
 
 import discreet
 from discreet.domain import InputError
-from discreet.evaluate import Baseline, Results, _room, evaluate, popularity
-from discreet.methods import Cleaning, CosineMethod, CovarianceMethod, RefinedMethod
+from discreet.evaluate import MOST_PEOPLE, Baseline, Results, evaluate, popularity
+from discreet.methods import Cleaning, CosineMethod, CovarianceMethod, RefinedMethod, _room
 from discreet.predict import People
+from discreet.privacy import Unit
+from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, make_ratings, split_folds, split_random
 
 
@@ -126,6 +130,28 @@ def test_rows_become_a_table(ratings: Ratings) -> None:
     pandas = pytest.importorskip("pandas")
     assert list(pandas.DataFrame(results.records())["model"]) == ["popularity", "item-mean"]
     assert isinstance(results, list) and isinstance(results, Results)
+
+
+def test_large_data_are_evaluated_on_a_sample(
+    ratings: Ratings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    everybody = evaluate(ratings, models=["item-mean"], people=None)
+    assert everybody.judged == everybody.candidates == everybody[0].people > 5
+    assert inspect.signature(evaluate).parameters["people"].default == MOST_PEOPLE
+    some = evaluate(ratings, models=["item-mean"], people=5)
+    assert (some.judged, some.candidates) == (5, everybody.candidates)
+
+
+def test_a_fit_that_may_not_fit_is_refused_before_the_charge(
+    ratings: Ratings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Ledger.create(tmp_path / "a.ledger", "readers", [Limit(Unit.USER, 2, 1e-6)])
+    monkeypatch.setattr(_room, "free_memory", lambda: 1 << 21)
+    with pytest.raises(InputError, match="method covariance on 464 items may need about"):
+        discreet.fit(ratings, method="covariance", epsilon=1, ledger=book)
+    assert not book.history()
+    discreet.fit(ratings, method="covariance", head=50, epsilon=0.1, ledger=book)
+    assert len(book.history()) == 1
 
 
 def test_what_there_is_no_room_for_is_left_out(

@@ -10,6 +10,7 @@ import pytest
 from discreet.domain import PRESENCE, InputError, Scale
 from discreet.evaluate import Judge, global_mean, item_mean, people_of, popularity, user_mean
 from discreet.evaluate import _judge as module
+from discreet.methods import fit
 from discreet.ratings import Split, find_shape, split_random
 from discreet.ratings import make_ratings as make_up
 from evaluate._making import Table, make_ratings, make_split
@@ -112,6 +113,18 @@ def test_blocks_of_people_change_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     blocks = Judge(split).judge(Table(SCORES), progress=lambda *done: told.append(done))
     assert blocks == whole
     assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_blocks_change_no_figure_of_a_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    split = split_random(make_up(find_shape("ml-100k").scaled(ratings=3000), seed=1), 0.2, 1)
+    release = fit(split.train, epsilon=math.inf)
+    whole, people = Judge(split).judge_people(release.predictor())
+    monkeypatch.setattr(module, "_CELLS", 7 * len(split.train.catalog))
+    blocks, same = Judge(split).judge_people(release.predictor())
+    assert blocks == whole
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(
+        vars(people).values(), vars(same).values(), strict=True
+    ))  # fmt: skip
 
 
 def test_people_of_chosen_users_are_their_ratings() -> None:

@@ -28,16 +28,15 @@ def model_card(release: Release, *, title: str, licence: str = "other") -> str:
         licence: Under which licence you publish it, as the hub spells it: `apache-2.0`.
     """
     guarantee, about = release.guarantee, release.describe()
-    epsilon = f"{guarantee.epsilon:.4g}" if guarantee.is_private else None
     head: dict[str, Any] = {
         "license": licence,
         "library_name": "discreet",
         "pipeline_tag": "other",
         "tags": ["recommender-system", "collaborative-filtering"],
     }
-    if epsilon is not None:
+    if guarantee.is_private:
         head["tags"].append("differential-privacy")
-        head |= {"dp_epsilon": float(epsilon), "dp_delta": guarantee.delta,
+        head |= {"dp_epsilon": guarantee.epsilon, "dp_delta": guarantee.delta,
                  "dp_unit": str(guarantee.unit)}  # fmt: skip
     ratings = "interactions" if release.scale.presence else f"ratings from {release.scale.spelling}"
     rows = {
@@ -46,8 +45,7 @@ def model_card(release: Release, *, title: str, licence: str = "other") -> str:
         "Learnt from": ratings,
         "Digest": f"`{about['digest'][:_SHORT]}`",
     }
-    # JSON is YAML, and quotes whatever a title may hold.
-    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in head.items()]
+    lines = [f"{name}: {_yaml(value)}" for name, value in head.items()]
     return "\n".join(
         [
             "---", *lines, "---", "",
@@ -70,6 +68,12 @@ _ORIGINS = {
     "layout": "the data set's public list",
     "from-data": "taken from the private ratings, so each shows that somebody rated it",
 }
+
+
+def _yaml(value: Any) -> str:
+    """JSON is YAML, and quotes whatever text may hold; but YAML takes 1e-06 for text."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text
 
 
 def _plain(title: str) -> str:

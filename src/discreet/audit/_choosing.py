@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.audit._compared import methods_for, too_large
 from discreet.audit._consequences import (
     EPSILONS,
     Choice,
@@ -42,6 +43,7 @@ class EpsilonChoice:
         rows: Every method and epsilon that was tried.
         note: Whether the choice may be published.
         presence: Whether records were interactions.
+        left_out: Methods that were not tried, and why, each a sentence.
     """
 
     epsilon: float
@@ -49,6 +51,7 @@ class EpsilonChoice:
     rows: tuple[Consequence, ...]
     note: str
     presence: bool
+    left_out: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -72,6 +75,7 @@ class EpsilonChoice:
         return {
             "note": self.note,
             "sentence": self.sentence,
+            "left_out": list(self.left_out),
             "choices": [
                 {
                     "method": choice.best.method,
@@ -112,7 +116,8 @@ def choose_epsilon(
             which the default is too. On private ratings the choice itself reveals something.
         value_of_utility: The value of predictions as good as the best without noise.
         cost_of_breach: The cost of an attacker learning every rating.
-        methods: Of `discreet.audit.METHODS`; all that apply if absent.
+        methods: Of `discreet.audit.METHODS`; if absent, all that apply to ratings of this kind and
+            size.
         epsilons: To choose from.
         protect: Whom releases protect.
         delta: Of releases.
@@ -143,6 +148,11 @@ def choose_epsilon(
     tried = [float(epsilon) for epsilon in epsilons]
     _check(value_of_utility, cost_of_breach, tried)
     data = ratings if isinstance(ratings, Ratings) else _synthetic(ratings, seed or 0, implicit)
+    left_out: dict[str, str] = {}
+    if methods is None:
+        known = methods_for(data.scale.presence)
+        left_out = {name: why for name in known if (why := too_large(name, data))}
+        methods = [name for name in known if name not in left_out]
     rows = consequences(
         data, methods, tried, protect=protect, delta=delta, attacks=attacks, draws=draws, seed=seed,
         progress=progress,
@@ -152,7 +162,8 @@ def choose_epsilon(
     )
     note = _GIVEN if isinstance(ratings, Ratings) else _SYNTHETIC
     best = choices[0].best.epsilon
-    return EpsilonChoice(best, tuple(choices), tuple(rows), note, data.scale.presence)
+    skipped = tuple(left_out.values())
+    return EpsilonChoice(best, tuple(choices), tuple(rows), note, data.scale.presence, skipped)
 
 
 def _check(utility: float, breach: float, epsilons: list[float]) -> None:

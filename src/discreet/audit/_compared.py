@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy.typing as npt
 from discreet.audit._adversary import Victims, attack_release, choose_victims
 from discreet.domain import InputError, Scale
 from discreet.measure.outputs import OutputFunction, ShownTo
-from discreet.methods import MethodName, fit, record_fit
+from discreet.methods import MethodName, bytes_of_fit, fit, lacks_room, record_fit
+from discreet.methods import method_of as fit_method_of
 from discreet.predict import People
 from discreet.privacy import Randomness, SeededRandomness, SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import ModifiedLaplace, RandomizedResponse, TwoSidedGeometric
@@ -29,8 +31,9 @@ _Marks = npt.NDArray[np.bool_]
 # The share of ratings that is held out, the most people that methods are compared on, and how often
 # an item is drawn again that the person has: nearly everybody lacks most items.
 _HELD_OUT, _MOST_PEOPLE, _TRIES = 0.1, 2000, 30
-# People whose lists are scored at a time: 100 MB for 100,000 items.
-_AT_ONCE = 256
+# Scores or answers, people times items, that are in memory at a time: 64 MiB of 8 bytes each.
+# Chosen by hand to bound memory on large catalogues.
+_CELLS = 1 << 23
 # The most attacks, and so victims, that fit into memory with their likelihoods.
 _MOST_ATTACKS = 1 << 20
 # Reports that are drawn at a time, and the most that are drawn at all: about a minute.
@@ -105,8 +108,7 @@ class Bench:
         if not self.train.scale.presence:
             return np.asarray(model.predict_pairs(self.people, self.rows, self.items))
         found = np.empty(len(self.rows))
-        for first in range(0, len(self.people), _AT_ONCE):
-            last = min(first + _AT_ONCE, len(self.people))
+        for first, last in _blocks(len(self.people), len(self.train.catalog)):
             here = (self.rows >= first) & (self.rows < last)
             scores = model.scores(self.people, first, last)
             found[here] = scores[self.rows[here] - first, self.items[here]]
@@ -137,6 +139,7 @@ class Bench:
         tested = np.flatnonzero(np.diff(test.starts))
         if not len(tested):
             raise InputError("there are too few ratings to hold any out")
+        self.candidates = len(tested)
         if len(tested) > _MOST_PEOPLE:
             tested = np.sort(self.choices.choice(tested, _MOST_PEOPLE, replace=False))
         self.users = tested
@@ -161,6 +164,13 @@ class Bench:
             again = np.isin(self.rows * size + others, owned)
             others[again] = self.choices.integers(0, size, int(again.sum()))
         return others
+
+
+def _blocks(people: int, items: int) -> Iterator[tuple[int, int]]:
+    """Blocks of people, so many that a table of them and all items stays within `_CELLS`."""
+    size = max(1, _CELLS // items)
+    for first in range(0, people, size):
+        yield first, min(first + size, people)
 
 
 def _people(ratings: Ratings, users: npt.NDArray[np.int64]) -> People:
@@ -297,7 +307,7 @@ def send_reports(
     items, scale = len(ratings.catalog), ratings.scale
     if scale.presence:
         raise InputError(f"{mechanism} reports ratings here, and there is presence alone")
-    if ratings.user_count * items > _MOST_CELLS:
+    if not fits_reports(ratings):
         raise InputError(
             f"{mechanism}: everybody reports on every item, which is too much to try here; "
             "leave the method out or give fewer ratings"
@@ -452,7 +462,12 @@ class AnswersMethod(ComparedMethod):
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._function = OutputFunction("slope-one", bench.train.scale)
-        self._exact = self._answers(bench.users)
+        # Of everybody's answers, those that are compared with held-out ratings.
+        self._exact = np.empty(len(bench.rows), np.int64)
+        for first, last in _blocks(len(bench.users), len(bench.train.catalog)):
+            here = (bench.rows >= first) & (bench.rows < last)
+            answers = self._answers(bench.users[first:last])
+            self._exact[here] = answers[bench.rows[here] - first, bench.items[here]]
 
     def without_noise(self) -> _Floats:
         return self._predict(self._exact)
@@ -461,7 +476,13 @@ class AnswersMethod(ComparedMethod):
         self, epsilon: float, victims: Victims, randomness: Randomness
     ) -> tuple[_Floats, _Floats]:
         noisy, _ = noised_answers(self._exact, self._function, epsilon, randomness)
-        return self._predict(noisy), self._likelihoods(epsilon, victims, randomness)
+        # Each victim's answers are seen at all possible secrets.
+        cells = victims.options * len(self._bench.train.catalog)
+        parts = [
+            self._likelihoods(epsilon, victims.part(first, last), randomness)
+            for first, last in _blocks(len(victims), cells)
+        ]
+        return self._predict(noisy), np.concatenate(parts)
 
     def _likelihoods(self, epsilon: float, victims: Victims, source: Randomness) -> _Floats:
         """A rating moves all answers alike: by a c-th of its own change, c the number of ratings.
@@ -497,7 +518,7 @@ class AnswersMethod(ComparedMethod):
 
     def _predict(self, answers: npt.NDArray[np.int64]) -> _Floats:
         bench, scale = self._bench, self._bench.train.scale
-        said = self._function.to_answers(answers[bench.rows, bench.items])
+        said = self._function.to_answers(answers)
         counts = self._function.own_counts(bench.train, bench.users)[bench.rows]
         is_answered = counts >= self._function.minimum_ratings
         return np.clip(np.where(is_answered, said, scale.mid), scale.lo, scale.hi)
@@ -506,6 +527,25 @@ class AnswersMethod(ComparedMethod):
 def methods_for(presence: bool) -> tuple[str, ...]:
     """The methods for ratings, or for presence alone."""
     return PRESENCE_METHODS if presence else METHODS
+
+
+def fits_reports(ratings: Ratings) -> bool:
+    """Whether everybody's reports on every item are few enough to be drawn."""
+    return ratings.user_count * len(ratings.catalog) <= _MOST_CELLS
+
+
+def too_large(method: str, ratings: Ratings) -> str | None:
+    """Why a method cannot be tried on ratings of this size, in words; None if it can."""
+    if method in list(Mechanism) and not fits_reports(ratings):
+        return f"{method}: left out, as everybody reports on every item, which is too much here"
+    if method in list(MethodName):
+        # Attacks hold what one person adds, with each secret, beside the fit's own matrices.
+        needed = 2 * bytes_of_fit(
+            fit_method_of(method, {}, presence=ratings.scale.presence), ratings, math.inf
+        )
+        if reason := lacks_room(needed):
+            return f"{method}: left out, as it {reason}"
+    return None
 
 
 def method_of(bench: Bench, method: str, settings: dict[str, Any]) -> ComparedMethod:

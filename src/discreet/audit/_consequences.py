@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 
 from discreet.audit._adversary import Guesses, guess
-from discreet.audit._compared import Bench, ComparedMethod, method_of, methods_for
+from discreet.audit._compared import (
+    Bench,
+    ComparedMethod,
+    method_of,
+    methods_for,
+)
 from discreet.audit._intervals import Band, excess_band, student_band, success_band
 from discreet.domain import InputError
 from discreet.privacy import GaussianNoise, Unit, fit_unit
@@ -49,6 +54,8 @@ class Consequence:
         error: The RMSE of predictions on held-out ratings; None of presence.
         attacks: How many were made.
         draws: How many times the noise was drawn.
+        people: How many people's held-out ratings the utility is measured on.
+        candidates: How many people have any; of more than 2,000, so many are chosen at random.
     """
 
     method: str
@@ -69,6 +76,8 @@ class Consequence:
     error: float | None
     attacks: int
     draws: int
+    people: int
+    candidates: int
 
     def value(self, value_of_utility: float, cost_of_breach: float) -> float:
         """Its worth, given what full utility is worth and what a found-out rating costs."""
@@ -174,6 +183,8 @@ def _measure(
         error=float(np.mean(known)) if known else None,
         attacks=len(bench.victims),
         draws=bench.draws,
+        people=len(bench.people),
+        candidates=bench.candidates,
         **_risks(guesses),
     )
 

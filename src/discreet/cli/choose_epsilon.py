@@ -94,6 +94,8 @@ def choose_epsilon(
         _console.write_json(chosen.as_json())
     else:
         _show(rows, choices, weights, chosen.note, chosen.sentence)
+    for line in chosen.left_out:
+        _console.note(line)
     if choices[0].is_edge:
         _console.note(
             f"epsilon {choices[0].best.epsilon:g} is at the end of those that were tried: try "
@@ -144,6 +146,11 @@ def _show(
         f"that the method publishes. Guessing alone: {best.prior:.2f} from the other ratings, "
         f"{best.majority:.2f} by majority."
     )
+    if best.people < best.candidates:
+        _console.say(
+            f"Utility was measured on {best.people:,} of {best.candidates:,} people, chosen at "
+            "random."
+        )
     _console.say(f"\n{sentence}")
 
 

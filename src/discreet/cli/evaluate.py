@@ -10,7 +10,7 @@ import typer
 from discreet.cli import _console, _inputs, _outputs, _pictures
 from discreet.cli._console import Json
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
-from discreet.evaluate import FEW_RATINGS, Results, Row
+from discreet.evaluate import FEW_RATINGS, MOST_PEOPLE, Results, Row
 from discreet.evaluate import evaluate as measure_quality
 from discreet.methods import MethodName
 from discreet.predict import Order
@@ -83,8 +83,7 @@ _Few = Annotated[
     int, typer.Option(help="Users with at most this many training ratings are also shown apart.")
 ]
 _People = Annotated[
-    int | None,
-    typer.Option(help="Evaluate on at most this many users, chosen at random. [default: all]"),
+    int, typer.Option(help="Evaluate on at most this many people, chosen at random.")
 ]
 
 
@@ -102,7 +101,7 @@ def evaluate(
     split: _Split = None,
     share: _Share = 0.1,
     seed: _Seed = 1,
-    people: _People = None,
+    people: _People = MOST_PEOPLE,
     few: _Few = FEW_RATINGS,
     rank: _inputs.Rank = None,
     features: _inputs.FeaturesFile = None,
@@ -166,6 +165,7 @@ def _as_json(rows: Results, how: _Splitting, held_out: str, few: int) -> dict[st
         "split": {"kind": how, "held_out": held_out},
         "few": few,
         "left_out": list(rows.left_out),
+        "people": {"judged": rows.judged, "candidates": rows.candidates},
         "rows": [row.as_json() for row in rows],
     }
 
@@ -188,9 +188,14 @@ def _split(private: Ratings, how: _Splitting, share: float, seed: int) -> Split:
             return split_netflix(private, seed)
 
 
-def _show(rows: list[Row], held_out: str, few: int) -> None:
+def _show(rows: Results, held_out: str, few: int) -> None:
     _console.say(f"{_WARNING}\n")
     _console.say(f"held out: {held_out}")
+    if rows.judged < rows.candidates:
+        _console.say(
+            f"evaluated on {rows.judged:,} of {rows.candidates:,} people, chosen at random; "
+            "--people N for more"
+        )
     for line in dict.fromkeys(_budget_line(row) for row in rows if row.epsilon is not None):
         _console.say(line)
     rated = any(row.rmse is not None for row in rows)

@@ -15,6 +15,7 @@ from discreet.evaluate._baselines import (
 )
 from discreet.evaluate._experiments import (
     MODELS,
+    MOST_PEOPLE,
     ModelMaker,
     PersonRows,
     Results,
@@ -38,6 +39,7 @@ from discreet.evaluate._metrics import (
 __all__ = [
     "FEW_RATINGS",
     "MODELS",
+    "MOST_PEOPLE",
     "Baseline",
     "Judge",
     "ModelMaker",

@@ -134,6 +134,10 @@ class Judge:
         seed: Of that choice.
         few: People with at most this many training ratings are also judged apart.
 
+    Attributes:
+        items: The size of the catalogue.
+        candidates: How many people have a test rating; `len(judge)` of them are judged by.
+
     Raises:
         InputError: No person has a test rating, or an argument cannot be used.
     """
@@ -145,6 +149,7 @@ class Judge:
             raise InputError(f"few is a number of training ratings, not {few}")
         chosen = _choose(np.diff(split.test.starts) > 0, people, seed)
         self.items = len(split.train.catalog)
+        self.candidates = int(np.count_nonzero(np.diff(split.test.starts)))
         self._users = np.flatnonzero(chosen)
         self._own = people_of(split.train, chosen)
         self._test = people_of(split.test, chosen)

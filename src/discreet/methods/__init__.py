@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from discreet.methods._all import Spoken as Spoken
     from discreet.methods._all import Task as Task
     from discreet.methods._all import Transcript as Transcript
+    from discreet.methods._all import bytes_of_fit as bytes_of_fit
     from discreet.methods._all import fit as fit
+    from discreet.methods._all import lacks_room as lacks_room
     from discreet.methods._all import method_of as method_of
     from discreet.methods._all import public_features as public_features
     from discreet.methods._all import record_fit as record_fit
@@ -48,7 +50,9 @@ __all__ = [
     "Spoken",
     "Task",
     "Transcript",
+    "bytes_of_fit",
     "fit",
+    "lacks_room",
     "method_of",
     "public_features",
     "record_fit",

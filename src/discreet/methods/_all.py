@@ -18,6 +18,7 @@ from discreet.methods._method import (
     Task,
     method_of,
 )
+from discreet.methods._room import bytes_of_fit, lacks_room
 from discreet.methods.covariance import CovarianceMethod
 from discreet.methods.lists import ListsMethod
 from discreet.methods.pairs import CosineMethod, SlopeOneMethod
@@ -38,7 +39,9 @@ __all__ = [
     "Spoken",
     "Task",
     "Transcript",
+    "bytes_of_fit",
     "fit",
+    "lacks_room",
     "method_of",
     "public_features",
     "record_fit",

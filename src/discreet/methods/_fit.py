@@ -28,6 +28,7 @@ from discreet.measure import (
 )
 from discreet.methods._method import METHODS, Learnt, Method, Progress, Task, method_of
 from discreet.methods._names import DEFAULT_EPSILON
+from discreet.methods._room import check_room
 from discreet.privacy import NO_NOISE, SEEDED, Guarantee, Noise, Randomness, Receipt, Unit
 from discreet.ratings import Intake, Ratings
 from discreet.release import Release
@@ -109,6 +110,8 @@ def fit(
             raise InputError("a release without noise cannot be booked: no ledger has room for it")
         spender = Spender(budget, None, label)
     else:
+        if book is not None:  # what was charged is never given back
+            check_room(chosen, len(ratings.catalog))
         receipt = request.charge([budget.event(label)], label, book or ledger, randomness)
         spender = Spender(budget, receipt, label)
     with mentioning_charge(book is not None):
