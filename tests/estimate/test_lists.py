@@ -232,6 +232,20 @@ def test_pairs_by_popularity_alone_have_no_direction() -> None:
     assert spectrum.factors(Noisy(c, 0.0), 5, 4.0).shape == (12, 0)
 
 
+@pytest.mark.parametrize("spread", [9.0, 11.0])
+def test_a_mass_that_is_too_small_leaves_the_order_of_popularity(spread: float) -> None:
+    """It makes probabilities of more than 1; if it is noise, pairs are not trusted at all."""
+    c = np.linspace(10.0, 100.0, 12)
+    gram = 0.01 * np.outer(c, c)
+    np.fill_diagonal(gram, 0.0)
+    head, counts = np.arange(12, dtype=np.int32), Noisy(c, 0.0)
+    packed = Noisy(gram[np.triu_indices(12)], 0.0)
+    sums = PairSums(head, packed, Noisy(30.0, spread), Noisy(0.0, 1e6), 250.0)
+    model = learn_lists(counts, PairSpectrum.of(counts, sums, 5))
+    assert np.all(np.diff(model.popularity) > 0) and model.popularity.max() <= 1
+    assert len(model.head) == (12 if spread < 10 else 0)
+
+
 @pytest.mark.parametrize("own", [True, False])
 def test_what_counts_alone_explain_is_no_taste(own: bool) -> None:
     """People who have much have rarer items: a direction that lists use, and no taste."""

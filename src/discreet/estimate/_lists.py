@@ -51,6 +51,9 @@ _CLEAR, _SIZE, _CLIP = 0.95, 0.15, 2.5
 # What D's diagonal is raised by: the larger of these parts of the usual diagonal and of the noise's
 # edge. Tuned on validation parts of four data sets of film ratings.
 _RIDGE, _EDGE_RIDGE = 0.5, 0.4
+# The mass must be known to this many standard deviations: if it is not, every probability is off by
+# a factor. Chosen by hand.
+_KNOWN = 3.0
 # The largest probability of having an item. Chosen for safety: a variance p(1 - p) stays above 0.
 _SURE = 0.99
 # Pairs by popularity alone are kappa c c^T, and kappa is 1/W times the square of mass over counts
@@ -218,7 +221,7 @@ class PairSpectrum:
 
 
 def learn_lists(counts: Noisy, spectrum: PairSpectrum, recent: Noisy | None = None) -> ListModel:
-    """Rows, gains and starts from noisy counts and pairs.
+    """Rows, gains and starts from noisy counts and pairs; popularity alone if the mass is noise.
 
     Args:
         counts: Of every item, in records or in votes.
@@ -226,12 +229,16 @@ def learn_lists(counts: Noisy, spectrum: PairSpectrum, recent: Noisy | None = No
         recent: Counts in which older records count less.
     """
     sums, c, kappa = spectrum.sums, spectrum.counts, spectrum.kappa
+    if sums.mass.value < _KNOWN * sums.mass.spread:
+        return popularity_alone(counts, recent)
     positive = np.maximum(counts.value, 1e-3)
     known = positive.astype(np.float64)
     known[sums.head] = c
     per_count = max(sums.mass.value, 1.0) / float(c.sum())
-    weight = _weight(sums, per_count, kappa)
-    p = np.minimum(per_count * positive / weight, _SURE)
+    # No item's probability exceeds 1. Were they cut off there, the most popular would be alike.
+    surely = per_count * float(positive.max()) / _SURE
+    weight = max(_weight(sums, per_count, kappa), surely)
+    p = per_count * positive / weight
     # L: how much people have, and the directions.
     activity = math.sqrt(max(kappa - per_count**2 / weight, 0.0)) * known
     L = np.hstack([activity[sums.head, None], spectrum.vectors * np.sqrt(spectrum.values)])

@@ -75,10 +75,12 @@ _MOST_LISTS, _LEFT = 0.7, 0.04
 # Below the strength _WEAKEST levels can hardly be learnt: lists get _COUNTED_AGAIN of the budget,
 # or as much as they can be given, mostly to count items once more. Chosen on the same parts.
 _WEAKEST, _COUNTED_AGAIN = 1.5, 0.7
-# Lists of weak items need counts more than pairs: the square of _AGAIN over the strength is the
-# part of their share that counts items once more, if that is _LEAST_AGAIN of the budget or more.
-# Chosen on the same validation parts.
-_AGAIN, _LEAST_AGAIN = 1.0, 0.02
+# Weak items need counts more than pairs: the square of _AGAIN over the strength is the part of the
+# lists' share that counts items once more, if that is _LEAST_AGAIN of the budget or more. Pairs get
+# _LEAST_PAIRS of the budget or nothing: for less, what they are out of is noise, and lists that
+# trust them lose what is popular. Chosen on the same parts and one of MovieTweetings.
+_AGAIN = {Unit.RATING: 4.5, Unit.USER: 1.0}
+_LEAST_AGAIN, _LEAST_PAIRS = 0.02, 0.08
 # The items' strength from which on the clamp grows, the power of it that it grows with, and the
 # widest that it gets by itself, on a scale of width 4. Tuned on validation parts of MovieLens 1M,
 # Netflix and Jester.
@@ -189,10 +191,9 @@ class RefinedMethod(RatingMethod):
         if has_recent:
             recent, cost = count_recent(self, task, counts, RECENT_SHARE, share / 2)
             share += recency - cost if share else 0.0
-        again = share * min(1.0, _AGAIN / max(stages.strength, 1e-9)) ** 2
+        again = share * min(1.0, _AGAIN[self.protect] / max(stages.strength, 1e-9)) ** 2
         if again >= _LEAST_AGAIN and not task.is_series:
-            # Where little would be left for pairs, none are measured.
-            again = again if share - again >= LEAST_SHARE else share
+            again = again if share - again >= _LEAST_PAIRS else share
             counts, share = count_again(self, task, counts, again), share - again
             # The items' levels come from sums over these counts, so they are measured afterwards.
             better = replace(stages.effects, counts=counts.value, count_spread=counts.spread)
