@@ -14,7 +14,8 @@ Every rating is protected, at delta 1e-6. A random tenth is held out; the other 
 time into periods of equal numbers. All releases are judged on the same test part, by the same
 people with all of their training records, so that figures grow with what releases know. The share
 is how far (c), or (d), has come from (b) to (a). With --json FILE a table is added to those in
-FILE; docs/make_figures.py draws a picture of benchmarks/series.json.
+FILE, where other rows of the same table stay; docs/make_figures.py draws a picture of
+benchmarks/series.json. --last and --ways single,divided,series measure some rows alone.
 
 For the curator's eyes only, as every evaluation.
 """
@@ -142,7 +143,7 @@ def compare(title: str, ratings: Ratings, periods: int, asked: argparse.Namespac
     judge = Judge(split)
     cut = Cut.of(split.train, periods)
     every = asked.every or max(periods // JUDGED, 1)
-    judged = {*range(every, periods + 1, every), periods}
+    judged = {periods} if asked.last else {*range(every, periods + 1, every), periods}
     print(f"\n{title}: {len(split.train):,} records in {periods} periods, {len(split.test):,} held "
           f"out; half-life {asked.half_life:g} periods")  # fmt: skip
     print(f"{'epsilon':>7}  {'':30}{'period':>7}{'RMSE':>9}{'NDCG@10':>9}{'sd':>8}{'seconds':>9}")
@@ -160,7 +161,7 @@ def compare(title: str, ratings: Ratings, periods: int, asked: argparse.Namespac
                 return (each for n, each in enumerate(made, 1) if n in judged)
             return single_releases(cut, epsilon if way == "single" else less, judged, draw)  # noqa: B023
 
-        for way in WAYS:
+        for way in asked.ways:
             rows += judge_way(epsilon, way, sorted(judged), judge, make, asked.draws)
     table = {
         "title": title,
@@ -168,7 +169,6 @@ def compare(title: str, ratings: Ratings, periods: int, asked: argparse.Namespac
         "periods": periods,
         "half_life": asked.half_life,
         "older_share": asked.older_share,
-        "draws": asked.draws,
         "rows": rows,
     }
     for line in share_lines(table):
@@ -198,6 +198,7 @@ def judge_way(
             "epsilon": epsilon,
             "way": way,
             "period": period,
+            "draws": draws,
             "rmse": round(statistics.fmean(errors), 4) if errors else None,
             "ndcg_at_10": round(statistics.fmean(gains), 4),
             "sd": round(statistics.stdev(gains), 4) if draws > 1 else None,
@@ -213,14 +214,15 @@ def judge_way(
 def share_of_the_way(table: Row, epsilon: float, way: str, figure: str) -> float | None:
     """How far a way has come from the divided budget to the single release, after all periods.
 
-    None where there is no such figure, or where both are the same.
+    None where there is no such figure, or where both ends are the same.
     """
     last = {
         row["way"]: row[figure]
         for row in table["rows"]
         if row["epsilon"] == epsilon and row["period"] == table["periods"]
     }
-    if last[way] is None or last["single"] == last["divided"]:
+    ends = last.get("single"), last.get("divided")
+    if last.get(way) is None or None in ends or ends[0] == ends[1]:
         return None
     return float((last[way] - last["divided"]) / (last["single"] - last["divided"]))
 
@@ -229,6 +231,8 @@ def share_lines(table: Row) -> list[str]:
     lines = ["share of the way from (b) to (a), after all periods:"]
     for epsilon in dict.fromkeys(row["epsilon"] for row in table["rows"]):
         for way in ("series", "forgetting"):
+            if way not in {row["way"] for row in table["rows"]}:
+                continue
             shares = {
                 name: share_of_the_way(table, epsilon, way, figure)
                 for name, figure in (("RMSE", "rmse"), ("NDCG@10", "ndcg_at_10"))
@@ -239,13 +243,27 @@ def share_lines(table: Row) -> list[str]:
 
 
 def keep(path: Path, tables: list[Row]) -> None:
-    """Add tables to a file; one of the same title is replaced."""
+    """Add tables to a file; in one of the same title, rows that were measured again are replaced.
+
+    Tables that differ in what holds for all rows, such as the number of periods, are replaced whole.
+    """
     kept = json.loads(path.read_text(encoding="utf-8"))["tables"] if path.exists() else []
-    new = {table["title"] for table in tables}
-    kept = [table for table in kept if table["title"] not in new] + tables
+    by_title = {table["title"]: table for table in kept}
+    for table in tables:
+        before = by_title.get(table["title"], {"rows": []})
+        alike = {**before, "rows": 0} == {**table, "rows": 0}
+        rows = {_place(row): row for row in (before["rows"] if alike else [])}
+        rows |= {_place(row): row for row in table["rows"]}
+        by_title[table["title"]] = {**table, "rows": [rows[place] for place in sorted(rows)]}
+    kept = list(by_title.values())
     # A row a line: small, and readable in a diff.
     text = json.dumps({"tables": kept}, indent=1).replace("\n     ", " ").replace("\n    }", " }")
     path.write_text(text + "\n", encoding="utf-8")
+
+
+def _place(row: Row) -> tuple[float, int, int]:
+    """What a row is about, in the order of tables."""
+    return row["epsilon"], list(WAYS).index(row["way"]), row["period"]
 
 
 def read(name: str, asked: argparse.Namespace) -> Ratings:
@@ -268,9 +286,14 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--half-life", type=float, default=12.0, help="of (d), in periods")
     parser.add_argument("--older-share", type=float, default=0.0, help="as in discreet series init")
     parser.add_argument("--every", type=int, help="judge only each n-th period; about 12 in all")
+    parser.add_argument("--last", action="store_true", help="judge only after all periods")
+    parser.add_argument("--ways", default=",".join(WAYS), help="%(default)s, or some of them")
     parser.add_argument("--draws", type=int, default=1, help="of the noise")
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the tables to a file")
     asked = parser.parse_args(argv)
+    asked.ways = asked.ways.split(",")
+    if unknown := set(asked.ways) - set(WAYS):
+        parser.error(f"--ways: there is no {', '.join(sorted(unknown))}; ways are {', '.join(WAYS)}")
     asked.epsilons = [float(epsilon) for epsilon in asked.epsilons.split(",")]
     default = MADE_UP if asked.data is None else f"ml-1m,movietweetings-100k,{MADE_UP}"
     tables = []

@@ -111,7 +111,7 @@ def _exponents() -> Erratum:
     found = float(np.log(law[1] / law[0]) / (logs[1] - logs[0]) / epsilon)
     return Erratum(
         "003, (28) and (32)",
-        "(28) and (32): the chain goes to the mechanism that is aimed at",
+        "(28) and (32): the chain converges to the intended mechanism",
         (
             number("aimed at in (28), in epsilons", 0.5, ".1f"),
             number("of the chain as printed, in epsilons", found, ".1f"),

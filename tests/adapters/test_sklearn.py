@@ -91,3 +91,15 @@ def test_a_bad_rating_is_refused_in_scikit_learns_way(X: Any) -> None:
     model = DiscreetRecommender(random_state=1).fit(X)
     with pytest.raises(ValueError, match="not on the scale"):
         model.transform(X + 1)
+
+
+@pytest.mark.parametrize(("cell", "reason"), [("a secret", "not a number"), (77.25, "not on the")])
+def test_a_wrong_cell_is_refused_without_quoting_it(X: Any, cell: Any, reason: str) -> None:
+    table = X.astype(object)
+    table[3, 3] = cell
+    with pytest.raises(ValueError, match=reason) as caught:
+        DiscreetRecommender(random_state=1).fit(table)
+    told = repr((caught.value, caught.value.__context__, caught.value.__cause__))
+    assert "secret" not in told and "77" not in told
+    # Entries of X have no numbers that a reader would know.
+    assert "row " not in told

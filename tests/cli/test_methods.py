@@ -87,7 +87,7 @@ def test_presence_goes_the_whole_road(clicks: list[str], tmp_path: Path) -> None
     named = call("recommend", path, "--like", "i0", "--like", "i4", "-n", 5, "--json").json()
     assert named == listed
     refused = call("recommend", path, "--like", "i0", "--predictor", "knn")
-    assert refused.code != 0 and "no predictor for method 'lists'" in refused.err
+    assert refused.code != 0 and "'knn' is not a predictor for method 'lists'" in refused.err
     rated = call("recommend", path, "--like", "i0=5")
     assert rated.code != 0 and "of interactions" in rated.err
 

@@ -56,6 +56,14 @@ def test_people_get_a_table(film: Path) -> None:
     assert "\nOrdered by popularity and how likely you are to like it.\n" in said.out
 
 
+def test_a_title_gives_no_orders_to_a_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "films.discreet"
+    catalog = Catalog(["a", "h"], ["Alien", "\x1b]0;mine\x07Heat"])
+    make_release(np.zeros((2, 1)), catalog=catalog).save(path)
+    said = call("recommend", path, "--like", "Alien=5")
+    assert "\\x1b]0;mine\\x07Heat" in said.out and "\x1b" not in said.out
+
+
 def test_only_what_speaks_for_an_item_is_a_reason(tmp_path: Path) -> None:
     catalog = Catalog(["a", "h", "r"], ["Alien", "Heat", "Ran"])
     path = tmp_path / "tastes.discreet"

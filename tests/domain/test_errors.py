@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.domain import DiscreetError, InputError
-from discreet.domain.errors import MissingPart, NotCharged
+from discreet.domain.errors import MissingPart, NotCharged, printable
 from discreet.privacy import NotCharged as FromPrivacy
 
 
@@ -44,3 +44,10 @@ def test_everything_is_caught_at_the_root() -> None:
     with pytest.raises(DiscreetError, match="no rating"):
         raise MissingPart("no rating")
     assert FromPrivacy is NotCharged
+
+
+def test_a_file_s_name_gives_no_orders_to_a_terminal() -> None:
+    error = InputError("is empty", path="a\x1b[31m\r\nb\u202e\udcff.csv", line=3)
+    assert str(error) == "a\\x1b[31m\\r\\nb\\u202e\\udcff.csv, line 3: is empty"
+    assert error.path == "a\x1b[31m\r\nb\u202e\udcff.csv"
+    assert printable("Amélie\t1 👩\u200d🚀\nHeat") == "Amélie\t1 👩\u200d🚀\nHeat"

@@ -58,7 +58,8 @@ def serving(folder: Path, db: str) -> Iterator[tuple[subprocess.Popen[str], str]
     write_catalog(make_catalog(), folder / "items.csv")
     command = [
         sys.executable, "-m", "discreet", "serve", str(folder / "made.discreet"),
-        "--collect", "local-reports", "--term", "epsilon=2", "--catalog", str(folder / "items.csv"),
+        "--collect", "local-reports", "--term", "epsilon=2", "--term",
+        "mechanism=modified-laplace", "--catalog", str(folder / "items.csv"),
         "--scale", "1..5", "--port", "0", "--per-address", "0", "--per-capability", "0",
         "--enrolments", "0",
     ]  # fmt: skip

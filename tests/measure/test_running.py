@@ -32,7 +32,7 @@ STARS = Scale(1, 5)
 LABEL = "a series"
 ITEMS, PEOPLE = 8, 12
 FACTORISED, FRESH = NoisePlan.factorised(horizon=4), NoisePlan.fresh()
-FADING = NoisePlan.factorised(3.0, 4)
+RECORDS, FADING = NoisePlan.factorised(horizon=4, records=True), NoisePlan.factorised(3.0, 4)
 SETTINGS: dict[MethodName, dict[str, Any]] = {
     MethodName.LISTS: {"head": 5, "list_rank": 2},
     MethodName.REFINED: {"head": 5, "rank": 2, "taste_share": 0.4, "list_share": 0.2},
@@ -146,11 +146,12 @@ def moved(heard: list[Heard], run: Any, both: tuple[list[Ratings], list[Ratings]
 
 
 CASES = [
-    (MethodName.LISTS, Unit.RATING, FACTORISED, 2, PRESENCE),
+    (MethodName.LISTS, Unit.RATING, RECORDS, 2, PRESENCE),
     (MethodName.LISTS, Unit.USER_WEEK, FADING, None, PRESENCE),
     (MethodName.REFINED, Unit.RATING, FADING, None, STARS),
+    (MethodName.REFINED, Unit.RATING, RECORDS, 2, STARS),
     (MethodName.REFINED, Unit.USER_WEEK, FACTORISED, 1, STARS),
-    (MethodName.COVARIANCE, Unit.RATING, FACTORISED, 2, STARS),
+    (MethodName.COVARIANCE, Unit.RATING, RECORDS, 2, STARS),
     (MethodName.COVARIANCE, Unit.USER_WEEK, FACTORISED, None, STARS),
     (MethodName.SLOPE_ONE, Unit.RATING, FADING, 2, STARS),
     (MethodName.SLOPE_ONE, Unit.USER_WEEK, FRESH, None, STARS),
@@ -238,7 +239,7 @@ def stores_of(periods: int, seed: int) -> tuple[list[Ratings], list[Ratings]]:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-@pytest.mark.parametrize("plan", [FACTORISED, FRESH])
+@pytest.mark.parametrize("plan", [RECORDS, FRESH])
 def test_a_record_that_newer_ones_meet_costs_no_more(
     heard: list[Heard], plan: NoisePlan, seed: int
 ) -> None:
@@ -365,6 +366,19 @@ def test_totals_have_the_noise_that_they_say(plan: NoisePlan) -> None:
     assert np.std(released.value) == pytest.approx(released.spread, rel=0.06)
     forgotten = plan.lifetime / budget.amount * float(np.linalg.norm(weights))
     assert spread < 0.9 * forgotten, "or the test would show nothing"
+
+
+def test_the_noise_of_a_series_is_told_as_it_is() -> None:
+    """Of periods of equal size, as planned; it was read off a total that had seen too little."""
+    plan, budget = NoisePlan.factorised(records=True), budget_of(Unit.RATING, 50.0)
+    ratings = ratings_of([dict.fromkeys(range(ITEMS), 5.0)] * 200, ITEMS, STARS)
+    streams: dict[str, Stream] = {}
+    for t in range(1, 9):
+        receipt = unbooked([budget.event(LABEL)], SeededRandomness(t))
+        spender = RunningSpender(budget, receipt, LABEL, plan=plan, period=t, streams=streams)
+        spender.measure_size(ratings, Unit.RATING)
+        assert spender.noise == pytest.approx(plan.noise(t), rel=0.02)
+    assert plan.held_back(8) > 0.5, "or the test would show nothing"
 
 
 def test_laplace_noise_is_drawn_afresh() -> None:

@@ -21,10 +21,11 @@ from discreet.privacy.running_noise import ROUNDING, forgetting_of, scaled_down
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 ONE = 2**16
-# One that keeps a lot for long, one as it is used, and one that forgets within a period.
+# One that keeps a lot for long, two as they are used, and one that forgets within a period.
 PLANS = {
     "slow": NoisePlan((65536,), (65535,), 7),
     "factorised": NoisePlan.factorised(horizon=9),
+    "records": NoisePlan.factorised(horizon=9, records=True),
     "short": NoisePlan((30000, 5), (0, 1), 5, 0.9),
     "fresh": NoisePlan.fresh(),
 }
@@ -138,7 +139,7 @@ def paid(plan: NoisePlan, shifts: Floats) -> float:
     return float(np.sum((seen @ (boosts * shifts)) ** 2)) / life(plan) ** 2
 
 
-@pytest.mark.parametrize("name", ["slow", "factorised", "short"])
+@pytest.mark.parametrize("name", ["slow", "factorised", "records", "short"])
 def test_growth_and_worst_hold_for_every_pattern_of_activity(name: str) -> None:
     plan, n = PLANS[name], 11
     most = np.zeros(n + 1)
@@ -163,7 +164,7 @@ def test_growth_over_time_covers_what_was_drawn_until_then(plan: NoisePlan) -> N
     assert grown == sorted(grown)
 
 
-@pytest.mark.parametrize("name", ["slow", "factorised"])
+@pytest.mark.parametrize("name", ["slow", "factorised", "records"])
 def test_streams_that_begin_late_or_miss_periods_cost_less(name: str) -> None:
     """Parts of one budget, each drawn in periods of its own, in all ways there are."""
     plan, n = PLANS[name], 7
@@ -202,7 +203,7 @@ def run(
 
 
 @settings(max_examples=60, deadline=None)
-@given(data=st.data(), plan=st.sampled_from(list(PLANS.values())[:3]))
+@given(data=st.data(), plan=st.sampled_from(list(PLANS.values())[:4]))
 def test_given_the_outputs_draws_move_by_what_is_booked(data: Any, plan: NoisePlan) -> None:
     """Small numbers and small noise: there the floors in the buffers are as bad as they get."""
     n, size = plan.horizon, data.draw(st.integers(1, 4))
@@ -248,13 +249,23 @@ def test_rounding_is_always_paid_for() -> None:
     assert plan.sensitivity(1.0, 100) > plan.lifetime * (1 + plan.slack(100)) * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("horizon", [2, 16, 64, 256, 1024, 4096])
+@pytest.mark.parametrize("horizon", [2, 16, 64, 256, 300, 1024, 4096])
 def test_rounding_is_small_in_every_plan_that_is_offered(horizon: int) -> None:
     """PROOF.md counts on it for a number that moves in many stretches."""
     half_lives = (None, 0.1, 1.0, 3.0, 12.0, 52.0, 200.0, 1000.0, 1e4, 1e6)
     most = max(NoisePlan.factorised(each, horizon)._rounding for each in half_lives)
+    most = max(most, NoisePlan.factorised(None, horizon, records=True)._rounding)
     assert most < 57
-    assert horizon < 1024 or most > 50, "or PROOF.md says too much"
+    assert horizon < 300 or most > 50, "or PROOF.md says too much"
+
+
+def test_single_records_have_coefficients_of_their_own_where_rounding_allows_it() -> None:
+    """They are larger: a record is seen longer, which is paid for in `lifetime`."""
+    for horizon, differs in ((1, False), (2, True), (64, True), (300, True), (301, False)):
+        plan, records = (NoisePlan.factorised(None, horizon, records=r) for r in (False, True))
+        assert (plan != records) is differs
+        assert (records.lifetime > plan.lifetime) is differs
+    assert NoisePlan.factorised(12.0, records=True) == NoisePlan.factorised(12.0)
 
 
 def test_increments_have_the_law_of_the_matrix() -> None:

@@ -48,7 +48,14 @@ def test_a_signature_of_another_file_is_refused_though_it_names_this_one(path: P
     assert made.is_of(made.sha256)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"public_key": 3}', "\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "[]", "{}", '{"public_key": 3}', "\x00",
+        # Digits enough, but a number.
+        f'{{"public_key": "{"0" * 64}", "sha256": "{"0" * 64}", "signature": {"1" * 128}}}',
+    ],
+)  # fmt: skip
 def test_what_is_no_signature_is_refused(path: Path, content: str) -> None:
     signature_path(path).write_text(content)
     with pytest.raises(InputError, match="is not the signature of a release"):

@@ -130,6 +130,7 @@ def test_a_token_enrols_whom_it_names_once(tmp_path: Path, pem: bool) -> None:
     assert rule.admit({"invitation": token(exp=_NOW + 99, aud=["x", "discreet"])}) == once
     assert rule.admit({"invitation": token(sub="grace")}) != once
     assert rule.admit({"invitation": token(iss="elsewhere")}) != once
+    assert rule.admit({"invitation": token(sub="\ud800")}) != once
 
 
 @pytest.mark.parametrize(

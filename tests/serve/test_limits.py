@@ -45,11 +45,19 @@ def test_what_is_no_json_is_refused(talk: Talk, me: str, body: bytes) -> None:
     assert answer.reason
 
 
-@pytest.mark.parametrize("body", [b"[" * 4000, b'{"a": ' + b"1" * 5000 + b"}"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 4000, b'{"a": ' + b"1" * 5000 + b"}",
+        # Halves of characters: an answer that repeats a name could not be written.
+        b'{"a": "\\ud800"}', b'{"\\uDC00x": 1}',
+    ],
+)  # fmt: skip
 def test_what_no_parser_follows_is_no_json(body: bytes) -> None:
     with pytest.raises(Refused, match="should be JSON") as caught:
         parse_json(body)
     assert caught.value.status == 400
+    assert parse_json(b'["\\ud83d\\ude00"]') == ["\U0001f600"]
 
 
 def altered(**changes: Any) -> dict[str, Any]:

@@ -83,6 +83,14 @@ def test_what_does_not_fit_is_refused_without_repeating_it(talk: Talk, asked: An
     assert "secret" not in answer.reason and "77" not in answer.reason
 
 
+@pytest.mark.parametrize(
+    "body",
+    [b'{"ratings": {"\\ud800": 3}}', b'{"ratings": {}, "only": ["\\udfff"]}'],
+)
+def test_half_a_character_is_no_name(talk: Talk, body: bytes) -> None:
+    assert talk.ask("POST", "/v1/recommend", body).status == 400
+
+
 def test_nothing_is_logged(talk: Talk, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="discreet"):
         talk.ask("POST", "/v1/recommend", {"ratings": {"title 0": 5}})

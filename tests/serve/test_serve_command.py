@@ -115,6 +115,7 @@ def test_the_first_lines_say_what_is_collected_and_what_is_there(folder: Path) -
         for n in range(2):
             talk.send(talk.enrol(), make_report(n))
     told = ["--collect", "local-reports", "--db", "reports.db", "--term", "epsilon=2"]
+    told += ["--term", "mechanism=modified-laplace"]
     said = started("made.discreet", *told, "--catalog", items(folder), "--scale", "1..5").err
     first, second, *rest = said.splitlines()
     assert first.startswith(
@@ -181,6 +182,7 @@ def test_an_epoch_does_not_go_back_by_forgetting(folder: Path) -> None:
         "--term",
         "epsilon=2",
     ]
+    told += ["--term", "mechanism=modified-laplace"]
     told += ["--catalog", str(items(folder)), "--scale", "1..5"]
     later = make_collection(epoch=3)
     with running(make_settings(folder, collection=later)) as talk:

@@ -89,7 +89,9 @@ class DiscreetRecommender(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
             table = pl.DataFrame({"user": known.row, "item": known.col, "rating": known.data})
             # Columns are public: an item's id in the table is its place.
             places = Catalog([str(place) for place in range(known.shape[1])])
-            ratings = read_ratings(table, scale=_scale(self.scale), catalog=places)
+            scale = _scale(self.scale)
+            _check_scale(scale, known.data)
+            ratings = read_ratings(table, scale=scale, catalog=places)
             release = fit(
                 ratings,
                 method=self.method,
@@ -154,10 +156,18 @@ class DiscreetRecommender(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         """X as a sparse matrix whose entries are the ratings, in order of rows and columns."""
-        checked = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=np.float64,
-            ensure_all_finite="allow-nan", ensure_min_features=2 if reset else 1,
-        )  # fmt: skip
+        checked = None
+        try:
+            checked = validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=np.float64,
+                ensure_all_finite="allow-nan", ensure_min_features=2 if reset else 1,
+            )  # fmt: skip
+        except ValueError as error:
+            # This one quotes the cell.
+            if not str(error).startswith("could not convert string to float"):
+                raise
+        if checked is None:
+            raise ValueError("X has a cell that is not a number")
         if sparse.issparse(checked):
             found = sparse.coo_array(checked)
             kept = ~np.isnan(found.data)
@@ -169,8 +179,7 @@ class DiscreetRecommender(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return sparse.coo_array((values[order], (rows[order], columns[order])), checked.shape)
 
     def _people(self, known: Any) -> People:
-        if not self.release_.scale.contains(known.data).all():
-            raise ValueError(f"a rating is not on the scale {self.release_.scale}")
+        _check_scale(self.release_.scale, known.data)
         starts = np.searchsorted(known.row, np.arange(known.shape[0] + 1)).astype(np.int64)
         return People(starts, known.col.astype(np.int32), known.data)
 
@@ -236,6 +245,11 @@ def _budget(estimator: Any, parameters: Mapping[str, Any]) -> tuple[float, float
     chosen = clone(estimator).set_params(**parameters)
     last = chosen.steps[-1][1] if hasattr(chosen, "steps") else chosen
     return float(last.epsilon), 1e-6 if last.delta is None else float(last.delta)
+
+
+def _check_scale(scale: Scale, ratings: npt.NDArray[np.float64]) -> None:
+    if not scale.contains(ratings).all():
+        raise ValueError(f"a rating is not on the scale {scale}")
 
 
 def _scale(given: Any) -> Scale:

@@ -17,7 +17,7 @@ import typer.main
 from discreet import __version__
 from discreet.cli import INTERRUPTED
 from discreet.domain import DiscreetError, Hint, InputError, Scale
-from discreet.domain.errors import BudgetExceeded, PeriodExists
+from discreet.domain.errors import BudgetExceeded, PeriodExists, printable
 
 # The exit code of wrong input and wrong usage, as argparse and click have it.
 _WRONG = 2
@@ -125,7 +125,7 @@ def run() -> int:
         message = _message(error)
         if message is None:
             raise
-        typer.secho(message, fg="red", err=True)
+        typer.secho(printable(message), fg="red", err=True)
         return _CODES.get(type(error), _WRONG)
 
 

@@ -21,6 +21,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from discreet.domain.errors import printable
 from discreet.domain.files import spell_size as spell_size
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -47,17 +48,18 @@ err = _Console(stderr=True, highlight=False)
 
 def warn(message: str) -> None:
     """One line on standard error about something that does not stop the command."""
-    err.print(f"discreet: warning: {message}", style="yellow", markup=False, soft_wrap=True)
+    line = f"discreet: warning: {printable(message)}"
+    err.print(line, style="yellow", markup=False, soft_wrap=True)
 
 
 def note(message: str) -> None:
     """One quiet line on standard error, so that standard output stays clean for `--json`."""
-    err.print(message, style="dim", markup=False, soft_wrap=True)
+    err.print(printable(message), style="dim", markup=False, soft_wrap=True)
 
 
 def say(text: str) -> None:
-    """Text on standard output as it is, never wrapped."""
-    out.print(text, markup=False, soft_wrap=True)
+    """Text on standard output, never wrapped."""
+    out.print(printable(text), markup=False, soft_wrap=True)
 
 
 def write_json(data: Any) -> None:
@@ -74,7 +76,7 @@ def table(
     title: str | None = None,
     wraps: bool = False,
 ) -> Table:
-    """A plain table without lines; cells are shown as they are, whatever they contain.
+    """A plain table without lines; cells are shown as text, whatever they contain.
 
     Args:
         left: Headings of columns that are aligned to the left; they come first.
@@ -93,7 +95,7 @@ def table(
     for heading in right:
         made.add_column(heading, justify="right", no_wrap=not wraps)
     for row in rows:
-        made.add_row(*map(Text, row))
+        made.add_row(*(Text(printable(cell)) for cell in row))
     return made
 
 

@@ -18,6 +18,7 @@ No message, and no `repr` in the package, contains a private rating.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
@@ -46,6 +47,16 @@ def _literal(value: object) -> str:
     return repr(value)
 
 
+# What a terminal acts upon instead of showing it: control characters but for the tab and the line's
+# end, marks that turn the direction of writing, and halves of characters, which it cannot show.
+_ACTED_UPON = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with all that a terminal would act upon spelled out, as `ascii` does it."""
+    return _ACTED_UPON.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 class DiscreetError(Exception):
     """The root: catch it to catch everything that discreet raises on purpose."""
 
@@ -72,9 +83,11 @@ class InputError(DiscreetError):
         self.hints = tuple(hints)
         self.path = None if path is None else os.fspath(path)
         self.line = line
-        where = "" if self.path is None else f"{self.path}: "
+        # Whoever names a file may have put a line's end into the name, or what a terminal obeys.
+        shown = printable(self.path or "").replace("\n", "\\n")
+        where = "" if self.path is None else f"{shown}: "
         if line is not None:
-            where = f"{self.path or 'input'}, line {line:,}: "
+            where = f"{shown or 'input'}, line {line:,}: "
         super().__init__(f"{where}{reason}")
 
     def spelled(self, spell: Callable[[Hint], str]) -> str:

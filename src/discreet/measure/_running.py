@@ -163,13 +163,16 @@ class RunningSpender(Spender):
         What streams that began late stand for is told by it.
         """
         label, before = SIZE.label, self.streams.get(SIZE.label)
-        old, seen = (0.0, 0.0) if before is None else (float(before.total[0]), before.seen)
-        size = PeriodSize(unit)
-        noisy = self.measure(source, size, {label: _SIZE_SHARE})[label]
-        self.size = float(self.streams[label].total[0]) - old * self.plan.forgetting
-        self._mass = max(self.size, noisy.spread, 1.0)
-        self._all = seen * self.plan.forgetting + self._mass
-        self.streams[label].seen = self._all
+        old, seen, now = 0.0, 0.0, 0.0
+        if before is not None:
+            old, seen, now = float(before.total[0]), before.seen, before.seen_now
+        self.measure(source, PeriodSize(unit), {label: _SIZE_SHARE})
+        stream = self.streams[label]
+        self.size = float(stream.total[0]) - old * self.plan.forgetting
+        self._mass = max(self.size, self._spread(stream), 1.0)
+        # It was not known before how much this stream itself has seen.
+        stream.seen = self._all = seen * self.plan.forgetting + self._mass
+        stream.seen_now = now * NOW + self._mass
         self._kept = _SIZE_SHARE
 
     def frame_of(self, label: str) -> Frame:

@@ -505,5 +505,7 @@ def check_number(name: str, value: Any, least: float, most: float, *, whole: boo
     """Refuse anything but a number between the two; no private data decide."""
     kind = "a whole number" if whole else "a number"
     fits = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    if least > most:
+        raise InputError(f"{name} can only be 0 here: other shares leave too little of the budget")
     if not fits or not least <= value <= most:
         raise InputError(f"{name} is {kind} from {least:g} to {most:g}, not {value}")

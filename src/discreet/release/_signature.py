@@ -58,7 +58,7 @@ class Signature:
         except (RecursionError, ValueError):
             found = None
         if not isinstance(found, dict) or not all(
-            re.fullmatch(f"[0-9a-f]{{{size}}}", str(found.get(name)))
+            isinstance(found.get(name), str) and re.fullmatch(f"[0-9a-f]{{{size}}}", found[name])
             for name, size in _SIZES.items()
         ):
             raise InputError("is not the signature of a release", path=path)

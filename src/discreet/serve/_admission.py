@@ -26,15 +26,16 @@ from discreet.domain import InputError
 from discreet.protocols.common import MOST_BITS, Fields, has_worked
 
 LARGEST_PROOF = 8 << 10
-"""Bytes of the body of an enrolment."""
+"""Bytes of the body of an enrolment: room for a token with many claims. Chosen by hand."""
 
-# Characters of an invitation: 64 bits, if they are hexadecimal digits.
+# Characters of an invitation: 64 bits, if they are hexadecimal digits. Chosen for safety.
 _SHORTEST_CODE = 16
-# Seconds in which a challenge is to be solved.
+# Seconds in which a challenge is to be solved. Chosen by hand: far more than 24 bits take.
 _CHALLENGE_SECONDS = 600
-# Bytes of a challenge: when it was made, chance, and that it was made here.
+# Bytes of a challenge: when it was made, random ones, and the mac that shows it was made here.
+# Chosen for safety: 128 bits cannot be guessed.
 _TIME, _CHANCE, _SEAL = 8, 16, 16
-# Bits for which everybody has worked anyway.
+# The least work that is any.
 _FEWEST_BITS = 1
 
 Clock = Callable[[], float]
@@ -183,7 +184,8 @@ class SignedTokens(Admission):
 
 
 def _digest(kind: str, text: str) -> bytes:
-    return hashlib.sha256(f"discreet {kind}\n{text}".encode()).digest()
+    # A token's JSON can spell halves of characters, which are no UTF-8.
+    return hashlib.sha256(f"discreet {kind}\n{text}".encode(errors="surrogatepass")).digest()
 
 
 def _decoded(text: str) -> bytes:

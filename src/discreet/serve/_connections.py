@@ -15,7 +15,8 @@ MOST_CONNECTIONS = 2000
 
 # Descriptors for the database, the release, the log and the like. Chosen for safety.
 _OTHER_FILES = 64
-# Seconds from a connection's beginning, or its last answer, to the whole head of a request.
+# Seconds from a connection's beginning, or its last answer, to the whole head of a request. Chosen
+# by hand.
 _HEAD_SECONDS = 10.0
 
 _log = logging.getLogger("discreet.serve")
@@ -97,7 +98,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[valid-type,misc]
     def _make_room(self) -> bool:
         for other in self.connections:
             if other.is_idle and not other.transport.is_closing():
-                # Counted out at once: the transport tells of its end a turn of the loop later.
+                # No longer counted: the transport reports its end in the next turn of the loop.
                 self.connections.discard(other)
                 other.transport.abort()
                 return True

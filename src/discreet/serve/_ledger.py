@@ -9,13 +9,14 @@ from typing import Any
 
 from discreet.privacy.ledger import Entry, Ledger, Limit, epsilons_ahead
 
-# Charges that are told of a ledger with more of them, evenly spaced and the last one always: more
-# than that no picture shows. Chosen by hand.
+LEDGER_WAIT = 3.0
+"""Seconds to wait for a writer of the ledger; chosen to leave time for the answer."""
+
+# The most charges that are sent, evenly spaced and always with the last: a picture shows no more.
+# Chosen by hand.
 _MOST_CHARGES = 60
 # Charges to come: a year of months. Chosen by hand.
 _AHEAD = 12
-# Seconds to wait for a writer of the ledger.
-_WAIT = 5.0
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:
@@ -26,7 +27,7 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     Raises:
         LedgerError: The ledger cannot be read.
     """
-    ledger = Ledger.open(path, wait=_WAIT)
+    ledger = Ledger.open(path, wait=LEDGER_WAIT)
     entries = ledger.history()
     step = math.ceil(len(entries) / _MOST_CHARGES) or 1
     shown = entries[::-1][::step][::-1]

@@ -7,8 +7,8 @@ import logging
 import time
 from collections.abc import Callable
 
-# Lines from one place of the code within so many seconds; chosen for safety: a few hundred bytes a
-# second from each place, whatever is asked of the service.
+# The most lines from one place in the code, and the seconds over which they are counted. Chosen for
+# safety: a few hundred bytes a second from each place, whatever is asked of the service.
 _LINES, _SECONDS = 5, 10.0
 # Whose lines are collapsed: others hardly write any.
 _NAMES = ("asyncio", "discreet.serve", "uvicorn", "uvicorn.error")

@@ -120,16 +120,14 @@ _PROTOCOLS = {
     "open-clusters": {"js/open_clusters.js", "js/obfuscation.js", "js/same_hash.js"},
 }
 """Scripts of one protocol alone, by its name."""
-_ELSEWHERE = {"js/predict/vectors.js"}
+_NPM_ONLY = {"js/predict/vectors.js"}
 """Scripts that the package for npm has and the page does not need."""
 _COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
 """Scripts of any protocol."""
 _PREDICTORS = {
-    f"js/predict/{name}.js"
-    for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior", "vectors")
+    f"js/predict/{name}.js" for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior")
 }
-"""Scripts that some releases need: a page sees to it that it keeps its release's own. The last is
-for pages of others, who have an index of vectors."""
+"""Scripts that some releases need: a page sees to it that it keeps its release's own."""
 _ALIASES = {"index.html": "/", "operator.html": "/operator"}
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -167,7 +165,7 @@ def read_page(folder: Path, collects: str | None = None) -> dict[str, Representa
         collects: The name of the protocol that the service collects by, or None.
     """
     files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*"))}
-    needless = _ELSEWHERE.union(*(names for kind, names in _PROTOCOLS.items() if kind != collects))
+    needless = _NPM_ONLY.union(*(names for kind, names in _PROTOCOLS.items() if kind != collects))
     if collects not in _PROTOCOLS:
         needless |= _COLLECTING
     contents = {

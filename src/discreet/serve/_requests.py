@@ -133,12 +133,12 @@ def unknown_capability(*, unread: bool = False) -> Refused:
 
 
 STOPPING = "the service is being stopped; try again"
-CROWDED = "too much is being sent at this moment; try again"
+_CROWDED = "too much is being sent at this moment; try again"
 
 
-def crowded() -> Refused:
-    """The answer where there is no room for a body."""
-    return Refused(503, CROWDED, {"retry-after": "1", "connection": "close"})
+def given_up(reason: str) -> Refused:
+    """The answer to a body that is not read to its end."""
+    return Refused(503, reason, {"retry-after": "1", "connection": "close"})
 
 
 def said_otherwise() -> Refused:
@@ -203,8 +203,8 @@ class Bodies:
         while self._held + size > self._most:
             slowest = next(iter(self._arriving), None)
             if slowest is None or slowest is room:
-                raise crowded()
-            self._give_up(slowest, CROWDED)
+                raise given_up(_CROWDED)
+            self._give_up(slowest, _CROWDED)
         self._held += size
         room.held += size
 
@@ -292,8 +292,7 @@ async def read_body(request: Request, most: int, seconds: float, room: Room) -> 
         room.bodies.arrived(room)
     except TimeoutError:
         if room.refused:
-            headers = {"retry-after": "1", "connection": "close"}
-            raise Refused(503, room.refused, headers) from None
+            raise given_up(room.refused) from None
         raise Refused(408, "the body took too long to arrive", {"connection": "close"}) from None
     except ClientDisconnect:
         raise Refused(400, "the body broke off") from None
@@ -309,13 +308,18 @@ def parse_json(body: bytes) -> Any:
     """What a JSON document holds.
 
     Raises:
-        Refused: 400; it is none, or names a field twice, or has a number that is not finite.
+        Refused: 400; it is none, or names a field twice, or has a number that is not finite or half
+            of a character.
     """
     try:
         # Decoded here: given bytes, the parser would take UTF-16 as well.
-        return json.loads(
+        found = json.loads(
             body.decode(), object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite
         )
+        if b"\\u" in body:
+            # Escapes can spell halves of characters, which no text has and no answer could repeat.
+            json.dumps(found, ensure_ascii=False).encode()
+        return found
     except (RecursionError, ValueError):  # wrong UTF-8 is a ValueError too
         pass
     raise Refused(400, "the body should be JSON: UTF-8, finite numbers, no name twice")

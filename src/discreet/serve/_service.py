@@ -23,6 +23,7 @@ from discreet.privacy.ledger import Ledger
 from discreet.protocols.servers import Claim, Protocol
 from discreet.serve._builder import Builder, remove_leftovers
 from discreet.serve._gate import Metrics
+from discreet.serve._ledger import LEDGER_WAIT
 from discreet.serve._published import (
     Made,
     MemoryContent,
@@ -50,16 +51,14 @@ _BODIES_BYTES = 64 << 20
 _BATCHES_BYTES = 4 * LARGEST_BATCH
 # Capabilities whose enrolment is remembered: about 10 MB.
 _MOST_KNOWN = 100_000
-# Seconds to wait for a writer of the ledger.
-_LEDGER_WAIT = 3.0
-# Seconds that anything asked of the database may take, from the request's point of view; SQLite's
-# own patience (`PATIENCE`) and one more try fit into it.
+# Seconds that a request waits for the database; SQLite's own patience (`PATIENCE`) and one more try
+# fit into it. Chosen by hand.
 DEADLINE = 5.0
 # Threads that ask the database: as many as it has connections for readers.
 _ASKING = 6
-# Seconds after a write in which /readyz takes it that one can write.
+# Seconds after a write in which /readyz does not try another. Chosen by hand.
 _READY_SECONDS = 1.0
-# Wrong administrator's tokens from one network.
+# Wrong administrator's tokens from one network. Chosen for safety.
 _GUESSES = Rate(per_minute=10, burst=10)
 _log = logging.getLogger("discreet.serve")
 _BUSY = "too much is waiting to be stored; try again"
@@ -187,7 +186,7 @@ class Service:
     def _read_ledger(self) -> list[dict[str, Any]]:
         if self.settings.ledger is None:
             return []
-        found = Ledger.open(self.settings.ledger, wait=_LEDGER_WAIT)
+        found = Ledger.open(self.settings.ledger, wait=LEDGER_WAIT)
         spent = [limit.spent_epsilon(found.spent(limit.unit)) for limit in found.limits]
         return [
             {

@@ -64,6 +64,8 @@ __all__ = [
 _PAGE = 200
 # Connections to the database, besides the writer's.
 _READERS = 4
+# Seconds to wait for a new connection to PostgreSQL. Chosen to fit into a request.
+_CONNECT = 3
 _MAKING_TABLES = 0x64697363
 """The number of the lock that PostgreSQL gives to one service at a time."""
 
@@ -275,7 +277,7 @@ def _engine(url: URL) -> Engine:
     options: dict[str, Any] = {"hide_parameters": True, "pool_size": _READERS, "max_overflow": 2}
     options["pool_timeout"] = PATIENCE / 1000
     if url.drivername != "sqlite":
-        waits = {"connect_timeout": 3, "options": f"-c lock_timeout={PATIENCE}"}
+        waits = {"connect_timeout": _CONNECT, "options": f"-c lock_timeout={PATIENCE}"}
         return create_engine(url, pool_pre_ping=True, connect_args=waits, **options)
     path = Path(str(url.database))
     _make_private(path)

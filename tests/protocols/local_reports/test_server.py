@@ -232,7 +232,7 @@ def test_the_guarantee_says_what_it_is(tmp_path: Path) -> None:
     assert guarantee.per(Unit.USER) == pytest.approx(60.0)
     assert guarantee.changed_rating == 2.0
     words = str(guarantee)
-    for said in ("from the server as well", "in period 3", "30 items", "no secret which items"):
+    for said in ("from the server as well", "in period 3", "30 items", "public which items"):
         assert said in words
     adds_up = "for somebody who takes part in 12 periods the epsilon is 24; in all 3 so far, 6"
     assert f"(each period costs as much again: {adds_up})" in words

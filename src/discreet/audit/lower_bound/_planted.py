@@ -36,6 +36,7 @@ from discreet.audit.lower_bound._protocols import (
 from discreet.audit.lower_bound._series import (
     added_again,
     counted_as_fresh,
+    lifetime_of_another_plan,
     overlapping,
     same_noise,
 )
@@ -323,3 +324,7 @@ _bug(
     "series-bug/counted-as-fresh",
     "who is there in every period pays as if noise were drawn afresh",
 )(counted_as_fresh)
+_bug(
+    "series-bug/lifetime-of-another-plan",
+    "noise is for other coefficients than those that earlier noise is taken back with",
+)(lifetime_of_another_plan)

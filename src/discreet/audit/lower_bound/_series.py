@@ -23,6 +23,9 @@ SERIES: dict[str, Entry[Auditable]] = {}
 
 _PLANS: dict[str, NoisePlan] = {
     "factorised": NoisePlan.factorised(),
+    "records": NoisePlan.factorised(horizon=6, records=True),
+    # Noise starts afresh after the fourth of six periods.
+    "restarting": NoisePlan.factorised(horizon=4, records=True),
     "fading": NoisePlan.factorised(3.0),
     "fresh": NoisePlan.fresh(),
 }
@@ -77,9 +80,11 @@ class CountedSeries:
     def score(self, world: int, runs: int, randomness: Randomness) -> Floats:
         """The likelihood ratio of all that was released: noise becomes independent again."""
         released = self.draw(world, runs, randomness)
-        boosts = np.array([self.plan.boost(t) for t in range(1, _PERIODS + 1)]) / 2**16
-        c = self.plan.coefficients(_PERIODS)
-        seen = np.array([[c[t - s] * (s <= t) for s in range(_PERIODS)] for t in range(_PERIODS)])
+        periods, horizon = np.arange(_PERIODS), self.plan.horizon
+        boosts = np.array([self.plan.boost(int(t) % horizon + 1) for t in periods]) / 2**16
+        later = np.subtract.outer(periods, periods)
+        together = (later >= 0) & np.equal.outer(periods // horizon, periods // horizon)
+        seen = self.plan.coefficients(_PERIODS)[np.abs(later)] * together
         whole = released * boosts @ seen.T
         moved = seen @ (boosts * self._moved())
         return np.asarray(whole @ moved - float(moved @ moved) / 2)
@@ -131,7 +136,8 @@ def _one_period(name: str, about: str, plan: str) -> Subject:
 
 @register(
     SERIES, "series/{plan}/every-period", _ABOUT.format(n=_PERIODS, when="each of them"),
-    plan=tuple(_PLANS),
+    # With "records" runs are too few to refute what somebody pays who is always there.
+    plan=tuple(name for name in _PLANS if name != "records"),
 )  # fmt: skip
 def every_period(name: str, about: str, plan: str, grown: float | None = None) -> Subject:
     """Somebody who is there in all periods.
@@ -146,6 +152,14 @@ def every_period(name: str, about: str, plan: str, grown: float | None = None) -
     made = CountedSeries(_PLANS[plan], times, consecutive())
     grown = _PLANS[plan].growth(_PERIODS) if grown is None else grown
     return Subject(name, about, Claim.gaussian(_MU * math.sqrt(grown)), made.score, RUNS)
+
+
+def lifetime_of_another_plan(name: str, about: str) -> Subject:
+    """A bug: noise for how long a record is seen under other coefficients than those in use."""
+    made = CountedSeries(_PLANS["records"], (50,), consecutive())
+    less = NoisePlan.factorised(horizon=_PLANS["records"].horizon).lifetime
+    claim = Claim.gaussian(_MU * less / _PLANS["records"].lifetime)
+    return Subject(name, about, claim, made.score, RUNS)
 
 
 def overlapping(name: str, about: str) -> Subject:

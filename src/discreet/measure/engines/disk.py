@@ -18,11 +18,17 @@ import numpy.typing as npt
 from discreet.measure._source import Measure, PairStatistic, RemoteRatings
 from discreet.measure.engines._leaves import Leaf, leaves_of, with_leaves
 from discreet.ratings import Ratings
-from discreet.ratings.readers import BLOCK, BadRows, Blocks, RatingSource, Reading, read_blocks
+from discreet.ratings.readers import (
+    BLOCK,
+    BadRows,
+    Blocks,
+    RatingSource,
+    Reading,
+    StageProgress,
+    read_blocks,
+)
 
 Ints = npt.NDArray[np.int64]
-Stages = Callable[[str, int, int], None]
-"""Called with a stage's name, how much of it is done and how much there is."""
 
 
 class DiskRatings(RemoteRatings):
@@ -36,7 +42,7 @@ class DiskRatings(RemoteRatings):
         passes: How many passes over the ratings were begun.
     """
 
-    def __init__(self, blocks: Blocks, progress: Stages | None = None) -> None:
+    def __init__(self, blocks: Blocks, progress: StageProgress | None = None) -> None:
         self.scale, self.catalog, self.intake = blocks.scale, blocks.catalog, blocks.intake
         self.has_times, self.progress, self.passes = blocks.has_times, progress, 0
         self._blocks = blocks
@@ -112,7 +118,7 @@ def read_on_disk(
     on_bad_rows: BadRows = "refuse",
     most_ratings: int | None = None,
     scratch: str | os.PathLike[str] | None = None,
-    progress: Stages | None = None,
+    progress: StageProgress | None = None,
     block: int = BLOCK,
     **reading: Any,
 ) -> Iterator[DiskRatings]:

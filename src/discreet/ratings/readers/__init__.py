@@ -1,7 +1,7 @@
 """Readers: ratings from files and tables, checked row by row."""
 
 from discreet.ratings.readers._batch import ROW_HINTS, Progress
-from discreet.ratings.readers._blocks import BLOCK, Blocks, read_blocks
+from discreet.ratings.readers._blocks import BLOCK, Blocks, StageProgress, read_blocks
 from discreet.ratings.readers._collect import BadRows
 from discreet.ratings.readers._columns import Columns, find_columns
 from discreet.ratings.readers._features import ItemFeatures, read_features
@@ -36,6 +36,7 @@ __all__ = [
     "Quoting",
     "RatingSource",
     "Reading",
+    "StageProgress",
     "catalog_columns",
     "find_columns",
     "parse_scale",

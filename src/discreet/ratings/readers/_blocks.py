@@ -16,8 +16,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,17 +27,20 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain import Catalog, InputError, Scale
 from discreet.ratings._build import build_ratings
 from discreet.ratings._keyed import bound_contributions, hash_texts, mix
 from discreet.ratings._ratings import MOST_RATINGS, Intake, Ratings, locked
 from discreet.ratings.readers._batch import Batch, Ids
-from discreet.ratings.readers._collect import Collector, IdColumn, integers_in
+from discreet.ratings.readers._collect import Collector, IdColumn, catalog_from_data, integers_in
 from discreet.ratings.readers._frames import FrameTable, ParquetTable
 from discreet.ratings.readers._read import Reading
 
-Stages = Callable[[str, int, int], None]
+StageProgress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done and how much there is."""
+
+# Of `Ratings`, in the order in which a file has them.
+_COLUMNS = ("starts", "items", "codes", "times")
 
 # Rows of a block, about: sorting it takes some 300 MB. Chosen by hand.
 BLOCK = 1 << 23
@@ -69,27 +72,27 @@ class Dealer(Collector):
         rules: What a `Collector` takes, with a catalogue.
         blocks: How many.
         folder: Where their files are.
+
+    Attributes:
+        has_times: Whether rows have times.
     """
 
     def __init__(self, rules: tuple[Any, ...], blocks: int, folder: Path) -> None:
         super().__init__(*rules)
         self._folder = folder
+        # The same for all rows, since columns are.
+        self.has_times = False
         self._dealt = [_Dealt(_nameless(folder)) for _ in range(blocks)]
         self._has_words = False
+
+    def __len__(self) -> int:
+        """How many blocks there are."""
+        return len(self._dealt)
 
     @property
     def skipped(self) -> int:
         """How many bad rows were left out."""
         return self._skipped
-
-    def check_items(self) -> None:
-        """Refuse rows whose item the catalogue does not list, if there were any.
-
-        Raises:
-            InputError: Says how many.
-        """
-        if self._strangers is not None and self._catalog is not None:
-            raise self._strangers.error(self._catalog)
 
     def close(self) -> None:
         """Free the disk."""
@@ -118,7 +121,7 @@ class Dealer(Collector):
         self._deal(users, columns)
 
     def _deal(self, users: Ids, columns: list[npt.NDArray[Any]]) -> None:
-        # Once there are names that are no integers, all are kept as text: the order stays.
+        # Once there are names that are not integers, all are kept as text: the order stays.
         self._has_words |= isinstance(users, pl.Series)
         order, ends = _grouped(_hashes(users), len(self._dealt))
         columns = [column[order] for column in columns]
@@ -153,7 +156,7 @@ class Dealer(Collector):
     def ratings(self, number: int, most_ratings: int | None) -> Ratings:
         """The ratings of one block, sorted and folded; its file is closed."""
         dealt = self._dealt[number]
-        kinds = [np.int32, np.float32 if self._scale.step is None else np.uint8, np.uint32]
+        kinds = [np.int32, _code_kind(self._scale), np.uint32]
         columns: list[npt.NDArray[Any]] = [
             np.empty(sum(dealt.rows), kind) for kind in kinds[: 3 if self.has_times else 2]
         ]
@@ -185,9 +188,6 @@ class Dealer(Collector):
         )
         return found if most_ratings is None else bound_contributions(found, most_ratings)
 
-    has_times = False
-    """Whether rows have times; the same for all, since columns are."""
-
 
 class _Items(Collector):
     """Checks rows as any collector does, and keeps the names of their items, each once."""
@@ -210,9 +210,7 @@ class _Items(Collector):
         column = IdColumn()
         column.add(self._names)
         _, names = column.finish()
-        if not len(names):
-            raise InputError("no ratings, so no catalogue can be read off them; give a catalogue")
-        return Catalog(map(str, names.tolist()), origin=CatalogOrigin.FROM_DATA)
+        return catalog_from_data(names)
 
 
 @dataclass(frozen=True, repr=False)
@@ -262,8 +260,7 @@ class Blocks:
     def __iter__(self) -> Iterator[Ratings]:
         """One block after another; what it maps of the disk is freed with it."""
         for stored in self._stored:
-            names = ("starts", "items", "codes", "times")
-            columns = {name: stored.column(name) for name in names}
+            columns = {name: stored.column(name) for name in _COLUMNS}
             # They were checked when they were stored, and nobody else can write to the file.
             yield self._like._derive(**columns, users=None, intake=self.intake)
 
@@ -281,7 +278,7 @@ class Blocks:
         self._stored.append(_Stored(file, {}))
         with writing(folder):
             at = 0
-            for name in ("starts", "items", "codes", "times"):
+            for name in _COLUMNS:
                 column = getattr(ratings, name)
                 if column is not None:
                     self._stored[-1].columns[name] = at, column.dtype.str, len(column)
@@ -306,7 +303,7 @@ def read_blocks(
     reading: Reading,
     most_ratings: int | None,
     folder: Path | None,
-    progress: Stages | None = None,
+    progress: StageProgress | None = None,
     block: int = BLOCK,
 ) -> Iterator[Blocks]:
     """Ratings of a source, in blocks on disk until the end of the context.
@@ -324,39 +321,45 @@ def read_blocks(
     folder = Path(tempfile.gettempdir()) if folder is None else folder
     rows = _rows(reading)
     _check_room(folder, reading, rows)
+    number = min(max(-(-rows // block), 1), _MOST_BLOCKS)
     with reading.naming_source():
         if reading.catalog is None:
             items = _Items(reading.rules)
             reading.collect(items, _of(progress, "items"))
-            reading = Reading(reading.source, reading.scale, items.catalog(), reading.on_bad_rows)
-        assert reading.catalog is not None
-        number = min(max(-(-rows // block), 1), _MOST_BLOCKS)
-        dealer = Dealer(reading.rules, number, folder)
-        blocks = None
-        try:
+            reading = replace(reading, catalog=items.catalog())
+        with closing(Dealer(reading.rules, number, folder)) as dealer:
             reading.collect(dealer, _of(progress, "reading"))
             dealer.check_items()
-            blocks = Blocks(reading.scale, reading.catalog, dealer.has_times)
-            blocks.skipped = dealer.skipped
-            for place in range(number):
-                blocks.store(dealer.ratings(place, most_ratings), folder)
-                if progress is not None:
-                    progress("sorting", place + 1, number)
-            if blocks.ratings > MOST_RATINGS:
-                raise InputError(f"ratings are at most {MOST_RATINGS:,}; more are for Spark")
-        except BaseException:
-            if blocks is not None:
-                blocks.close()
-            raise
-        finally:
-            dealer.close()
-    try:
+            blocks = _sorted_blocks(reading, dealer, most_ratings, folder, progress)
+    with closing(blocks):
         yield blocks
-    finally:
-        blocks.close()
 
 
-def _of(progress: Stages | None, stage: str) -> Callable[[int, int], None] | None:
+def _sorted_blocks(
+    reading: Reading,
+    dealer: Dealer,
+    most_ratings: int | None,
+    folder: Path,
+    progress: StageProgress | None,
+) -> Blocks:
+    """What was dealt, sorted and stored; on an error nothing of it stays."""
+    assert reading.catalog is not None
+    with ExitStack() as held:
+        blocks = held.enter_context(
+            closing(Blocks(reading.scale, reading.catalog, dealer.has_times))
+        )
+        blocks.skipped = dealer.skipped
+        for place in range(len(dealer)):
+            blocks.store(dealer.ratings(place, most_ratings), folder)
+            if progress is not None:
+                progress("sorting", place + 1, len(dealer))
+        if blocks.ratings > MOST_RATINGS:
+            raise InputError(f"ratings are at most {MOST_RATINGS:,}; more are for Spark")
+        held.pop_all()
+    return blocks
+
+
+def _of(progress: StageProgress | None, stage: str) -> Callable[[int, int], None] | None:
     return None if progress is None else lambda done, total: progress(stage, done, total)
 
 

@@ -305,6 +305,17 @@ class _Strangers:
         )
 
 
+def catalog_from_data(ids: npt.NDArray[np.generic]) -> Catalog:
+    """All items that occur.
+
+    Raises:
+        InputError: There are none.
+    """
+    if not len(ids):
+        raise InputError("no ratings, so no catalogue can be read from them; give a catalogue")
+    return Catalog(map(str, ids.tolist()), origin=CatalogOrigin.FROM_DATA)
+
+
 class Collector:
     """Takes batches in order and makes `Ratings` of them.
 
@@ -362,8 +373,7 @@ class Collector:
         Raises:
             InputError: Items were not in the catalogue, or there are none to make one of.
         """
-        if self._strangers is not None and self._catalog is not None:
-            raise self._strangers.error(self._catalog)
+        self.check_items()
         users, user_ids = self._users.finish()
         items, catalog = self._finished_items()
         return build_ratings(
@@ -378,13 +388,20 @@ class Collector:
             intake=self._intake,
         )
 
+    def check_items(self) -> None:
+        """Refuse rows whose item the catalogue does not list, if there were any.
+
+        Raises:
+            InputError: Says how many.
+        """
+        if self._strangers is not None and self._catalog is not None:
+            raise self._strangers.error(self._catalog)
+
     def _finished_items(self) -> tuple[npt.NDArray[np.int32], Catalog]:
         if self._catalog is not None:
             return self._items.finish(), self._catalog
         items, ids = self._item_ids.finish()
-        if not len(ids):
-            raise InputError("no ratings, so no catalogue can be read from them; give a catalogue")
-        return items, Catalog(map(str, ids.tolist()), origin=CatalogOrigin.FROM_DATA)
+        return items, catalog_from_data(ids)
 
     def _check(self, batch: Batch, places: npt.NDArray[np.int32] | None) -> None:
         if batch.times is not None:

@@ -144,7 +144,7 @@ class Reading:
     Attributes:
         source: The batches.
         scale: Of the ratings.
-        catalog: Of the items; None if it is to be read off the ratings.
+        catalog: Of the items; None if it is to be read from the ratings.
         on_bad_rows: Refuse them, or skip them.
     """
 
@@ -271,7 +271,7 @@ def _catalog(
     columns: CatalogColumns | None,
     keep: Sequence[str],
 ) -> Catalog | None:
-    """The catalogue, or None if it is to be read off the ratings."""
+    """The catalogue, or None if it is to be read from the ratings."""
     is_file = given is not None and not isinstance(given, Catalog) and given != FROM_DATA
     if columns is not None and not is_file:
         raise InputError("catalog_columns are for a list of items in a file of its own")
