@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from discreet.cli import _console
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.measure.engines.disk import DiskRatings, read_on_disk
 from discreet.methods import MethodName
 from discreet.privacy import (
     WEAK_EPSILON,
@@ -36,6 +35,9 @@ from discreet.ratings.readers import (
     catalog_columns,
     read_ratings,
 )
+
+if TYPE_CHECKING:
+    from discreet.measure.engines.disk import DiskRatings
 
 _DELTA = GaussianNoise.default_delta
 # Wide enough for any rating: only whether a file has ratings at all is tried on it.
@@ -199,6 +201,9 @@ class ReadingOptions:
         Raises:
             InputError: Something is missing, cannot be read or is wrong, or the disk is full.
         """
+        # Imported here: measuring is heavy, and help does without it.
+        from discreet.measure.engines.disk import read_on_disk
+
         with ExitStack() as held:
             with _console.stages() as progress:
                 opened = read_on_disk(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -14,18 +14,18 @@ from discreet.cli import _console, _inputs, _outputs
 from discreet.cli._console import Json, stages
 from discreet.cli._inputs import BudgetOptions, ReadingOptions
 from discreet.domain import InputError
-from discreet.measure import CHARGED
-from discreet.measure.engines import spark
-from discreet.measure.engines.disk import DiskRatings
-from discreet.measure.engines.spark import SparkRatings
-from discreet.methods import DEFAULT_EPSILON, MOST_HEAD, Cleaning, MethodName
-from discreet.methods import fit as measure
+from discreet.methods import DEFAULT_EPSILON, Cleaning, MethodName
 from discreet.privacy import Noise, Unit
 from discreet.privacy.ledger import Ledger
 from discreet.ratings import Ratings
 from discreet.release import Release
 
-_Private = Ratings | DiskRatings | SparkRatings
+# Imported where they are used: measuring is heavy, and neither help nor refusals need it.
+if TYPE_CHECKING:
+    from discreet.measure.engines.disk import DiskRatings
+    from discreet.measure.engines.spark import SparkRatings
+
+_Private: TypeAlias = "Ratings | DiskRatings | SparkRatings"
 
 # Factors that a release of method refined has besides those of --rank: popularity, item effects.
 _FREE_FACTORS = 2
@@ -220,6 +220,8 @@ def _read_on_spark(
     path: str, options: ReadingOptions, master: str | None, keep: list[str]
 ) -> Iterator[SparkRatings]:
     """What can be seen to be wrong is refused before Spark starts."""
+    from discreet.measure.engines import spark
+
     if options.layout not in ("auto", "table"):
         raise InputError("--engine spark reads tables; --layout is for --engine local")
     columns, dialect = options.parsed_columns, options.dialect
@@ -264,8 +266,10 @@ def _check_room(output: Path, items: int, rank: int | None, pairs: bool, feature
 
     A file holds rows of factors in 4 bytes each, and two triangles of pairs if there are any.
     """
+    from discreet.methods import MOST_HEAD, RefinedMethod
+
     head = min(items, MOST_HEAD) if pairs else 0
-    factors = _FREE_FACTORS + (20 if rank is None else rank) + features
+    factors = _FREE_FACTORS + (RefinedMethod.rank if rank is None else rank) + features
     _outputs.check_room(output, 4 * items * (4 + factors) + 4 * head * (head + 1))
 
 
@@ -284,8 +288,7 @@ def _warn(
             "single ratings are protected, not people: nothing bounds what the release reveals "
             "about all ratings of a person; --protect user or --most-ratings does"
         )
-    users = private.survey().users if isinstance(private, SparkRatings) else private.user_count
-    if budget.noise is Noise.GAUSSIAN and budget.gaussian_delta * users >= 1:
+    if budget.noise is Noise.GAUSSIAN and budget.gaussian_delta * private.user_count >= 1:
         _console.warn(
             f"delta {budget.gaussian_delta:g} is not below 1 divided by the number of users: it "
             "would allow somebody's ratings to be published as they are; use a much smaller one"
@@ -301,6 +304,8 @@ def warn_of_no_ledger() -> None:
 
 
 def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
+    from discreet.methods import fit as measure
+
     with stages() as progress:
         if isinstance(private, Ratings):
             return measure(private, progress=progress, **arguments)
@@ -311,6 +316,8 @@ def _measure(private: _Private, arguments: dict[str, Any]) -> Release:
 @contextmanager
 def _telling_of_charges(ledger: Ledger | None) -> Iterator[None]:
     """If what follows fails after the charge, say so: the ledger never takes a charge back."""
+    from discreet.measure import CHARGED
+
     before = 0 if ledger is None else len(ledger.history())
 
     def was_charged() -> bool:

@@ -118,6 +118,11 @@ class SparkRatings(RatingsInParts):
             self._parts.unpersist()
             self._shape.catalog.unpersist()
 
+    @property
+    def user_count(self) -> int:
+        """How many users there are; private."""
+        return self.survey().users
+
     def survey(self) -> Survey:
         """Read everything, if that was not done yet, and report what was found.
 
