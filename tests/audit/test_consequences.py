@@ -73,7 +73,8 @@ def test_both_ends_of_a_curve(rows: list[Consequence], method: str) -> None:
     assert blind.utility < 0.6 * max(most, open_.utility)
     assert open_.utility > most
     assert abs(blind.excess) <= 0.25
-    assert open_.risk >= 0.75
+    # Of a rounded rating half is hidden at any epsilon: its two ends are all that is sent.
+    assert open_.risk >= (0.4 if method == "rounded-response" else 0.75)
 
 
 def test_presence_has_the_methods_that_need_no_ratings() -> None:

@@ -112,6 +112,6 @@ def test_options_that_belong_to_the_other_engine() -> None:
 def test_an_engine_that_there_is_not() -> None:
     said = call("fit", "ratings.csv", "-o", "x.discreet", "--engine", "hadoop").complaint()
     assert said == (
-        "discreet: invalid value for '--engine': 'hadoop' is not one of 'local', 'spark'; "
+        "discreet: invalid value for '--engine': 'hadoop' is not one of 'local', 'disk', 'spark'; "
         "see discreet fit --help\n"
     )
