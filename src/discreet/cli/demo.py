@@ -19,14 +19,16 @@ from discreet.methods import fit
 from discreet.predict import Release, load
 from discreet.privacy import GaussianNoise, Unit
 from discreet.privacy.ledger import Ledger, Limit
-from discreet.ratings import Ratings, figures, find_shape, make_ratings, split_random
+from discreet.ratings import Ratings, Shape, figures, make_ratings, split_random
 
 # The epsilons that are compared, per person. Chosen by hand: weak, usual and strong noise.
 _BUDGETS = (0.5, 1.0, 4.0)
 # What is published, the ledger's limit (room for a few releases) and the delta of both.
 _EPSILON, _LIMIT, _DELTA = 1.0, 3.0, GaussianNoise.default_delta
-# Ratings of the documentation's picture and of the command's default: seconds on a laptop.
+# Ratings of the documentation's picture and of the command's default: seconds on a laptop, and
+# enough per film that tastes can be learnt under epsilon 1 per person.
 _RATINGS = 1_000_000
+_SITE = Shape(users=12_000, items=800, ratings=_RATINGS)
 _POPULATION = "members of the demo site"
 _RELEASE, _PICTURE, _LEDGER = "films.discreet", "budgets.png", "members.ledger"
 _MODELS = ("private", "non-private", "popularity", "item-mean", "user-mean")
@@ -50,7 +52,10 @@ def demo(
 
 
 def _show_all(folder: Path, ratings: int) -> None:
-    _step(1, "A film site has ratings. These are synthetic, in the shape of a real site's.")
+    _step(
+        1,
+        "A film site has ratings. These are synthetic: a few hits and a long tail, as on a real site.",
+    )
     private = _make(ratings)
     _show_figures(private)
 
@@ -108,7 +113,7 @@ def draw(picture: Path) -> None:
 
 def _make(count: int) -> Ratings:
     with _console.bar("making ratings") as progress:
-        return make_ratings(find_shape("ml-1m").scaled(ratings=count), seed=1, progress=progress)
+        return make_ratings(_SITE.scaled(ratings=count), seed=1, progress=progress)
 
 
 def _show_figures(private: Ratings) -> None:
