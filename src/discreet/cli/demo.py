@@ -52,10 +52,7 @@ def demo(
 
 
 def _show_all(folder: Path, ratings: int) -> None:
-    _step(
-        1,
-        "A film site has ratings. These are synthetic: a few hits and a long tail, as on a real site.",
-    )
+    _step(1, "A film site has ratings. These are synthetic: a few hits and a long tail.")
     private = _make(ratings)
     _show_figures(private)
 
