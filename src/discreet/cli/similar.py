@@ -46,7 +46,7 @@ def similar(
         return
     rows = [(entry.title, f"{entry.similarity:.2f}") for entry in found]
     _console.out.print(_console.table(("title",), ("similarity",), rows, wraps=True))
-    if "list_rows" in release.arrays and release.learnt.list_directions <= 1:
+    if "list_rows" in release.arrays and not release.learnt.list_directions:
         _console.note(
             "take this lightly: too little was learnt about who has which items together to tell "
             "similar items apart"
