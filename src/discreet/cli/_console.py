@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -29,6 +30,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 # The exit code where nobody reads the output, as shells have it (128 + SIGPIPE); 1 would say that
 # an audit refuted a claim.
 _BROKEN_PIPE = 141
+# Seconds between lines on progress where there is no terminal; chosen by hand: a log of hours stays
+# short, and nobody wonders for long whether anything happens.
+_QUIET_SECONDS = 60.0
 
 
 class _Console(Console):
@@ -104,8 +108,11 @@ def stages() -> Iterator[Callable[[str, int, int | None], None]]:
     """Progress bars on standard error, one for each stage of the work.
 
     Yields what to call with a stage's name, how much of it is done and how much there is. The bars
-    disappear in the end, and never appear where standard error is not a terminal.
+    disappear in the end. Where standard error is not a terminal, there is a line a minute instead.
     """
+    if not err.is_terminal:
+        yield _say_at_times()
+        return
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -113,7 +120,6 @@ def stages() -> Iterator[Callable[[str, int, int | None], None]]:
         TimeRemainingColumn(),
         console=err,
         transient=True,
-        disable=not err.is_terminal,
     ) as shown:
         bars: dict[str, TaskID] = {}
 
@@ -123,6 +129,18 @@ def stages() -> Iterator[Callable[[str, int, int | None], None]]:
             shown.update(bars[stage], completed=done, total=total)
 
         yield advance
+
+
+def _say_at_times() -> Callable[[str, int, int | None], None]:
+    said = time.monotonic()
+
+    def advance(stage: str, done: int, total: int | None) -> None:
+        nonlocal said
+        if time.monotonic() >= said + _QUIET_SECONDS:
+            said = time.monotonic()
+            note(f"{stage}: {done / total:.0%}" if total else stage)
+
+    return advance
 
 
 @contextmanager
