@@ -77,6 +77,11 @@ const told = (name, value) => {
   if (typeof value === "bigint") return `${value}`;
   if (Array.isArray(value)) return value.flatMap(apiece);
   if (name === "kind" && value === "const") return "let";
+  // An error is made with or without `new`.
+  if (value?.type === "NewExpression" && value.callee.name === "Error")
+    return {
+      type: "CallExpression", callee: value.callee, arguments: value.arguments, optional: false,
+    };
   const plain = value?.type && (usual(value) || shorter(value));
   return plain ? { value: plain } : value;
 };
@@ -137,6 +142,7 @@ def test_what_is_served_means_what_the_source_does() -> None:
         ("{\n  a(); // b\n}\n", "{a(); // b\n}"),
         ("if (a) return\n(b)\n", "if(a)return\n(b)\n"),
         ("f = () =>\n  g();\nlet a =\n  b;\n", "f=()=>g();let a=b;"),
+        ('throw new Error("new Error(");\n', 'throw Error("new Error(");'),
         ("get #x() {\n}\n", "get #x(){}"),
     ],
 )

@@ -120,6 +120,12 @@ def test_on_a_phone_the_way_to_ones_own_stays_in_sight(plain: Talk, visit: Visit
     assert see.inner_text() == "1 title rated, see yours"
     assert page.evaluate(IN_SIGHT, "see")
     assert not page.evaluate(IN_SIGHT, "for-you")
+    # However long a title is, and on the smallest phones.
+    page.locator("#done").evaluate("said => (said.textContent = 'A Very Long Title '.repeat(9))")
+    for width in (320, PHONE["width"]):
+        page.set_viewport_size({**PHONE, "width": width})
+        box = page.locator("#undo").bounding_box()
+        assert box["x"] + box["width"] <= width
     see.click()
     assert page.evaluate("document.activeElement.id") == "you-title"
     page.wait_for_function(IN_SIGHT, arg="you-title")

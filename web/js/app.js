@@ -219,7 +219,7 @@ async function openCatalog() {
   } else {
     Object.assign(home, await loadCatalog());
     say("you-said", words("no-release"));
-    fill(by("guarantee"), el("p", {}, "There is no release yet."));
+    fill(by("guarantee"), el("p", {}, words("no-release")));
   }
   showFound(home);
   return loaded?.notice ?? "";
@@ -382,7 +382,7 @@ const tellKept = () => readStanding().then(showKept).catch(() => {});
  * it does not say so, or the page has no titles, nothing is fetched, and what was contributed earlier can be withdrawn.
  */
 async function offerToContribute() {
-  const { collects } = await askJson("GET", "v1", { why: "does the service collect?" }).catch(() => ({}));
+  const { collects } = await askJson("GET", "v1", { why: "why-offer" }).catch(() => ({}));
   const can = home.scale && Object.hasOwn(COLLECTS, collects ?? "");
   const part = can && (await import("./page/contribute.js").catch(() => null));
   if (part) return part.setUpContributing(home, COLLECTS[collects]);

@@ -215,3 +215,6 @@ export class LocalClient extends Client {
     return told.epoch === epoch && readReport(told, this.collection) ? told : null;
   }
 }
+
+/** By the names that every protocol has. */
+export { LocalClient as Client, readReport as readSent };

@@ -184,3 +184,6 @@ export class OpenClient extends Client {
     return state.answers[this.#question].value;
   }
 }
+
+/** By the names that every protocol has. */
+export { OpenClient as Client, readUpload as readSent };

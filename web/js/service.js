@@ -61,7 +61,7 @@ class Refused extends Error {
  * @param {string} method
  * @param {string} path below the page's folder
  * @param {{why: string, body?: object, secret?: string, known?: string, seconds?: number, head?: number}} told
- *   why: for the person; secret: for the Authorization header; known: a digest that need not come again; seconds: for
+ *   why: the id of words for the person; secret: for the Authorization header; known: a digest that need not come again; seconds: for
  *   all of it; head: until the answer begins
  * @returns {Promise<Response>} of a good answer or 304
  * @throws {Refused}

@@ -51,9 +51,9 @@ def slim(script: bytes) -> bytes:
     brace; so do a semicolon and a comma that such a bracket makes needless, and brackets around
     an only parameter. `const` becomes `let`, and declarations of a line each that follow one
     another become one; `true`, `false`, `undefined` and `Infinity` become the shortest expressions
-    with these values, in plain lines. No template literal may go on in the next line, no comment
-    follow such a bracket, no statement be empty, and no statement that ends with the brace of an
-    expression lack its semicolon.
+    with these values, and `new Error` becomes `Error`, which does the same, in plain lines. No
+    template literal may go on in the next line, no comment follow such a bracket, no statement be
+    empty, and no statement that ends with the brace of an expression lack its semicolon.
     """
     lines = [line.strip() for line in without_comments(script).splitlines()]
     lines = _joined([_tighten(line) for line in lines if line])
@@ -98,7 +98,7 @@ def _tighten(line: bytes) -> bytes:
 
 def _shorten(code: bytes) -> bytes:
     code = _BETWEEN.sub(rb"\1", _NEEDLESS.sub(b"", code))
-    code = _CONSTANT.sub(b"let", _ONE_PARAMETER.sub(rb"\1", code))
+    code = _CONSTANT.sub(b"let", _ONE_PARAMETER.sub(rb"\1", code)).replace(b"new Error(", b"Error(")
     return _VALUE.sub(lambda found: _VALUES[found[0]], code)
 
 

@@ -15,7 +15,7 @@ const MOST_OTHERS = 5;
 /** By protocol: how its module is used, and what it says before anything is drawn. */
 const PROTOCOLS = {
   "local-reports": {
-    load: () => import("../local_reports.js").then((m) => ({ ...m, Client: m.LocalClient, readSent: m.readReport })),
+    load: () => import("../local_reports.js"),
     before: ({ cost, spent, collection: { epsilon, epoch, items } }) => [
       ...(cost ? [words("plain-cost", guessesOf(cost)), words("cost", ...[cost, cost * items, Math.exp(epsilon)].map((bound) => atMost(bound)))] : [words("drawn")]),
       words("period", epoch, sumOf(epsilon, epoch)),
@@ -26,7 +26,7 @@ const PROTOCOLS = {
     everTrue: () => [],
   },
   "open-clusters": {
-    load: () => import("../open_clusters.js").then((m) => ({ ...m, Client: m.OpenClient, readSent: m.readUpload })),
+    load: () => import("../open_clusters.js"),
     before: (client) => [
       words("made-up", client.terms.percent, client.terms.least, client.terms.suppress),
       hashOf(client),
@@ -87,7 +87,7 @@ async function begin() {
 }
 
 const load = async () => (ours ??= await PROTOCOLS[collected].load());
-const askTerms = () => askJson("GET", "v1/collection", { why: "how the service collects" });
+const askTerms = () => askJson("GET", "v1/collection", { why: "why-terms" });
 
 /** One thing at a time; if it fails that is said, and the switch shows how things stand. */
 function tried(work) {
@@ -226,6 +226,7 @@ const leave = async () => ((record = await read("contribution"))?.message ? resu
 /** The ratings of now beside what is sent. */
 async function show(message, choices) {
   const { catalog, collection, protocol, readSent } = current;
+  const { mechanism } = collection;
   const sent = readSent(message, collection);
   const own = home.own(catalog, collection.scale);
   const client = await current.make();
@@ -241,13 +242,10 @@ async function show(message, choices) {
   const body = el("tbody", { id: "preview" }, ...[...mine.values()].map(line),
     ...others.slice(0, MOST_OTHERS).map((item) => line([item, undefined, "not rated"])));
   const more = Math.max(others.length - MOST_OTHERS, 0);
-  /** @type {Record<string, string>} */
-  const about = { "modified-laplace": "past", "rounded-response": "ends" };
-  const noisy = collection.mechanism in about ? [words(about[collection.mechanism])] : [];
   const bits = "hash" in sent ? [words("taste", sent.hash.toString(2).padStart(collection.bits, "0"))] : [];
   rows(el("div.scroll", { tabIndex: 0, role: "region", "aria-label": words("beside") },
     el("table", {}, el("thead", {}, el("tr", {}, ...head)), body)),
-  ...paragraphs([(more ? words("and-others", counted(more, "other title")) : "") + words("in-all", counted(JSON.stringify(message).length, "byte")), ...noisy, ...bits], "soft"),
+  ...paragraphs([(more ? words("and-others", counted(more, "other title")) : "") + words("in-all", counted(JSON.stringify(message).length, "byte")), ...(mechanism ? [words(mechanism)] : []), ...bits], "soft"),
   ...paragraphs(protocol.after(client)), buttons(...choices));
 }
 
@@ -258,7 +256,7 @@ async function send(message) {
     if (drawn && !same(drawn, message)) return true;
     record = (await read("contribution")) ?? {};
     if (!record.capability) {
-      const { capability } = await askJson("POST", "v1/enrolments", { why: "a random name for what you send" });
+      const { capability } = await askJson("POST", "v1/enrolments", { why: "why-name" });
       if (!/^[\w-]{43}$/.test(capability)) fail("no-capability");
       await keep({ capability });
     }
@@ -267,7 +265,7 @@ async function send(message) {
     const had = Boolean(before.done || before.had);
     await keep({ ...before, kind: collected, announced: current.announced, message, done: false, had });
     try {
-      await ask("PUT", "v1/report", { why: "what you contribute", body: message, secret: record.capability });
+      await ask("PUT", "v1/report", { why: "why-send", body: message, secret: record.capability });
     } catch (error) {
       // It was refused, so the service has what it had; but it was sent. Without an answer it may have arrived.
       const isUnknown = error.status === 401;

@@ -69,8 +69,8 @@ export function showFound(home) {
   }
   const { found, isGuess } = question ? search(home, question) : { found: home.predictor.similar(home.alike, MOST_FOUND, home.skips) };
   fill(by("results"), ...found.slice(0, MOST_FOUND).map((i) => row(home, i, [], [...notForMe(home, i), ...similar(home, i)])));
-  const more = found.length > MOST_FOUND ? `; here are the first ${MOST_FOUND}` : "";
-  const told = isGuess && found.length ? words("guessed") : `${counted(found.length, "title")} found${more}.`;
+  const { length } = found;
+  const told = words(isGuess && length ? "guessed" : length > MOST_FOUND ? "search-more" : "search-found", counted(length, "title"), MOST_FOUND);
   say("found", question ? told : words("alike", nameAt(home, home.alike)));
 }
 
@@ -167,9 +167,9 @@ function drop(at) {
 
 function ownRow(home, id, { title, value }) {
   const index = home.catalog.find(id);
-  const remove = el("button.remove", { "aria-label": `Remove your rating of ${nameOf(title)}`, onclick: () => home.take(id) }, "✕");
+  const remove = el("button.remove", { "aria-label": words("remove", nameOf(title)), onclick: () => home.take(id) }, "✕");
   const isOut = home.scale && home.catalog.find(title) === undefined;
-  const note = el("span.soft because", {}, `${brief(value)}${isOut ? " · not in this catalogue" : ""}`);
+  const note = el("span.soft because", {}, brief(value) + (isOut ? words("not-here") : ""));
   const made = index === undefined ? el("li", {}, el("div", {}, el("span.title", {}, nameOf(title)), remove, note)) : row(home, index, [remove]);
   made.dataset.id = id;
   return made;

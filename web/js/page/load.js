@@ -27,7 +27,7 @@ export async function loadRelease() {
   let notice, signer;
   try {
     const answer = await ask("GET", "v1/release", {
-      why: kept ? "has the release changed?" : "the release", known: kept?.sha256, seconds: 60 * MINUTES, head: kept ? PATIENCE : 60 * MINUTES,
+      why: kept ? "why-known" : "why-file", known: kept?.sha256, seconds: 60 * MINUTES, head: kept ? PATIENCE : 60 * MINUTES,
     });
     if (answer.status !== 304 || !kept) return await readAnswer(answer, kept);
     signer = await signerOf(answer, kept.sha256);
@@ -125,7 +125,7 @@ async function readKept() {
 
 /** The catalogue and the scale that are collected on, which need not be the release's. */
 export async function loadCatalog() {
-  const told = await askJson("GET", "v1/catalog", { why: "the titles" });
+  const told = await askJson("GET", "v1/catalog", { why: "why-titles" });
   const { ids, titles = null, digest, origin, scale } = told;
   const named = titles ?? ids;
   if (![ids, named].every(areTexts) || named.length !== ids.length) fail("no-catalog");

@@ -97,7 +97,7 @@ export function showTraffic(all) {
   say("traffic-said", words("traffic-counts", ...counts) + (told.length ? words("letters", counted(MOST_SHOWN, "character")) : (none ?? "")));
   const paths = loading.map((each) => each.path).join("\n");
   const files = paths ? [line("GET", counted(loading.length, "file"), words("own-files"), 0, paths)] : [];
-  fill(by("requests"), ...files, ...asked.map((each) => line(each.method, each.path, each.why, each.bytes, each.body)));
+  fill(by("requests"), ...files, ...asked.map((each) => line(each.method, each.path, words(each.why), each.bytes, each.body)));
 }
 
 function line(method, path, why, bytes, body) {

@@ -16,7 +16,7 @@ export async function withdrawAlone() {
   const { done, had, was } = record;
   // Until it answers it may have deleted it, also if nobody is here to hear of it.
   await write("contribution", { ...record, done: false, had: false, was: done || had || was });
-  await ask("DELETE", "v1/enrolment", { why: "withdraw what you contributed", secret: record.capability, seconds: 10 }).catch(async (error) => {
+  await ask("DELETE", "v1/enrolment", { why: "why-undo", secret: record.capability, seconds: 10 }).catch(async (error) => {
     const { status } = error;
     // It has nothing of it any more, or never had.
     if (status === 401 || !record.message) return;
