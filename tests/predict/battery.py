@@ -166,7 +166,7 @@ class PredictorBattery:
         ]
         everything, first = model.recommend(own, 99), model.recommend(own, 1)[0]
         assert model.recommend(own, 99, exclude=[first.item, "Faust"]) == everything[1:]
-        with pytest.raises(InputError, match="has no column 'genres'; it has none"):
+        with pytest.raises(InputError, match="has no extra columns; fit with --keep-columns"):
             model.recommend(own, where={"genres": "Comedy"})
         with pytest.raises(InputError, match="items must lie between"):
             model.recommend(own, exclude=[10**6])

@@ -14,7 +14,7 @@ _ABOUT = (
     "are made from it and a person's own ratings, at home."
 )
 _LIMITS = (
-    "Lists follow what many people have in common: niches and new items come short. An expected "
+    "Lists follow what many people have in common: niches and new items fall short. An expected "
     "rating is an estimate. The guarantee covers this file, not what else its publisher publishes."
 )
 

@@ -115,8 +115,10 @@ class Catalog:
             InputError: There is no such column, or no item has the value.
         """
         if column not in self.columns:
-            known = f"it has {', '.join(self.columns)}" if self.columns else "it has none"
-            raise InputError(f"the catalogue has no column '{column}'; {known}")
+            if not self.columns:
+                raise InputError("the catalogue has no extra columns; fit with --keep-columns")
+            known = ", ".join(self.columns)
+            raise InputError(f"the catalogue has no column '{column}'; it has {known}")
         found = self._items_by_value[column].get(value.strip().casefold())
         if found is None:
             raise InputError(f"no item of the catalogue has '{value}' in its column '{column}'")

@@ -409,7 +409,8 @@ class Guarantee:
             year, all_of_them = (
                 self._spelled(terms.cost_of_life(periods)) for periods in (_A_YEAR, so_far)
             )
-            ever = f"; in all {so_far:,} so far, {all_of_them}" if so_far != _A_YEAR else ""
+            periods = f"the one {name}" if so_far == 1 else f"all {so_far:,}"
+            ever = f"; in {periods} so far, {all_of_them}" if so_far != _A_YEAR else ""
             ever += " (at the same delta)" if self.delta else ""
             ever += ", counting what later releases reveal about them"
             said.append(f"For somebody active in {_A_YEAR} {name}s, epsilon is {year}{ever}.")

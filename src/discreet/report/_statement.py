@@ -180,7 +180,9 @@ def composition_in_words(release: Release, ledger: Ledger | None) -> str:
         "costs add up as epsilons."
     )
     if ledger is not None:
-        return f"{said} The ledger of '{ledger.population}' has {len(ledger.history()):,} charges."
+        charges = len(ledger.history())
+        count = f"{charges:,} charge{'s' * (charges != 1)}"
+        return f"{said} The ledger of '{ledger.population}' has {count}."
     provenance = release.guarantee.provenance
     if provenance is None or provenance.charge is None:
         return f"{said} No ledger records this release, so nothing limits what others add to it."
