@@ -28,13 +28,15 @@ Visit = Callable[..., Any]
 def test_recommendations_follow_the_stars_at_once(plain: Talk, visit: Visit) -> None:
     page = visit(f"{plain.url}/")
     assert "in general" in page.locator("#you-said").inner_text()
+    order = "Ordered by popularity and how likely you are to like each title."
+    assert page.locator("#order").inner_text() == order
     before = recommended(page)
     rate(page, "Quiet Rain", "5 of 5")
     after = recommended(page)
     assert after != before
     assert all("Quiet" in title for title in after)
     assert "Quiet Rain" not in after
-    assert page.locator("#you-news").inner_text() == f"First for you now: {after[0]}"
+    assert page.locator("#you-news").inner_text() == f"Now at the top: {after[0]}"
     said = page.locator("#you-said")
     assert said.inner_text() == "Mostly because you liked Quiet Rain"
     # A reason that all share is said once.
@@ -180,7 +182,7 @@ def test_titles_are_text_whatever_they_contain(plain: Talk, visit: Visit) -> Non
     rate(page, NASTY, "3 of 5")
     assert own(page) == {NASTY: "3"}
     assert page.locator("main img").count() == 0
-    assert page.title() == "discreet: recommendations at home"
+    assert page.title() == "discreet: recommendations on your device"
 
 
 def test_ratings_go_out_as_csv_and_come_back(plain: Talk, visit: Visit, tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_on_a_phone_the_way_to_ones_own_stays_in_sight(plain: Talk, visit: Visit
     see = page.locator("#see")
     assert not page.locator("#bar").is_visible()
     star(page, 0, "5 of 5")
-    assert see.inner_text() == "1 title rated, see yours"
+    assert see.inner_text() == "1 title rated: see your list"
     assert page.evaluate(IN_SIGHT, "see")
     assert not page.evaluate(IN_SIGHT, "for-you")
     # However long a title is, and on the smallest phones.
@@ -126,6 +126,8 @@ def test_on_a_phone_the_way_to_ones_own_stays_in_sight(plain: Talk, visit: Visit
         page.set_viewport_size({**PHONE, "width": width})
         box = page.locator("#undo").bounding_box()
         assert box["x"] + box["width"] <= width
+    # One line.
+    assert see.bounding_box()["height"] < 60
     see.click()
     assert page.evaluate("document.activeElement.id") == "you-title"
     page.wait_for_function(IN_SIGHT, arg="you-title")
@@ -135,7 +137,7 @@ def test_on_a_phone_the_way_to_ones_own_stays_in_sight(plain: Talk, visit: Visit
     page.locator("#see", has_text="1 title rated").wait_for()
     page.reload()
     wait_ready(page)
-    assert see.inner_text() == "1 title rated, see yours"
+    assert see.inner_text() == "1 title rated: see your list"
     # On a desktop what comes of it is beside what is rated.
     page.set_viewport_size({"width": 1200, "height": 800})
     assert not see.is_visible()

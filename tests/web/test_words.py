@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from serve._running import Talk, running
-from web._films import collecting, recommended, wait_ready
+from discreet.serve import Settings
+from serve._running import FREE, Talk, running
+from web._films import collecting, film_release, rate, recommended, wait_ready
 
 Visit = Callable[..., Any]
 WEB = Path(__file__).resolve().parents[2] / "web"
@@ -52,6 +53,18 @@ def test_a_promise_says_whom_it_protects_and_how_well(plain: Talk, visit: Visit)
     )
 
 
+def test_a_file_that_knows_no_tastes_promises_no_list_of_ones_own(
+    visit: Visit, tmp_path: Path
+) -> None:
+    film_release(learnt={"advice": ["ratings from more people"]}).save(tmp_path / "r.discreet")
+    with running(Settings(tmp_path / "r.discreet", **FREE)) as talk:
+        page = visit(f"{talk.url}/")
+        said = page.locator("#you-said")
+        assert said.inner_text().startswith("Everybody gets nearly the same list from this file")
+        rate(page, "Quiet Rain", "5 of 5")
+        assert said.inner_text().startswith("Everybody gets nearly the same list from this file")
+
+
 def words_of(name: str) -> dict[str, str]:
     template = (WEB / name).read_text("utf-8").partition("<template")[2]
     return dict(re.findall(r'<p id="([\w-]+)">(.*)</p>', template))
@@ -69,7 +82,17 @@ def test_no_words_are_left_over_or_missing() -> None:
     said = set(re.findall(r'(?:words|fail|say)\("([\w-]+)"', scripts))
     named = set(re.findall(r"[\w-]+", scripts))
     known = words_of("index.html").keys() | words_of("operator.html").keys()
-    parts = ("promise-", "whose-", "coin-", "beyond-", "step-", "hash-", "pledge-", "did-")
+    parts = (
+        "promise-",
+        "whose-",
+        "coin-",
+        "beyond-",
+        "step-",
+        "hash-",
+        "pledge-",
+        "did-",
+        "order-",
+    )
     assert {name for name in known - named if not name.startswith(parts)} == set()
     ids = set(re.findall(r'id="([\w-]+)"', (WEB / "index.html").read_text("utf-8")))
     ids |= set(re.findall(r'id="([\w-]+)"', (WEB / "operator.html").read_text("utf-8")))

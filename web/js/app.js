@@ -44,7 +44,7 @@ const home = {
     const before = [...home.hidden];
     if (index !== undefined) did(words("did-hide", titleAt(index)), () => home.hide(before));
     showHidden(ids);
-    store.write("hidden", ids).catch(complain);
+    keep("hidden", ids);
   },
   /** Ask about other titles than this one. @param {number} index */
   skip(index) {
@@ -93,7 +93,8 @@ let changed = 0;
 
 /** A title as it is shown. @param {number} index */
 const titleAt = (index) => nameOf(home.catalog.titles[index]);
-const keepSkipped = () => store.write("skipped", [...home.skipped]).catch(complain);
+const keep = (name, value) => store.write(name, value).catch(complain);
+const keepSkipped = () => keep("skipped", [...home.skipped]);
 
 /**
  * Ratings as they are now: shown at once, kept a moment later.
@@ -137,7 +138,13 @@ function rerank() {
   showRecommended(home, entries);
   performance.measure("rerank and show", { start: begun });
   if (entries.length && state.ready) say("you-news", words("first-now", titleAt(entries[0].index)));
-  if (!own.items.length) say("you-said", words("general"));
+  const { parameters } = home.release;
+  // Advice is given where too little was learnt.
+  const isLittle = parameters.learnt?.advice?.length;
+  if (isLittle || !own.items.length) say("you-said", words(isLittle ? "little" : "general"));
+  const { lists, isRating } = home.predictor;
+  const kind = lists && own.items.length && parameters.list_directions !== 0 ? "own" : "any";
+  say("order", words(`order-${kind}-${isRating}`));
 }
 
 function showHidden(ids) {
@@ -242,7 +249,7 @@ function listen() {
   };
   by("view").onchange = ({ target }) => {
     showView(target.checked);
-    store.write("view", target.checked ? "compact" : "").catch(complain);
+    keep("view", target.checked ? "compact" : "");
   };
   by("retry").onclick = () => location.reload();
   by("unhide").onclick = () => {
@@ -254,7 +261,7 @@ function listen() {
   });
   by("predictor").onchange = ({ target: { value } }) => {
     // Kept at once: whoever leaves before it is there has chosen it.
-    store.write("predictor", value).catch(complain);
+    keep("predictor", value);
     choosePredictor(value).then(() => home.chosen === value && rerank()).catch(complain);
   };
   by("export").onclick = () => save().catch(complain);

@@ -169,7 +169,7 @@ function limitField({ cost }, value = "") {
   });
   const input = el("input", { id: "limit", value, inputMode: "decimal", autocomplete: "off", size: 6, "aria-describedby": "limit-about", onchange });
   return [
-    el("p.buttons", {}, el("label", { htmlFor: "limit" }, words("never-more")), input, "(empty: no limit)"),
+    el("p.buttons", {}, el("label", { htmlFor: "limit" }, words("never-more")), input),
     el("p", { id: "limit-about", className: "soft" }, words("limit")),
   ];
 }
