@@ -30,9 +30,12 @@ SOURCE = Path(discreet.__file__).parent
     [
         (("fit",), "missing argument 'ratings'; see discreet fit --help"),
         (("fit", "r.csv", "--bogus", "3"), "no such option: --bogus"),
-        (("fit", "r.csv", "-o", "m", "--epsilon", "much"), "'--epsilon'"),
+        (("fit", "r.csv", "-o", "m", "--epsilon", "much"), "'--epsilon': write a number;"),
+        (("serve", "m", "--port", "x"), "'--port': write a whole number;"),
         (("evaluate", "r.csv", "--split", "halves"), "'leave-out'"),
         (("frobnicate",), "no such command 'frobnicate'; see discreet --help"),
+        (("recomend", "m"), "no such command 'recomend'. Did you mean 'recommend'? See discreet"),
+        (("ledger", "inti", "a"), "Did you mean 'init'? See discreet ledger --help"),
         (("ledger", "init", "a"), "see discreet ledger init --help"),
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -29,6 +30,13 @@ _OUT_OF_MEMORY = (
     "there is not enough memory for this; use a machine with more, fewer items, or --method "
     "refined or lists, whose matrices stay small"
 )
+
+# What Typer says of a value that it cannot convert, and what a reader needs to know of it.
+_TYPERS_WORDS = {
+    "Value error, ": "",
+    "Input should be a valid number, unable to parse string as a number": "write a number",
+    "Input should be a valid integer, unable to parse string as an integer": "write a whole number",
+}
 
 # In the order of `discreet --help`: the module, which defines either a function of its own name or
 # a group of commands called `app`, and a line for the list. The command's own help is longer.
@@ -69,6 +77,14 @@ class _LazyGroup(typer.core.TyperGroup):
         if cmd_name not in self.commands:
             self.commands[cmd_name] = _load(cmd_name)
         return self.commands[cmd_name]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was named, or an error with the one that was meant."""
+        # Typer suggests names among the commands that are loaded, and here none is yet.
+        meant = get_close_matches(args[0], _COMMANDS, n=1)
+        if args[0] not in _COMMANDS and meant:
+            ctx.fail(f"No such command '{args[0]}'. Did you mean '{meant[0]}'?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
@@ -156,9 +172,11 @@ def as_option(hint: Hint) -> str:
 
 
 def _usage(error: Any) -> str:
-    # Typer tells what kind of exception a converter raised; readers of the message need not know.
-    message = error.format_message().replace("Value error, ", "")
+    message = error.format_message()
+    for typers, ours in _TYPERS_WORDS.items():
+        message = message.replace(typers, ours)
     if "\n" in message:  # the help, where no command was named
         return str(message)
     command = error.ctx.command_path if getattr(error, "ctx", None) else "discreet"
-    return f"discreet: {message[:1].lower()}{message[1:].rstrip('.')}; see {command} --help"
+    see = " See" if message.endswith("?") else "; see"
+    return f"discreet: {message[:1].lower()}{message[1:].rstrip('.')}{see} {command} --help"
