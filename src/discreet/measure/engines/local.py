@@ -131,11 +131,52 @@ def weighted_pairs(
         progress: Hears of pairs done and pairs in all.
     """
     _check(starts, items, np.empty(len(items), np.int16), None, size)
-    if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
-        raise InputError("weights are int64, one for each user")
+    _check_weights(starts, weights)
     out = np.zeros(packed_size(size), np.int64)
     _add_weighted(starts, items, weights, out, size, threads, progress)
     return out
+
+
+def weighted_values(
+    starts: Ints,
+    items: npt.NDArray[np.int32],
+    values: npt.NDArray[np.int16],
+    weights: Ints,
+    size: int,
+    *,
+    products: bool,
+    progress: Progress | None = None,
+) -> tuple[Ints, ...]:
+    """Packed triangles of sums over the users who have both items; their diagonals are 0.
+
+    Either of `weights[u]` times the product of the two values, or two triangles: of `weights[u]`
+    times the first value less the second, and of `weights[u]`.
+
+    Args:
+        starts: As in `co_moments`, like the other arguments.
+        items: Rising within a user; negative ones are skipped.
+        values: int16[n], one for each item.
+        weights: int64[users].
+        size: The number of items.
+        products: Which of the two.
+        progress: Hears of pairs done and pairs in all.
+    """
+    _check(starts, items, values, None, size)
+    _check_weights(starts, weights)
+    starts, items, values = _kept(starts, items, values, size)
+    outs = tuple(np.zeros(packed_size(size), np.int64) for _ in range(1 if products else 2))
+    add, counts = _add_weighted_products if products else _add_differences, np.diff(starts)
+
+    def work(rows: tuple[int, int]) -> int:
+        return int(add(*rows, size, starts, items, values, weights, *outs))
+
+    over_bands(work, _bands(size), int((counts * (counts - 1) // 2).sum()), progress)
+    return outs
+
+
+def _check_weights(starts: Ints, weights: Ints) -> None:
+    if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
+        raise InputError("weights are int64, one for each user")
 
 
 def _add_weighted(
@@ -219,8 +260,7 @@ def new_pairs(
     """
     _check(starts, items, is_new, None, size)
     for weights in (within, across):
-        if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
-            raise InputError("weights are int64, one for each user")
+        _check_weights(starts, weights)
     new = _kept(starts, np.where(is_new == 1, items, -1).astype(np.int32), is_new, size)[:2]
     starts, items, is_new = _kept(starts, items, is_new, size)
     out = np.zeros(packed_size(size), np.int64)
@@ -375,6 +415,55 @@ def _add_weights(
             for n in range(at, end):
                 line[np.uintp(items[n])] += weight
             pairs += end - at
+            at += 1
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _add_weighted_products(
+    first: int, last: int, size: int, starts: Any, items: Any, values: Any, weights: Any, out: Any
+) -> int:
+    """Add weight * value * value to the rows `first` to before `last`; returns the pairs."""
+    pairs = 0
+    for user in range(len(starts) - 1):
+        end = starts[user + 1]
+        at = _first_from(items, starts[user], end, first)
+        while at < end and items[at] < last:
+            row, own = np.int64(items[at]), weights[user] * values[at]
+            line = out[row * size - row * (row + 1) // 2 :]
+            for n in range(at + 1, end):
+                line[np.uintp(items[n])] += own * values[n]
+            pairs += end - at - 1
+            at += 1
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _add_differences(
+    first: int,
+    last: int,
+    size: int,
+    starts: Any,
+    items: Any,
+    values: Any,
+    weights: Any,
+    out: Any,
+    counts: Any,
+) -> int:
+    """Add weight * (value - value), and the weight to `counts`; returns the pairs."""
+    pairs = 0
+    for user in range(len(starts) - 1):
+        end, weight = starts[user + 1], weights[user]
+        at = _first_from(items, starts[user], end, first)
+        while at < end and items[at] < last:
+            row, own = np.int64(items[at]), weight * values[at]
+            base = row * size - row * (row + 1) // 2
+            line, count = out[base:], counts[base:]
+            for n in range(at + 1, end):
+                place = np.uintp(items[n])
+                line[place] += own - weight * values[n]
+                count[place] += weight
+            pairs += end - at - 1
             at += 1
     return pairs
 
