@@ -170,7 +170,7 @@ def weighted_values(
     def work(rows: tuple[int, int]) -> int:
         return int(add(*rows, size, starts, items, values, weights, *outs))
 
-    over_bands(work, _bands(size), int((counts * (counts - 1) // 2).sum()), progress)
+    over_bands(work, _bands(size, len(outs)), int((counts * (counts - 1) // 2).sum()), progress)
     return outs
 
 
@@ -299,10 +299,10 @@ def _without(
     return begins, kept
 
 
-def _bands(size: int) -> Iterator[tuple[int, int]]:
+def _bands(size: int, triangles: int = 1) -> Iterator[tuple[int, int]]:
     """The bands' first rows, and the rows after their last."""
     first = entries = 0
-    room = max(_BAND, packed_size(size) // _MOST_BANDS)
+    room = max(_BAND // triangles, packed_size(size) // _MOST_BANDS)
     for row in range(size):
         entries += size - row
         if entries >= room or row == size - 1:

@@ -144,8 +144,10 @@ class _WeightedPairs(PairStatistic):
     def __post_init__(self) -> None:
         if self.head.ndim != 1 or self.head.dtype != np.int32:
             raise InputError("the items of pairs are one-dimensional, of int32")
-        if not 2 <= len(self.head) <= _MOST_ITEMS:
-            raise InputError(f"pairs are of 2 to {_MOST_ITEMS:,} items, not {len(self.head):,}")
+        if len(self.head) < 2:
+            raise InputError(f"pairs need at least 2 items, not {len(self.head)}")
+        if len(self.head) > _MOST_ITEMS:
+            raise InputError(f"pairs are of at most {_MOST_ITEMS:,} items, not {len(self.head):,}")
         check_head(self.head)
 
     def entries(self, ratings: Ratings) -> HeadEntries:
