@@ -8,8 +8,7 @@ from discreet.privacy.mechanisms.integer_noise import (
     TwoSidedGeometric,
 )
 from discreet.privacy.mechanisms.k_subset import KSubset
-from discreet.privacy.mechanisms.modified_laplace import ModifiedLaplace
-from discreet.privacy.mechanisms.randomized_response import RandomizedResponse
+from discreet.privacy.mechanisms.local import ModifiedLaplace, RandomizedResponse
 
 __all__ = [
     "GumbelTopK",
