@@ -54,7 +54,8 @@ _NAMES: tuple[tuple[Callable[[], ModuleType], tuple[str, ...]], ...] = (
 )
 _HOMES = {name: load for load, names in _NAMES for name in names}
 
-__all__ = sorted(_HOMES)  # noqa: PLE0605
+# Constants, then classes, then the rest.
+__all__ = sorted(_HOMES, key=lambda name: (not name.isupper(), name[0].islower(), name))  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

@@ -88,13 +88,14 @@ def co_moments(
 
     many = have_many(counts, size)
     few, few_items, few_values = starts, items, values
+    ones = np.ones(len(counts), np.int64)
     if many.any():
         few, few_items = _without(starts, items, counts, many)
         few_values = np.empty(len(few_items), np.int16)
         _take(starts, items, values, many, few_values)
 
     def work(rows: tuple[int, int]) -> int:
-        return int(_add_products(*rows, size, few, few_items, few_values, cov))
+        return int(_add_products(*rows, size, few, few_items, few_values, ones, 0, cov))
 
     rest = np.diff(few)
     done = int((rest * (rest + 1) // 2).sum())
@@ -165,10 +166,13 @@ def weighted_values(
     _check_weights(starts, weights)
     starts, items, values = _kept(starts, items, values, size)
     outs = tuple(np.zeros(packed_size(size), np.int64) for _ in range(1 if products else 2))
-    add, counts = _add_weighted_products if products else _add_differences, np.diff(starts)
+    counts = np.diff(starts)
 
     def work(rows: tuple[int, int]) -> int:
-        return int(add(*rows, size, starts, items, values, weights, *outs))
+        people = starts, items, values, weights
+        if products:
+            return int(_add_products(*rows, size, *people, 1, *outs))
+        return int(_add_differences(*rows, size, *people, *outs))
 
     over_bands(work, _bands(size, len(outs)), int((counts * (counts - 1) // 2).sum()), progress)
     return outs
@@ -382,25 +386,6 @@ def _first_from(items: Any, low: int, high: int, item: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _add_products(
-    first: int, last: int, size: int, starts: Any, items: Any, values: Any, out: Any
-) -> int:
-    """Add value * value to the rows `first` to before `last`; returns the pairs."""
-    pairs = 0
-    for user in range(len(starts) - 1):
-        end = starts[user + 1]
-        at = _first_from(items, starts[user], end, first)
-        while at < end and items[at] < last:
-            row, own = np.int64(items[at]), np.int64(values[at])
-            line = out[row * size - row * (row + 1) // 2 :]
-            for n in range(at, end):
-                line[np.uintp(items[n])] += own * values[n]  # unsigned: nothing wraps around
-            pairs += end - at
-            at += 1
-    return pairs
-
-
-@njit(cache=True, nogil=True)
 def _add_weights(
     first: int, last: int, size: int, starts: Any, items: Any, weights: Any, out: Any
 ) -> int:
@@ -420,10 +405,21 @@ def _add_weights(
 
 
 @njit(cache=True, nogil=True)
-def _add_weighted_products(
-    first: int, last: int, size: int, starts: Any, items: Any, values: Any, weights: Any, out: Any
+def _add_products(
+    first: int,
+    last: int,
+    size: int,
+    starts: Any,
+    items: Any,
+    values: Any,
+    weights: Any,
+    skip: int,
+    out: Any,
 ) -> int:
-    """Add weight * value * value to the rows `first` to before `last`; returns the pairs."""
+    """Add weight * value * value to the rows `first` to before `last`; returns the pairs.
+
+    An item's pairs begin with itself, or with the next one where `skip` is 1.
+    """
     pairs = 0
     for user in range(len(starts) - 1):
         end = starts[user + 1]
@@ -431,9 +427,9 @@ def _add_weighted_products(
         while at < end and items[at] < last:
             row, own = np.int64(items[at]), weights[user] * values[at]
             line = out[row * size - row * (row + 1) // 2 :]
-            for n in range(at + 1, end):
-                line[np.uintp(items[n])] += own * values[n]
-            pairs += end - at - 1
+            for n in range(at + skip, end):
+                line[np.uintp(items[n])] += own * values[n]  # unsigned: nothing wraps around
+            pairs += end - at - skip
             at += 1
     return pairs
 
