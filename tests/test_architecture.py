@@ -385,7 +385,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, path: str, code: str, comp
     ("path", "code"),
     [
         ("ratings/a.py", "import numpy, os.path\nfrom discreet.domain import Scale"),
-        ("ratings/readers/a.py", "from discreet.ratings._build import x"),
+        ("ratings/readers/a.py", "from discreet.ratings._ratings import x"),
         (
             "release/a.py",
             "from discreet.privacy import Guarantee\nfrom discreet import __version__",

@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pytest
 
 from discreet.audit.lower_bound import Neighbours, StatisticSubject
-from discreet.audit.lower_bound._statistics import head_of, part_of
+from discreet.audit.lower_bound._noisy import part_of
+from discreet.audit.lower_bound._statistics import head_of
 from discreet.measure.agreement import RatingAgreement
 from discreet.measure.centring import HuberCentring, ItemLevels, PaperCentring
 from discreet.measure.covariance import RatingCovariance
@@ -48,7 +49,7 @@ def by_paper(noise: Noise) -> Told:
 def covariance(part: str, noise: Noise) -> Told:
     statistic = RatingCovariance(noise, head_of(ITEMS), HuberCentring(0.5, 2), levels())
     bound = statistic.sensitivities[part == "diagonal"]
-    return lambda r: part_of(statistic.measure(r)[0], ITEMS, part), bound
+    return lambda r: part_of(statistic.measure(r)[0], part), bound
 
 
 def agreement(_: Noise) -> Told:

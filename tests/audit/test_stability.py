@@ -17,11 +17,10 @@ from discreet.audit.stability._planted import PlantedReader, by_commas, stripped
 from discreet.audit.stability._readers import CATALOG, TextReader, records_of
 from discreet.audit.stability._search import POPULATIONS, BadRows, identifier, victims
 from discreet.domain import Scale
+from discreet.domain.files import Piece
 from discreet.ratings.readers import Quoting
-from discreet.ratings.readers._batch import Lines
-from discreet.ratings.readers._cells import batch_of_cells
+from discreet.ratings.readers._batch import Lines, batch_of_cells
 from discreet.ratings.readers._collect import Collector
-from discreet.ratings.readers._files import Piece
 from discreet.ratings.readers.text import Dialect, cells_of
 
 

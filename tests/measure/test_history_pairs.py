@@ -26,7 +26,7 @@ from discreet.measure.presence_pairs import (
 )
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Intake, Ratings
-from discreet.ratings._build import build_ratings
+from discreet.ratings._ratings import build_ratings
 from measure._neighbours import SCALES, catalog_of, ratings_of, share_of, stays_within
 
 ITEMS = 7

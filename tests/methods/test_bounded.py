@@ -16,7 +16,7 @@ from discreet.methods import MethodName, fit
 from discreet.privacy import Guarantee, Noise, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings, Shape, bound_contributions, make_ratings
-from discreet.ratings._build import build_ratings
+from discreet.ratings._ratings import build_ratings
 from measure._neighbours import catalog_of
 
 _MOST = 6

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet.domain import PRESENCE, Catalog, Scale
 from discreet.ratings import Ratings
-from discreet.ratings._build import _insertion_sort, _sort_together, build_ratings
+from discreet.ratings._ratings import _insertion_sort, _sort_together, build_ratings
 
 _SCALE = Scale(1, 5)
 _ITEMS = 7

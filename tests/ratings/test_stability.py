@@ -28,7 +28,7 @@ from discreet.ratings import (
     split_pairs,
     split_random,
 )
-from discreet.ratings._build import build_ratings
+from discreet.ratings._ratings import build_ratings
 
 Row = tuple[int, str, int, int]
 """A user's number, an item's id, a code, a time."""

@@ -6,7 +6,9 @@ room. Names load on first use: audits need every other room.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from discreet.domain.callable_room import make_callable
@@ -32,50 +34,28 @@ if TYPE_CHECKING:
     from discreet.audit._consequences import consequences as consequences
     from discreet.audit.lower_bound import insert_canaries as insert_canaries
 
-# Where each name is.
-_HOMES = {
-    "EPSILONS": lambda: import_module("discreet.audit._consequences"),
-    "ON_BOUNDS": lambda: import_module("discreet.audit._auditing"),
-    "METHODS": lambda: import_module("discreet.audit._compared"),
-    "AuditResults": lambda: import_module("discreet.audit._auditing"),
-    "Choice": lambda: import_module("discreet.audit._consequences"),
-    "Consequence": lambda: import_module("discreet.audit._consequences"),
-    "EpsilonChoice": lambda: import_module("discreet.audit._choosing"),
-    "Guesses": lambda: import_module("discreet.audit._adversary"),
-    "Victims": lambda: import_module("discreet.audit._adversary"),
-    "attack_release": lambda: import_module("discreet.audit._adversary"),
-    "audit": lambda: import_module("discreet.audit._auditing"),
-    "audit_names": lambda: import_module("discreet.audit._auditing"),
-    "choose_epsilon": lambda: import_module("discreet.audit._choosing"),
-    "choose_epsilons": lambda: import_module("discreet.audit._consequences"),
-    "choose_victims": lambda: import_module("discreet.audit._adversary"),
-    "consequences": lambda: import_module("discreet.audit._consequences"),
-    "guess": lambda: import_module("discreet.audit._adversary"),
-    "insert_canaries": lambda: import_module("discreet.audit.lower_bound"),
-    "noised_answers": lambda: import_module("discreet.audit._compared"),
-}
+# Which names each module has.
+_NAMES: tuple[tuple[Callable[[], ModuleType], tuple[str, ...]], ...] = (
+    (
+        lambda: import_module("discreet.audit._adversary"),
+        ("Guesses", "Victims", "attack_release", "choose_victims", "guess"),
+    ),
+    (
+        lambda: import_module("discreet.audit._auditing"),
+        ("AuditResults", "ON_BOUNDS", "audit", "audit_names"),
+    ),
+    (lambda: import_module("discreet.audit._choosing"), ("EpsilonChoice", "choose_epsilon")),
+    (lambda: import_module("discreet.audit._compared"), ("METHODS", "noised_answers")),
+    (
+        lambda: import_module("discreet.audit._consequences"),
+        ("Choice", "Consequence", "EPSILONS", "choose_epsilons", "consequences"),
+    ),
+    (lambda: import_module("discreet.audit.lower_bound"), ("insert_canaries",)),
+)
+_HOMES = {name: load for load, names in _NAMES for name in names}
 
-__all__ = [
-    "EPSILONS",
-    "METHODS",
-    "ON_BOUNDS",
-    "AuditResults",
-    "Choice",
-    "Consequence",
-    "EpsilonChoice",
-    "Guesses",
-    "Victims",
-    "attack_release",
-    "audit",
-    "audit_names",
-    "choose_epsilon",
-    "choose_epsilons",
-    "choose_victims",
-    "consequences",
-    "guess",
-    "insert_canaries",
-    "noised_answers",
-]
+# Constants, then classes, then the rest.
+__all__ = sorted(_HOMES, key=lambda name: (not name.isupper(), name[0].islower(), name))  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

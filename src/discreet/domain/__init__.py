@@ -1,15 +1,15 @@
 """The public nouns that every room shares: none of them contains other people's ratings."""
 
 from discreet.domain._catalog import Catalog, CatalogOrigin
-from discreet.domain._listing import (
+from discreet.domain._noisy import Noisy
+from discreet.domain._personal import (
     Listing,
+    OwnRatings,
     Recommendation,
     Recommendations,
     SimilarItem,
     SimilarItems,
 )
-from discreet.domain._noisy import Noisy
-from discreet.domain._own_ratings import OwnRatings
 from discreet.domain._scale import PRESENCE, Scale
 from discreet.domain.errors import DiscreetError, Hint, InputError
 

@@ -364,8 +364,7 @@ def head_entries(
     """
     if len(head) and head[-1] >= len(ratings.catalog):
         raise InputError(f"the head has items beyond the catalogue's {len(ratings.catalog):,}")
-    place = np.full(len(ratings.catalog), -1, dtype=np.int32)
-    place[head] = np.arange(len(head), dtype=np.int32)
+    place = places_in(head, len(ratings.catalog))
     items = np.empty(len(ratings), dtype=np.int32)
     values = np.empty(len(ratings), dtype=np.int16)
     own: npt.NDArray[Any] = np.empty(ratings.user_count, dtype=weights)
@@ -378,6 +377,31 @@ def head_entries(
 
     over_blocks(ratings, work)
     return HeadEntries(ratings.starts, items, values, own, len(head))
+
+
+def sum_over_blocks(ratings: Ratings, work: Callable[[Ratings, int], Ints], size: int) -> Ints:
+    """The sum of what `over_blocks` returns, `size` integers: their order does not matter."""
+    total = np.zeros(size, dtype=np.int64)
+    for part in over_blocks(ratings, work):
+        total += part
+    return total
+
+
+def check_head(head: npt.NDArray[np.int32]) -> None:
+    """Refuse a head that is none.
+
+    Raises:
+        InputError: It is empty, or its items do not rise.
+    """
+    if not len(head) or head[0] < 0 or np.any(np.diff(head) <= 0):
+        raise InputError("the items of a head are listed in rising order, each once")
+
+
+def places_in(head: npt.NDArray[np.int32], items: int) -> npt.NDArray[np.int32]:
+    """For each of the catalogue's items its place in a head, or -1."""
+    places = np.full(items, -1, dtype=np.int32)
+    places[head] = np.arange(len(head), dtype=np.int32)
+    return places
 
 
 def count_inside(starts: Ints, inside: npt.NDArray[np.int32]) -> Ints:

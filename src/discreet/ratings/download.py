@@ -38,6 +38,8 @@ Progress = Callable[[str, int, int | None], None]
 _CHUNK = 1 << 20
 # Bytes of a connection that are waited for at a time; chosen by hand.
 _NETWORK_CHUNK = 1 << 18
+# Bytes of a file of checksums that are read, far more than one has; chosen for safety.
+_SMALL = 4096
 # Connections that are tried for one file; chosen by hand.
 _TRIES = 4
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
@@ -119,19 +121,14 @@ _DATA_SETS = (
         sha256="50d2a982c66986937beb9ffb3aa76efe955bf3d5c6b761f4e3a7cd717c6a3229",
     ),
     DataSet(
-        name="ml-latest-small",
-        title="MovieLens latest, small (2018 edition)",
+        "ml-latest-small", "MovieLens latest, small (2018 edition)",
         address=f"{_GROUPLENS}ml-latest-small.zip",
-        ratings=100_836,
-        users=610,
-        items=9_742,
-        scale="0.5..5/0.5",
-        files=_CSV,
+        ratings=100_836, users=610, items=9_742, scale="0.5..5/0.5",
+        files=_CSV, changes=True,
         terms=(
             "For research, with acknowledgement; may be passed on under the same terms; commercial "
             "use needs GroupLens' permission."
         ),
-        changes=True,
     ),
     _movielens(
         "ml-1m", "MovieLens 1M (2003)",
@@ -141,19 +138,14 @@ _DATA_SETS = (
         sha256="a6898adb50b9ca05aa231689da44c217cb524e7ebd39d264c56e2832f2c54e20",
     ),
     DataSet(
-        name="goodbooks-10k",
-        title="Goodbooks-10k (2017)",
+        "goodbooks-10k", "Goodbooks-10k (2017)",
         address=(
             "https://github.com/zygmuntz/goodbooks-10k/releases/download/v1.0/goodbooks-10k.zip"
         ),
-        ratings=5_976_479,
-        users=53_424,
-        items=10_000,
-        scale="1..5",
-        files=("ratings.csv", "books.csv"),
-        terms="Creative Commons Attribution-ShareAlike 4.0.",
-        layout="table",
+        ratings=5_976_479, users=53_424, items=10_000, scale="1..5",
+        files=("ratings.csv", "books.csv"), layout="table",
         checksums=("sha256:261b97b56db61f3fb2ce5aadbb13704d30179fcc986c17ace665a0af9ed00731",),
+        terms="Creative Commons Attribution-ShareAlike 4.0.",
     ),
     _movielens(
         "ml-10m", "MovieLens 10M (2009)",
@@ -351,11 +343,11 @@ def download(
         time.sleep(pause)
 
 
-def read_small(address: str, *, timeout: float, limit: int = 4096) -> str | None:
+def read_small(address: str, *, timeout: float) -> str | None:
     """The text at an address, or None if there is none to be had."""
     try:
         with _open(address, 0, timeout) as response:
-            content: bytes = response.read(limit)
+            content: bytes = response.read(_SMALL)
             return content.decode("ascii", errors="replace")
     except (DownloadError, OSError, http.client.HTTPException):
         return None

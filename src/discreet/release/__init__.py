@@ -7,8 +7,8 @@ from discreet.release._layouts import (
     ArrayLayout,
     MethodLayout,
 )
-from discreet.release._learnt import LearntSummary
 from discreet.release._release import (
+    LearntSummary,
     Names,
     Own,
     Recommender,

@@ -23,7 +23,6 @@ from discreet.release import Release, load
 from discreet.report import _html
 from discreet.report._audits import AuditFile, AuditFinding, sha256_of
 from discreet.report._html import Html
-from discreet.report._made import Made, made_by
 from discreet.report._odds import (
     after,
     best_guess,
@@ -33,7 +32,7 @@ from discreet.report._odds import (
     one_in,
     percent_up,
 )
-from discreet.report._statement import Item, statements
+from discreet.report._statement import Item, Made, made_by, statements
 
 _METHODS = {
     "refined": "refined: item effects, a small covariance and one private refinement of all items",

@@ -15,12 +15,13 @@ from typing import Any
 from discreet.domain import CatalogOrigin, InputError
 from discreet.privacy import Guarantee, Unit
 from discreet.release import Release
-from discreet.report._made import Made, made_by
 from discreet.report._odds import number_up
 from discreet.report._statement import (
     BLANK,
+    Made,
     composition_in_words,
     implementation_in_words,
+    made_by,
     mechanisms_in_words,
     parameters_in_words,
     trust_in_words,

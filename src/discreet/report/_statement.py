@@ -7,6 +7,7 @@ shows. What only its curator knows is left blank, and marked.
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +17,6 @@ from discreet.domain import CatalogOrigin
 from discreet.privacy import Guarantee, Unit
 from discreet.privacy.ledger import Ledger
 from discreet.release import Release
-from discreet.report._made import Made, made_by
 from discreet.report._odds import best_guess, number_up, percent_up
 
 NIST = "What NIST SP 800-226 asks to state"
@@ -254,3 +254,23 @@ def _collection(release: Release) -> str:
             " The list of items was read from the ratings and shows which items were rated at all."
         )
     return f"True ratings are collected; the guarantee begins where the release is made.{listed}"
+
+
+class Made(enum.Enum):
+    """How a release was made."""
+
+    CURATOR = "by a curator who holds the true ratings"
+    LOCAL = "by a server from reports that were randomised on people's own devices"
+    OPEN = "by a server from uploads that mix true ratings with fake ones"
+    CLOSED = "by a server from such uploads, of members whose tags do not show their hash values"
+
+
+def made_by(release: Release) -> Made:
+    """How a release was made."""
+    if release.method == "open-clusters":
+        return Made.OPEN
+    if release.method == "closed-clusters":
+        return Made.CLOSED
+    if "local_reports" in release.parameters:
+        return Made.LOCAL
+    return Made.CURATOR

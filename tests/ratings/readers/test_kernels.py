@@ -14,11 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from discreet.domain import Catalog, InputError
+from discreet.domain.files import Piece
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._batch import Fault
-from discreet.ratings.readers._cells import ids_of_text, numbers_of_text
+from discreet.ratings.readers._batch import Fault, ids_of_text, numbers_of_text
 from discreet.ratings.readers._collect import UNKNOWN, CatalogLookup, IdColumn, number_integers
-from discreet.ratings.readers._files import Piece
 from discreet.ratings.readers._tokens import day_number, days_in
 from discreet.ratings.readers.text import Dialect, Text, cells_of
 

@@ -213,7 +213,8 @@ def test_netflix_does_not_carry_a_movie_into_the_next_file(write, refusal, tmp_p
 
 @pytest.mark.parametrize("piece", [10, 24, 40])
 def test_netflix_in_pieces(write, seen, refusal, monkeypatch, tmp_path, piece):
-    from discreet.ratings.readers import _files, _netflix
+    from discreet.domain import files as _files
+    from discreet.ratings.readers import _netflix
 
     monkeypatch.setattr(_netflix, "PIECE", piece)
     monkeypatch.setattr(_netflix, "pieces", lambda path: _files.pieces(path, piece))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.audit._likelihood import log_ratio
 from discreet.audit._neighbours import Neighbours, search
-from discreet.audit.lower_bound._engine import RUNS, Claim, Floats, Ints, Subject
+from discreet.audit._registry import Entry, register
+from discreet.audit.lower_bound._engine import RUNS, Auditable, Claim, Floats, Ints, Subject
+from discreet.domain.triangles import packed_side
+from discreet.measure import Statistic
 from discreet.privacy import Noise, Randomness, Unit, unbooked
 from discreet.privacy.mechanisms import RoundedGaussian, TwoSidedGeometric
 from discreet.ratings import Ratings
@@ -94,9 +99,9 @@ class NoisyPair:
             scores[start : start + block] = log_ratio(noisy, first, second, self.noise, scale)
         return scores
 
-    def subject(self, name: str, about: str, runs: int = RUNS) -> Subject:
+    def subject(self, name: str, about: str) -> Subject:
         """Its audit."""
-        return Subject(name, about, self.claim, self.draw, runs)
+        return Subject(name, about, self.claim, self.draw)
 
 
 Measure = Callable[[Ratings], npt.ArrayLike]
@@ -157,3 +162,83 @@ class StatisticSubject(Subject):
         """
         found, _ = search(self.neighbours, lambda tried: self.at(tried).moved, steps, rng)
         return self.at(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Corner:
+    """Where one record or one user moves a statistic as far as we know.
+
+    Attributes:
+        measure: The statistic, or one part of it.
+        neighbours: The two data sets.
+        sensitivity: As booked.
+        runs: Runs of each world by default.
+    """
+
+    measure: Measure
+    neighbours: Neighbours
+    sensitivity: float
+    runs: int = RUNS
+
+    @classmethod
+    def of(
+        cls,
+        statistic: Statistic,
+        neighbours: Neighbours,
+        part: int = 0,
+        prepare: Callable[[Ratings], Ratings] = lambda ratings: ratings,
+    ) -> Corner:
+        """One part of a statistic, with the sensitivity that a fit books for it.
+
+        Args:
+            statistic: Which.
+            neighbours: The two data sets.
+            part: Of the statistic's parts; of a triangle, the diagonal is left out, as in a fit.
+            prepare: What to make of ratings first.
+        """
+        known = statistic.parts[part]
+
+        def measure(ratings: Ratings) -> npt.ArrayLike:
+            exact = statistic.measure(prepare(ratings))
+            integers: npt.ArrayLike = exact[part] if isinstance(exact, tuple) else exact
+            return part_of(np.asarray(integers), "triangle") if known.is_triangle else integers
+
+        return cls(measure, neighbours, known.sensitivity)
+
+
+def part_of(packed: Ints, part: str) -> Ints:
+    """The strict triangle or the diagonal of a packed upper triangle."""
+    side = packed_side(len(packed))
+    assert side is not None
+    rows, columns = np.triu_indices(side)
+    return np.asarray(packed[(rows == columns) == (part == "diagonal")])
+
+
+FindCorner = TypeVar("FindCorner", bound=Callable[..., Corner])
+
+
+def register_corner(
+    registry: dict[str, Entry[Auditable]],
+    pattern: str,
+    about: str,
+    **choices: Iterable[Any],
+) -> Callable[[FindCorner], FindCorner]:
+    """A decorator as `register` is, for a function that gets those of the choices that it takes.
+
+    The subject is the statistic at the corner that it returns, with noise as chosen: Gaussian if
+    there is no choice of noise.
+    """
+
+    def add(find: FindCorner) -> FindCorner:
+        takes = inspect.signature(find).parameters
+
+        def make(name: str, about: str, **chosen: Any) -> StatisticSubject:
+            found = find(**{choice: value for choice, value in chosen.items() if choice in takes})
+            noise = chosen.get("noise", Noise.GAUSSIAN)
+            corner = (found.measure, found.neighbours, noise, found.sensitivity, found.runs)
+            return StatisticSubject.of(name, about, *corner)
+
+        register(registry, pattern, about, can_search=True, **choices)(make)
+        return find
+
+    return add

@@ -25,7 +25,7 @@ from discreet.audit.lower_bound._mechanisms import (
     randomized_response,
     selection,
 )
-from discreet.audit.lower_bound._noisy import StatisticSubject, add_noise
+from discreet.audit.lower_bound._noisy import Corner, add_noise, register_corner
 from discreet.audit.lower_bound._protocols import (
     BEYOND,
     CHANGED,
@@ -40,7 +40,7 @@ from discreet.audit.lower_bound._series import (
     overlapping,
     same_noise,
 )
-from discreet.audit.lower_bound._statistics import head_of, part_of, timed
+from discreet.audit.lower_bound._statistics import head_of, timed
 from discreet.domain import OwnRatings
 from discreet.measure.centring import ItemLevels
 from discreet.measure.level import Level
@@ -58,6 +58,7 @@ from discreet.ratings import Ratings
 
 BUGS: dict[str, Entry[Auditable]] = {}
 _bug = partial(register, BUGS)
+_wrong = partial(register_corner, BUGS)
 
 # How many times too small a fit's noise is. Laplace noise, spread over many numbers, is harder to
 # see than Gaussian noise: smaller factors are missed.
@@ -177,11 +178,8 @@ def _forgotten_range(name: str, about: str, mechanism: Mechanism) -> Subject:
 # Statistics that move further than their sensitivity says.
 
 
-@_bug(
-    "forgotten-clip/level", "how far ratings lie above levels, without the clip that bounds it",
-    can_search=True,
-)  # fmt: skip
-def _unclipped_level(name: str, about: str) -> StatisticSubject:
+@_wrong("forgotten-clip/level", "how far ratings lie above levels, without the clip that bounds it")
+def _unclipped_level() -> Corner:
     """Residuals should be clipped to half the scale's width, and are not."""
     levels = ItemLevels(1.0, np.zeros(3))
     booked = Level(Unit.RATING, STARS, levels).sensitivity
@@ -190,54 +188,40 @@ def _unclipped_level(name: str, about: str) -> StatisticSubject:
     def measure(ratings: Ratings) -> Ints:
         return np.asarray(levels.residuals(ratings).sum())
 
-    return StatisticSubject.of(name, about, measure, neighbours, Noise.GAUSSIAN, booked)
+    return Corner(measure, neighbours, booked)
 
 
-@_bug("forgotten-clip/user-votes", "users' residuals, not scaled to length 1", can_search=True)
-def _unscaled_votes(name: str, about: str) -> StatisticSubject:
+@_wrong("forgotten-clip/user-votes", "users' residuals, not scaled to length 1")
+def _unscaled_votes() -> Corner:
     def measure(ratings: Ratings) -> Ints:
         x = np.rint((ratings.values() - STARS.mid) * VOTE_GRID)
         return np.bincount(ratings.items, weights=x, minlength=4).astype(np.int64)
 
     neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
-    args = (measure, neighbours, Noise.GAUSSIAN, float(VOTE_GRID))
-    return StatisticSubject.of(name, about, *args)
+    return Corner(measure, neighbours, float(VOTE_GRID))
 
 
-@_bug(
-    "forgotten-clip/recent-counts", "recent counts of users, not scaled to length 1",
-    can_search=True,
-)  # fmt: skip
-def _unscaled_recent(name: str, about: str) -> StatisticSubject:
+@_wrong("forgotten-clip/recent-counts", "recent counts of users, not scaled to length 1")
+def _unscaled_recent() -> Corner:
     """Weights as where records are protected, and the bound of users' weights."""
     periods, weights = Periods(0, 1, 1), np.array([WEIGHT_GRID])
     bare = RecentCounts(Unit.RATING, Noise.GAUSSIAN, periods, weights)
     neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
-    args = (neighbours, Noise.GAUSSIAN, float(WEIGHT_GRID))
-    return StatisticSubject.of(name, about, lambda each: bare.measure(timed(each)), *args)
+    return Corner(lambda each: bare.measure(timed(each)), neighbours, float(WEIGHT_GRID))
 
 
-@_bug(
-    "wrong-unit/presence-pairs", "users' pairs with the weights, and the bound, of records",
-    can_search=True,
-)  # fmt: skip
-def _record_weights(name: str, about: str) -> StatisticSubject:
+@_wrong("wrong-unit/presence-pairs", "users' pairs with the weights, and the bound, of records")
+def _record_weights() -> Corner:
     items = 12
     statistic = PresencePairs(Unit.RATING, Noise.GAUSSIAN, head_of(items))
     neighbours = Neighbours.by_user(items, dict.fromkeys(range(items), 3.0))
-
-    def measure(ratings: Ratings) -> Ints:
-        return part_of(statistic.measure(ratings)[0], items, "triangle")
-
-    booked = statistic.parts[0].sensitivity
-    return StatisticSubject.of(name, about, measure, neighbours, Noise.GAUSSIAN, booked)
+    return Corner.of(statistic, neighbours)
 
 
-@_bug(
-    "one-period/history-pairs", "pairs with older records, weighted as if there were one period",
-    can_search=True,
-)  # fmt: skip
-def _single_weights(name: str, about: str) -> StatisticSubject:
+@_wrong(
+    "one-period/history-pairs", "pairs with older records, weighted as if there were one period"
+)
+def _single_weights() -> Corner:
     """Weights of a single release, and its bound: one record is paid in each of four periods."""
     items = 5
     weights = pair_weights(Unit.RATING, Noise.GAUSSIAN, items)
@@ -255,7 +239,7 @@ def _single_weights(name: str, about: str) -> StatisticSubject:
 
     neighbours = Neighbours.by_rating(items, {0: 2.0, 1: 3.0, 2: 4.0, 3: 5.0}, (4, 1.0))
     booked = PairMovement(Unit.RATING, Noise.GAUSSIAN, items).of_pairs
-    return StatisticSubject.of(name, about, measure, neighbours, Noise.GAUSSIAN, booked)
+    return Corner(measure, neighbours, booked)
 
 
 def _co_ratings(weights: Floats, items: int) -> Callable[[Ratings], Ints]:
@@ -285,34 +269,29 @@ def root_weights(items: int) -> Floats:
     return np.concatenate(([0.0], np.arange(1, items + 1) ** -0.5))
 
 
-@_bug(
-    "no-corner/weights", "co-ratings, with a bound that forgets the new item's own entry",
-    can_search=True,
-)  # fmt: skip
-def _no_corner(name: str, about: str) -> StatisticSubject:
+@_wrong("no-corner/weights", "co-ratings, with a bound that forgets the new item's own entry")
+def _no_corner() -> Corner:
     weights = root_weights(2)
     booked = float(movements(weights, corner=False).max()) * _WHOLE_WEIGHT
-    return _co_rated(name, about, weights, booked)
+    return _co_rated(weights, booked)
 
 
-@_bug(
-    "coarse-grid/weights", "co-ratings with weights on a coarse grid, and the bound of exact ones",
-    can_search=True,
-)  # fmt: skip
-def _coarse_grid(name: str, about: str) -> StatisticSubject:
+@_wrong(
+    "coarse-grid/weights", "co-ratings with weights on a coarse grid, and the bound of exact ones"
+)
+def _coarse_grid() -> Corner:
     """At the grid's edges all old entries jump together; the bound is that of exact weights."""
     exact = root_weights(40)
     coarse = exact.copy()
     coarse[1:] = 2.0 ** (np.rint(np.log2(exact[1:]) * _COARSE) / _COARSE)
-    return _co_rated(name, about, coarse, math.ceil(float(movements(exact).max()) * _WHOLE_WEIGHT))
+    return _co_rated(coarse, math.ceil(float(movements(exact).max()) * _WHOLE_WEIGHT))
 
 
-def _co_rated(name: str, about: str, weights: Floats, booked: float) -> StatisticSubject:
+def _co_rated(weights: Floats, booked: float) -> Corner:
     """With as many old ratings as one more moves furthest."""
     items, old = len(weights) - 1, int(np.argmax(movements(weights)))
     neighbours = Neighbours.by_rating(items, dict.fromkeys(range(old), 3.0), (old, 3.0))
-    args = (_co_ratings(weights, items), neighbours, Noise.GAUSSIAN, booked)
-    return StatisticSubject.of(name, about, *args)
+    return Corner(_co_ratings(weights, items), neighbours, booked)
 
 
 # Series whose periods are not apart, whose noise comes again, or whose cost is added up wrongly.

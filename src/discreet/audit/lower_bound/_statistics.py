@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.audit._neighbours import STARS, Neighbours, Person
-from discreet.audit._registry import Entry, register
+from discreet.audit._registry import Entry
 from discreet.audit.lower_bound._engine import RUNS, Auditable, Ints
-from discreet.audit.lower_bound._noisy import Measure, StatisticSubject
+from discreet.audit.lower_bound._noisy import Corner, Measure, part_of, register_corner
 from discreet.domain import PRESENCE, Scale
 from discreet.measure import HeadCounts, ItemCounts
 from discreet.measure.agreement import RatingAgreement
@@ -33,7 +33,7 @@ from discreet.privacy import FIT_UNITS, Noise, Unit
 from discreet.ratings import Ratings
 
 STATISTICS: dict[str, Entry[Auditable]] = {}
-_add = partial(register, STATISTICS, can_search=True)
+_add = partial(register_corner, STATISTICS)
 
 # A residual, in grid units, that is clamped whatever the person's level is: beyond any level that
 # a whole catalogue of residuals can give.
@@ -79,9 +79,9 @@ def head_of(items: int) -> npt.NDArray[np.int32]:
     return np.arange(items, dtype=np.int32)
 
 
-def user_votes(noise: Noise, items: int, prior: float | None = None) -> UserVotes:
+def user_votes(noise: Noise, items: int) -> UserVotes:
     """Votes on levels of 3."""
-    return UserVotes(ItemLevels(3.0, np.zeros(items)), np.ones(items), prior, noise)
+    return UserVotes(ItemLevels(3.0, np.zeros(items)), np.ones(items), None, noise)
 
 
 def _attribute(measure: Callable[[Ratings], object], part: str) -> Measure:
@@ -98,32 +98,29 @@ def _attribute(measure: Callable[[Ratings], object], part: str) -> Measure:
 
 
 @_add("item-counts/{unit}/{noise}", "how often each item was rated", unit=FIT_UNITS, noise=Noise)
-def _item_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _item_counts(unit: Unit, noise: Noise) -> Corner:
     statistic = ItemCounts(unit, noise)
     neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
     if unit is Unit.USER:
         neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 1))
-    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 @_add("head-counts/{unit}/{noise}", "counts of some items alone", unit=FIT_UNITS, noise=Noise)
-def _head_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _head_counts(unit: Unit, noise: Noise) -> Corner:
     """Items outside the head do not make a user's votes smaller: the most that anybody can move."""
     statistic = HeadCounts(unit, noise, np.array([1, 3], dtype=np.int32))
     neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
     if unit is Unit.USER:
         neighbours = Neighbours.by_user(4, threes(4 if noise is Noise.GAUSSIAN else 2))
-    args = (statistic.measure, neighbours, noise, statistic.parts[0].sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 @_add("item-sums/rating/{noise}", "sums of ratings; a 5 more", noise=Noise)
-def _rating_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
+def _rating_sums() -> Corner:
     statistic = RatingSums(STARS)
     neighbours = Neighbours.by_rating(4, {0: 3.0}, (1, 5.0))
-    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 @_add(
@@ -131,35 +128,33 @@ def _rating_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
     "sums of centred ratings; a rating that pushes all others of its person",
     noise=Noise,
 )
-def _centred_sums(name: str, about: str, noise: Noise) -> StatisticSubject:
+def _centred_sums(noise: Noise) -> Corner:
     """L2 is worst with as many old ratings as fictitious ones, L1 with few of those."""
     old = 20
     centring = HuberCentring(0.5, old if noise is Noise.GAUSSIAN else 1)
     levels = levels_that_leave([on_the_edge(centring, old)] * old + [FAR], old + 1)
     statistic = ResidualSums(centring, levels, noise, old + 1)
     neighbours = Neighbours.by_rating(old + 1, threes(old), (old, 3.0))
-    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 @_add(
     "level/{unit}/{noise}", "how far ratings lie above levels; a 5 at level 1",
     unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
-def _level(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _level(unit: Unit) -> Corner:
     statistic = Level(unit, STARS, ItemLevels(1.0, np.zeros(3)))
     neighbours = Neighbours.by_rating(3, {0: 1.0}, (1, 5.0))
     if unit is Unit.USER:
         neighbours = Neighbours.by_user(3, {0: 5.0, 1: 5.0})
-    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 @_add(
     "probe-error/{unit}/{noise}", "squared errors of predictions; one as wrong as can be",
     unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
-def _probe_error(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _probe_error(unit: Unit) -> Corner:
     """Everything is predicted as a 1."""
     statistic = ProbeError(STARS)
     neighbours = Neighbours.by_rating(3, {}, (1, 5.0))
@@ -169,37 +164,33 @@ def _probe_error(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSu
     def measure(ratings: Ratings) -> npt.ArrayLike:
         return statistic.measure(ratings, np.ones(len(ratings)))
 
-    return StatisticSubject.of(name, about, measure, neighbours, noise, statistic.sensitivity)
+    return Corner(measure, neighbours, statistic.sensitivity)
 
 
 @_add("user-votes/user/{noise}", "users' residuals scaled to length 1", noise=Noise)
-def _user_votes(name: str, about: str, noise: Noise) -> StatisticSubject:
+def _user_votes(noise: Noise) -> Corner:
     statistic = user_votes(noise, 4)
     own = {0: 5.0, 1: 1.0, 2: 5.0} if noise is Noise.GAUSSIAN else {0: 5.0}
-    args = (Neighbours.by_user(4, own), noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[0], *args)
+    return Corner.of(statistic, Neighbours.by_user(4, own))
 
 
 @_add("user-scales/user/{noise}", "the scales of users' residuals", noise=Noise)
-def _user_scales(name: str, about: str, noise: Noise) -> StatisticSubject:
+def _user_scales(noise: Noise) -> Corner:
     """Somebody whose residuals are all 0 has the largest scale there is."""
-    statistic = user_votes(noise, 4)
-    args = (Neighbours.by_user(4, threes(4)), noise, statistic.scale_sensitivity)
-    return StatisticSubject.of(name, about, lambda ratings: statistic.measure(ratings)[1], *args)
+    return Corner.of(user_votes(noise, 4), Neighbours.by_user(4, threes(4)), part=1)
 
 
 @_add(
     "agreement/{unit}/{noise}", "whether ratings agree along features; one that turns it round",
     unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
-def _agreement(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _agreement(unit: Unit) -> Corner:
     """Two ratings that disagree, and a third in a direction that outweighs them."""
     centring, levels = HuberCentring(0.5, 40), levels_that_leave([FAR, -FAR, FAR], 3)
     directions = np.array([[10.0], [9.0], [1000.0]])
     statistic = RatingAgreement(unit, directions, centring=centring, levels=levels)
     neighbours = Neighbours.of(unit, 3, {0: STARS.mid, 1: STARS.mid}, (2, STARS.mid))
-    args = (statistic.measure, neighbours, noise, statistic.sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 # Statistics of when records were made. A record's value says its time here, so that a search that
@@ -217,11 +208,10 @@ def timed(ratings: Ratings) -> Ratings:
 @_add(
     "period-counts/{unit}/{noise}", "how many records each period has", unit=FIT_UNITS, noise=Noise
 )  # fmt: skip
-def _period_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _period_counts(unit: Unit) -> Corner:
     statistic = PeriodCounts(unit, _PERIODS)
     neighbours = Neighbours.of(unit, 4, {0: 5.0}, (1, 5.0))
-    args = (neighbours, noise, statistic.parts[0].sensitivity)
-    return StatisticSubject.of(name, about, lambda each: statistic.measure(timed(each)), *args)
+    return Corner.of(statistic, neighbours, prepare=timed)
 
 
 @_add(
@@ -230,21 +220,14 @@ def _period_counts(name: str, about: str, unit: Unit, noise: Noise) -> Statistic
     unit=FIT_UNITS,
     noise=Noise,
 )
-def _recent_counts(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _recent_counts(unit: Unit, noise: Noise) -> Corner:
     weights = np.array([WEIGHT_GRID // 2, WEIGHT_GRID])
     statistic = RecentCounts(unit, noise, _PERIODS, weights)
     neighbours = Neighbours.of(unit, 4, {0: 5.0, 2: 5.0}, (1, 5.0))
-    args = (neighbours, noise, statistic.parts[0].sensitivity)
-    return StatisticSubject.of(name, about, lambda each: statistic.measure(timed(each)), *args)
+    return Corner.of(statistic, neighbours, prepare=timed)
 
 
 # Statistics of pairs of items.
-
-
-def part_of(packed: Ints, size: int, part: str) -> Ints:
-    """The strict triangle or the diagonal of a packed upper triangle."""
-    rows, columns = np.triu_indices(size)
-    return np.asarray(packed[(rows == columns) == (part == "diagonal")])
 
 
 _PARTS = ("triangle", "diagonal")
@@ -258,9 +241,7 @@ _PARTS = ("triangle", "diagonal")
     "weights-{part}/{kind}/{noise}", "the {part} of who rated both",
     part=_PARTS, kind=("rating", "user"), noise=Noise, weights=[True],
 )  # fmt: skip
-def _covariance(
-    name: str, about: str, part: str, kind: str, noise: Noise, weights: bool
-) -> StatisticSubject:
+def _covariance(part: str, kind: str, noise: Noise, weights: bool) -> Corner:
     """All old ratings at the clamp, and one more; the diagonal moves most by somebody's first.
 
     In L1 what the new rating pushes the old ones by counts for more, so they are on the edge.
@@ -278,12 +259,12 @@ def _covariance(
 
     def measure(ratings: Ratings) -> Ints:
         cov, wgt = statistic.measure(ratings)
-        return part_of(wgt if weights else cov, items, part)
+        return part_of(wgt if weights else cov, part)
 
     bounds = statistic.vote_sensitivities if weights else statistic.sensitivities
     runs = _FEWER_RUNS if items > 2 * _OLD else RUNS
     bound = bounds[part == "diagonal"]
-    return StatisticSubject.of(name, about, measure, neighbours, noise, bound, runs)
+    return Corner(measure, neighbours, bound, runs)
 
 
 def _covariance_of(kind: str, noise: Noise, items: int) -> Covariance:
@@ -299,33 +280,27 @@ def _covariance_of(kind: str, noise: Noise, items: int) -> Covariance:
 
 
 @_add("presence-pairs/{unit}/{noise}", "who has both, by weight", unit=FIT_UNITS, noise=Noise)
-def _presence_pairs(name: str, about: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _presence_pairs(unit: Unit, noise: Noise) -> Corner:
     """Somebody who has the whole head, or all of it but one item."""
     statistic = PresencePairs(unit, noise, head_of(_OLD + 1))
     neighbours = Neighbours.of(unit, _OLD + 1, threes(_OLD), (_OLD, 3.0))
-
-    def measure(ratings: Ratings) -> Ints:
-        return part_of(statistic.measure(ratings)[0], _OLD + 1, "triangle")
-
-    args = (measure, neighbours, noise, statistic.parts[0].sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 @_add(
     "head-weights-{part}/{unit}/{noise}", "the {part} that pairs are out of",
     part=("records", "people"), unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
-def _head_weights(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _head_weights(part: str, unit: Unit, noise: Noise) -> Corner:
     """Somebody's first item; of users' records, somebody with two."""
     statistic, place = HeadWeights(unit, noise, head_of(4)), part == "people"
     old = 1 if unit is Unit.USER and not place else 0
     neighbours = Neighbours.of(unit, 4, threes(old), (old, 3.0))
-    args = (neighbours, noise, statistic.parts[place].sensitivity)
-    return StatisticSubject.of(name, about, lambda each: statistic.measure(each)[place], *args)
+    return Corner.of(statistic, neighbours, place)
 
 
 @_add("history-pairs/rating/gaussian", "pairs with older records, of four periods together")
-def _history_pairs(name: str, about: str) -> StatisticSubject:
+def _history_pairs() -> Corner:
     """Somebody who has two items from before and comes in every period. A value says the time."""
     items = 8
     weights = FrozenWeights(share=0.5, flat=4, most=items)
@@ -336,60 +311,42 @@ def _history_pairs(name: str, about: str) -> StatisticSubject:
         codes = PRESENCE.encode(np.ones(len(ratings)))
         there = dataclasses.replace(timed(ratings), scale=PRESENCE, codes=codes)
         each = (statistic.measure(there)[0] for statistic in series)
-        return np.concatenate([part_of(table, items, "triangle") for table in each])
+        return np.concatenate([part_of(table, "triangle") for table in each])
 
     neighbours = Neighbours.by_rating(items, when, (items - 1, 2.0))
-    args = (measure, neighbours, Noise.GAUSSIAN, weights.of_pairs)
-    return StatisticSubject.of(name, about, *args)
+    return Corner(measure, neighbours, weights.of_pairs)
 
 
 @_add(
     "slope-one-{part}/{unit}/{noise}", "Slope One's {part} over pairs",
     part=("differences", "weights"), unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
-def _slope_one(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _slope_one(part: str, unit: Unit, noise: Noise) -> Corner:
     """Old ratings at one end of the scale, one more at the other."""
     old = 8 if noise is Noise.GAUSSIAN or part == "weights" else 1
     statistic = DifferencePairs(unit, noise, head_of(9), STARS)
     neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 1.0), (old, 5.0))
-    return _of_pairs(name, about, statistic, part == "weights", neighbours)
+    return Corner.of(statistic, neighbours, int(part == "weights"))
 
 
 @_add(
     "cosine-{part}/{unit}/{noise}", "the cosine's {part}",
     part=("products", "squares"), unit=FIT_UNITS, noise=Noise,
 )  # fmt: skip
-def _cosine(name: str, about: str, part: str, unit: Unit, noise: Noise) -> StatisticSubject:
+def _cosine(part: str, unit: Unit, noise: Noise) -> Corner:
     old = 8 if unit is Unit.RATING or noise is Noise.GAUSSIAN else 1
     if part == "squares":
         old = 2 if unit is Unit.RATING and noise is Noise.LAPLACE else 0
     statistic = CosinePairs(unit, noise, head_of(9), STARS)
     neighbours = Neighbours.of(unit, 9, dict.fromkeys(range(old), 5.0), (old, 5.0))
-    return _of_pairs(name, about, statistic, part == "squares", neighbours)
-
-
-def _of_pairs(
-    name: str,
-    about: str,
-    statistic: DifferencePairs | CosinePairs,
-    is_second: bool,
-    neighbours: Neighbours,
-) -> StatisticSubject:
-    """The first or the second part of a statistic of pairs."""
-    bound = statistic.parts[is_second].sensitivity
-    noise = statistic.noise
-
-    def measure(ratings: Ratings) -> Ints:
-        return np.asarray(statistic.measure(ratings)[is_second])
-
-    return StatisticSubject.of(name, about, measure, neighbours, noise, bound)
+    return Corner.of(statistic, neighbours, int(part == "squares"))
 
 
 # Refinements of tastes.
 
 
 @_add("refinement-{part}/rating/gaussian", "the {part} of a refinement of tastes", part=_MOVERS)
-def _refinement(name: str, about: str, part: str) -> StatisticSubject:
+def _refinement(part: str) -> Corner:
     """Old ratings that one more pushes all the same way, held at the edge of the clipping.
 
     The more there are, the nearer they come to moving by as much as the new one. For the weight
@@ -415,8 +372,7 @@ def _refinement(name: str, about: str, part: str) -> StatisticSubject:
         "moments": statistic.moment_sensitivity,
         "weight": statistic.weight_sensitivity,
     }
-    args = (_attribute(statistic.measure, part), neighbours, Noise.GAUSSIAN, bounds[part])
-    return StatisticSubject.of(name, about, *args)
+    return Corner(_attribute(statistic.measure, part), neighbours, bounds[part])
 
 
 def _held(movers: int) -> int:
@@ -432,34 +388,32 @@ def _held(movers: int) -> int:
     "refinement-{part}/user/{noise}", "the {part} of a refinement by users",
     part=("rows", "moments", "weight", "scales"), noise=Noise,
 )  # fmt: skip
-def _user_refinement(name: str, about: str, part: str, noise: Noise) -> StatisticSubject:
+def _user_refinement(part: str, noise: Noise) -> Corner:
     items = _WHOLE_SHARE if part in ("moments", "weight") else 6
     factors = np.column_stack([np.full(items, 0.4), np.ones(items)])
     statistic = UserRefinement(user_votes(noise, items), factors, np.ones(items), 0.55)
     own = threes(items) if part == "scales" else dict.fromkeys(range(items), 5.0)
     bounds = {"rows": statistic.sensitivity, "scales": statistic.scale_sensitivity}
     bound = bounds.get(part, statistic.moment_sensitivity)
-    args = (_attribute(statistic.measure, part), Neighbours.by_user(items, own), noise, bound)
-    return StatisticSubject.of(name, about, *args)
+    return Corner(_attribute(statistic.measure, part), Neighbours.by_user(items, own), bound)
 
 
 @_add("refinement-sketch/user/gaussian", "along which directions ratings vary")
-def _sketch(name: str, about: str) -> StatisticSubject:
+def _sketch() -> Corner:
     """Somebody whose ratings all go one way, between two directions."""
     statistic = UserSketch(user_votes(Noise.GAUSSIAN, 4), np.tile([0.6, 0.8], (4, 1)))
     neighbours = Neighbours.by_user(4, dict.fromkeys(range(4), 5.0))
-    args = (statistic.measure, neighbours, Noise.GAUSSIAN, statistic.parts[0].sensitivity)
-    return StatisticSubject.of(name, about, *args)
+    return Corner.of(statistic, neighbours)
 
 
 # Single answers.
 
 
 @_add(
-    "answers-{method}/{whose}/rating/laplace", "one answer to a person; a record of {whose}",
-    method=OutputMethod, whose=("others", "own"),
+    "answers-{method}/{whose}/rating/{noise}", "one answer to a person; a record of {whose}",
+    method=OutputMethod, whose=("others", "own"), noise=[Noise.LAPLACE],
 )  # fmt: skip
-def _answers(name: str, about: str, method: OutputMethod, whose: str) -> StatisticSubject:
+def _answers(method: OutputMethod, whose: str) -> Corner:
     """One answer to one person, moved by another person's record or by their own."""
     scale = PRESENCE if method is OutputMethod.COSINE else STARS
     function = OutputFunction(method, scale, 10, 20)
@@ -470,7 +424,7 @@ def _answers(name: str, about: str, method: OutputMethod, whose: str) -> Statist
     def measure(ratings: Ratings) -> Ints:
         return function.measure(ratings, np.array([asked]), np.array([0]))
 
-    return StatisticSubject.of(name, about, measure, neighbours, Noise.LAPLACE, bound)
+    return Corner(measure, neighbours, bound)
 
 
 def answer_neighbours(scale: Scale, whose: str) -> Neighbours:

@@ -88,13 +88,14 @@ def co_moments(
 
     many = have_many(counts, size)
     few, few_items, few_values = starts, items, values
+    ones = np.ones(len(counts), np.int64)
     if many.any():
         few, few_items = _without(starts, items, counts, many)
         few_values = np.empty(len(few_items), np.int16)
         _take(starts, items, values, many, few_values)
 
     def work(rows: tuple[int, int]) -> int:
-        return int(_add_products(*rows, size, few, few_items, few_values, cov))
+        return int(_add_products(*rows, size, few, few_items, few_values, ones, 0, cov))
 
     rest = np.diff(few)
     done = int((rest * (rest + 1) // 2).sum())
@@ -131,11 +132,55 @@ def weighted_pairs(
         progress: Hears of pairs done and pairs in all.
     """
     _check(starts, items, np.empty(len(items), np.int16), None, size)
-    if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
-        raise InputError("weights are int64, one for each user")
+    _check_weights(starts, weights)
     out = np.zeros(packed_size(size), np.int64)
     _add_weighted(starts, items, weights, out, size, threads, progress)
     return out
+
+
+def weighted_values(
+    starts: Ints,
+    items: npt.NDArray[np.int32],
+    values: npt.NDArray[np.int16],
+    weights: Ints,
+    size: int,
+    *,
+    products: bool,
+    progress: Progress | None = None,
+) -> tuple[Ints, ...]:
+    """Packed triangles of sums over the users who have both items; their diagonals are 0.
+
+    Either of `weights[u]` times the product of the two values, or two triangles: of `weights[u]`
+    times the first value less the second, and of `weights[u]`.
+
+    Args:
+        starts: As in `co_moments`, like the other arguments.
+        items: Rising within a user; negative ones are skipped.
+        values: int16[n], one for each item.
+        weights: int64[users].
+        size: The number of items.
+        products: Which of the two.
+        progress: Hears of pairs done and pairs in all.
+    """
+    _check(starts, items, values, None, size)
+    _check_weights(starts, weights)
+    starts, items, values = _kept(starts, items, values, size)
+    outs = tuple(np.zeros(packed_size(size), np.int64) for _ in range(1 if products else 2))
+    counts = np.diff(starts)
+
+    def work(rows: tuple[int, int]) -> int:
+        people = starts, items, values, weights
+        if products:
+            return int(_add_products(*rows, size, *people, 1, *outs))
+        return int(_add_differences(*rows, size, *people, *outs))
+
+    over_bands(work, _bands(size, len(outs)), int((counts * (counts - 1) // 2).sum()), progress)
+    return outs
+
+
+def _check_weights(starts: Ints, weights: Ints) -> None:
+    if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
+        raise InputError("weights are int64, one for each user")
 
 
 def _add_weighted(
@@ -219,8 +264,7 @@ def new_pairs(
     """
     _check(starts, items, is_new, None, size)
     for weights in (within, across):
-        if weights.dtype != np.int64 or len(weights) != len(starts) - 1:
-            raise InputError("weights are int64, one for each user")
+        _check_weights(starts, weights)
     new = _kept(starts, np.where(is_new == 1, items, -1).astype(np.int32), is_new, size)[:2]
     starts, items, is_new = _kept(starts, items, is_new, size)
     out = np.zeros(packed_size(size), np.int64)
@@ -259,10 +303,10 @@ def _without(
     return begins, kept
 
 
-def _bands(size: int) -> Iterator[tuple[int, int]]:
+def _bands(size: int, triangles: int = 1) -> Iterator[tuple[int, int]]:
     """The bands' first rows, and the rows after their last."""
     first = entries = 0
-    room = max(_BAND, packed_size(size) // _MOST_BANDS)
+    room = max(_BAND // triangles, packed_size(size) // _MOST_BANDS)
     for row in range(size):
         entries += size - row
         if entries >= room or row == size - 1:
@@ -342,25 +386,6 @@ def _first_from(items: Any, low: int, high: int, item: int) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _add_products(
-    first: int, last: int, size: int, starts: Any, items: Any, values: Any, out: Any
-) -> int:
-    """Add value * value to the rows `first` to before `last`; returns the pairs."""
-    pairs = 0
-    for user in range(len(starts) - 1):
-        end = starts[user + 1]
-        at = _first_from(items, starts[user], end, first)
-        while at < end and items[at] < last:
-            row, own = np.int64(items[at]), np.int64(values[at])
-            line = out[row * size - row * (row + 1) // 2 :]
-            for n in range(at, end):
-                line[np.uintp(items[n])] += own * values[n]  # unsigned: nothing wraps around
-            pairs += end - at
-            at += 1
-    return pairs
-
-
-@njit(cache=True, nogil=True)
 def _add_weights(
     first: int, last: int, size: int, starts: Any, items: Any, weights: Any, out: Any
 ) -> int:
@@ -375,6 +400,66 @@ def _add_weights(
             for n in range(at, end):
                 line[np.uintp(items[n])] += weight
             pairs += end - at
+            at += 1
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _add_products(
+    first: int,
+    last: int,
+    size: int,
+    starts: Any,
+    items: Any,
+    values: Any,
+    weights: Any,
+    skip: int,
+    out: Any,
+) -> int:
+    """Add weight * value * value to the rows `first` to before `last`; returns the pairs.
+
+    An item's pairs begin with itself, or with the next one where `skip` is 1.
+    """
+    pairs = 0
+    for user in range(len(starts) - 1):
+        end = starts[user + 1]
+        at = _first_from(items, starts[user], end, first)
+        while at < end and items[at] < last:
+            row, own = np.int64(items[at]), weights[user] * values[at]
+            line = out[row * size - row * (row + 1) // 2 :]
+            for n in range(at + skip, end):
+                line[np.uintp(items[n])] += own * values[n]  # unsigned: nothing wraps around
+            pairs += end - at - skip
+            at += 1
+    return pairs
+
+
+@njit(cache=True, nogil=True)
+def _add_differences(
+    first: int,
+    last: int,
+    size: int,
+    starts: Any,
+    items: Any,
+    values: Any,
+    weights: Any,
+    out: Any,
+    counts: Any,
+) -> int:
+    """Add weight * (value - value), and the weight to `counts`; returns the pairs."""
+    pairs = 0
+    for user in range(len(starts) - 1):
+        end, weight = starts[user + 1], weights[user]
+        at = _first_from(items, starts[user], end, first)
+        while at < end and items[at] < last:
+            row, own = np.int64(items[at]), weight * values[at]
+            base = row * size - row * (row + 1) // 2
+            line, count = out[base:], counts[base:]
+            for n in range(at + 1, end):
+                place = np.uintp(items[n])
+                line[place] += own - weight * values[n]
+                count[place] += weight
+            pairs += end - at - 1
             at += 1
     return pairs
 

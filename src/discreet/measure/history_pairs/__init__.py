@@ -23,11 +23,13 @@ from discreet.measure._source import (
     Part,
     Progress,
     Statistic,
+    check_head,
     count_inside,
     head_entries,
+    places_in,
 )
 from discreet.measure.engines.local import new_pairs
-from discreet.measure.presence_pairs import GRID, check_head, pair_weights
+from discreet.measure.presence_pairs import GRID, pair_weights
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
@@ -291,8 +293,7 @@ class HistoryNumbers(_InPeriod, Statistic):
 
     def measure(self, ratings: Ratings) -> tuple[int, int]:
         """The exact integers; private."""
-        inside = np.full(len(ratings.catalog), -1, np.int32)
-        inside[self.head] = 0
+        inside = places_in(self.head, len(ratings.catalog))
         _, new, both = self.split(ratings, inside[ratings.items])
         mass = self.weights.within[new] * new
         chance = self.weights.chance_within[new]

@@ -8,8 +8,14 @@ import numba as nb
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
-from discreet.measure._source import Part, Statistic, count_inside, over_blocks
+from discreet.measure._source import (
+    Part,
+    Statistic,
+    check_head,
+    count_inside,
+    places_in,
+    sum_over_blocks,
+)
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
@@ -75,8 +81,7 @@ class HeadCounts(Statistic):
     head: npt.NDArray[np.int32]
 
     def __post_init__(self) -> None:
-        if not len(self.head) or self.head[0] < 0 or np.any(np.diff(self.head) <= 0):
-            raise InputError("the items of a head are listed in rising order, each once")
+        check_head(self.head)
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -85,8 +90,7 @@ class HeadCounts(Statistic):
 
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers, one for each item of the head; private."""
-        table = np.full(len(ratings.catalog), -1, np.int32)
-        table[self.head] = np.arange(len(self.head))
+        table = places_in(self.head, len(ratings.catalog))
 
         def work(block: Ratings, _: int) -> npt.NDArray[np.int64]:
             places = table[block.items]
@@ -95,7 +99,7 @@ class HeadCounts(Statistic):
             _add_votes(block.starts, places, votes, counts)
             return counts
 
-        return sum(over_blocks(ratings, work), np.zeros(len(self.head), np.int64))
+        return sum_over_blocks(ratings, work, len(self.head))
 
 
 def _votes(unit: Unit, noise: Noise, rated: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import Scale
-from discreet.measure._source import Part, Statistic, over_blocks
+from discreet.measure._source import Part, Statistic, sum_over_blocks
 from discreet.measure.centring import GRID, Centring, ItemLevels
 from discreet.measure.item_counts import ItemCounts
 from discreet.privacy import Noise, Unit
@@ -17,7 +17,6 @@ from discreet.ratings import Ratings
 
 # Grid units in half the range of a continuous scale: finer than anybody rates.
 _CONTINUOUS = 1 << 12
-
 
 _Ints = npt.NDArray[np.int64]
 
@@ -58,7 +57,7 @@ class RatingSums(Statistic):
         def work(block: Ratings, _: int) -> npt.NDArray[np.int64]:
             return add_up(block, self.distances(block))
 
-        return sum_of(over_blocks(ratings, work), len(ratings.catalog))
+        return sum_over_blocks(ratings, work, len(ratings.catalog))
 
     def distances(self, block: Ratings) -> npt.NDArray[np.int64]:
         """Each rating minus the middle of the scale, in grid units; private."""
@@ -139,7 +138,7 @@ class ResidualSums(Statistic):
         def work(block: Ratings, _: int) -> npt.NDArray[np.int64]:
             return add_up(block, self.centring.centred(block, self.levels))
 
-        return sum_of(over_blocks(ratings, work), len(ratings.catalog))
+        return sum_over_blocks(ratings, work, len(ratings.catalog))
 
 
 def add_up(block: Ratings, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -147,14 +146,6 @@ def add_up(block: Ratings, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int6
     sums = np.zeros(len(block.catalog), dtype=np.int64)
     _add(block.items, values, sums)
     return sums
-
-
-def sum_of(parts: list[npt.NDArray[np.int64]], size: int) -> npt.NDArray[np.int64]:
-    """The sum of the blocks' sums; integers, so that their order does not matter."""
-    total = np.zeros(size, dtype=np.int64)
-    for part in parts:
-        total += part
-    return total
 
 
 @nb.njit(cache=True, nogil=True)

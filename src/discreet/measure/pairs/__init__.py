@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import njit
 
 from discreet.domain import InputError, Scale
-from discreet.measure._source import HeadEntries, Ints, PairStatistic, Part, Progress, head_entries
-from discreet.measure.pairs._table import (
-    add_squares,
+from discreet.measure._source import (
+    HeadEntries,
+    Ints,
+    PairStatistic,
+    Part,
+    Progress,
     check_head,
-    check_scale,
     count_inside,
-    difference_lengths,
-    make_table,
-    product_lengths,
+    head_entries,
 )
+from discreet.measure.engines.local import weighted_values
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
@@ -117,28 +121,71 @@ _SAFE = 1 - 2.0**-30
 _Block = tuple[npt.NDArray[np.int16], Ints]
 
 
+# The most items of a head: a triangle of this side would take four tebibytes.
+_MOST_ITEMS = 1 << 20
+
+
 @dataclass(frozen=True, eq=False)
-class DifferencePairs(PairStatistic):
-    """D_jk and N_jk over users who rated both, with the same weights: D/N is a mean difference.
+class _WeightedPairs(PairStatistic):
+    """What both statistics take.
 
     Args:
         unit: Whom the release protects.
         noise: Which norm the sensitivities are in.
         head: Catalogue indices of the items, rising, chosen from released numbers.
         scale: Of the ratings.
-        spread: Protecting users, the standard deviation of a person's ratings, as a part of the
-            scale's width, from which on the person counts less; 1/2, the largest there is, lets
-            everybody count by their number of ratings alone. Unused where ratings are protected.
     """
 
     unit: Unit
     noise: Noise
     head: npt.NDArray[np.int32]
     scale: Scale
+
+    def __post_init__(self) -> None:
+        if self.head.ndim != 1 or self.head.dtype != np.int32:
+            raise InputError("the items of pairs are one-dimensional, of int32")
+        if len(self.head) < 2:
+            raise InputError(f"pairs need at least 2 items, not {len(self.head)}")
+        if len(self.head) > _MOST_ITEMS:
+            raise InputError(f"pairs are of at most {_MOST_ITEMS:,} items, not {len(self.head):,}")
+        check_head(self.head)
+
+    def entries(self, ratings: Ratings) -> HeadEntries:
+        """Integers of all people; private."""
+        if ratings.scale != self.scale:
+            raise InputError(
+                f"the statistic is for ratings on {self.scale}, not on {ratings.scale}"
+            )
+        return head_entries(ratings, self.head, self._quantised, np.int64)
+
+    def sum_pairs(self, entries: HeadEntries, progress: Progress | None = None) -> tuple[Ints, ...]:
+        """The triangles over the items of the entries; private."""
+        columns = entries.starts, entries.items, entries.values, entries.weights, entries.size
+        return weighted_values(*columns, products=self.triangle_count == 1, progress=progress)
+
+    @property
+    def _weights(self) -> PairWeights:
+        return PairWeights(self.unit, self.noise, len(self.head))
+
+    @abc.abstractmethod
+    def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
+        """A value for each rating of a block, and a weight for each user; private."""
+
+
+@dataclass(frozen=True, eq=False)
+class DifferencePairs(_WeightedPairs):
+    """D_jk and N_jk over users who rated both, with the same weights: D/N is a mean difference.
+
+    Args:
+        spread: Protecting users, the standard deviation of a person's ratings, as a part of the
+            scale's width, from which on the person counts less; 1/2, the largest there is, lets
+            everybody count by their number of ratings alone. Unused where ratings are protected.
+    """
+
     spread: float = 0.3
 
     def __post_init__(self) -> None:
-        check_head(self.head)
+        super().__post_init__()
         if self.scale.presence:
             raise InputError("presence has no differences between ratings; use CosinePairs")
         if not 0.01 <= self.spread <= 0.5:
@@ -172,19 +219,6 @@ class DifferencePairs(PairStatistic):
             Part("pair weights", self.weight_sensitivity, self.weight_grid, is_triangle=True),
         )
 
-    def entries(self, ratings: Ratings) -> HeadEntries:
-        """Integers of all people; private."""
-        check_scale(ratings, self.scale)
-        return head_entries(ratings, self.head, self._quantised, np.int64)
-
-    def sum_pairs(self, entries: HeadEntries, progress: Progress | None = None) -> tuple[Ints, ...]:
-        """D and N over the items of the entries; private."""
-        return make_table(entries).sums(2, progress)
-
-    @property
-    def _weights(self) -> PairWeights:
-        return PairWeights(self.unit, self.noise, len(self.head))
-
     @property
     def _top(self) -> int:
         """The scale's width in steps: values are 0 to that."""
@@ -203,13 +237,11 @@ class DifferencePairs(PairStatistic):
 
     def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
         values = self._values(block)
-        counts = np.zeros(block.user_count, np.int64)
-        count_inside(block.starts, inside, counts)
-        weights = self._weights.table[counts]
+        weights = self._weights.table[count_inside(block.starts, inside)]
         if self._cuts:
             lengths = np.empty(block.user_count)
             l1 = self.noise.kind.order == 1
-            difference_lengths(block.starts, inside, values, l1, self._top, lengths)
+            _difference_lengths(block.starts, inside, values, l1, self._top, lengths)
             # Values are whole, so a length below 1 is 0: somebody who rates all alike.
             allowed = np.floor(_SAFE * self._longest / np.maximum(lengths, 0.5)).astype(np.int64)
             weights = np.where(lengths > 0, np.minimum(weights, allowed), weights)
@@ -228,25 +260,11 @@ _FINEST = 1 << 5
 
 
 @dataclass(frozen=True, eq=False)
-class CosinePairs(PairStatistic):
+class CosinePairs(_WeightedPairs):
     """P_jk and Q_j with the same weights, so that P_jk^2 <= Q_j Q_k: a cosine, between -1 and 1.
 
     x is a rating divided by the scale's largest in size, or 1 for a record of presence.
-
-    Args:
-        unit: Whom the release protects.
-        noise: Which norm the sensitivities are in.
-        head: Catalogue indices of the items, rising, chosen from released numbers.
-        scale: Of the ratings.
     """
-
-    unit: Unit
-    noise: Noise
-    head: npt.NDArray[np.int32]
-    scale: Scale
-
-    def __post_init__(self) -> None:
-        check_head(self.head)
 
     @property
     def grid(self) -> float:
@@ -274,24 +292,11 @@ class CosinePairs(PairStatistic):
             Part("item squares", self.square_sensitivity, self.grid),
         )
 
-    def entries(self, ratings: Ratings) -> HeadEntries:
-        """Integers of all people; private."""
-        check_scale(ratings, self.scale)
-        return head_entries(ratings, self.head, self._quantised, np.int64)
-
-    def sum_pairs(self, entries: HeadEntries, progress: Progress | None = None) -> tuple[Ints, ...]:
-        """P over the items of the entries; private."""
-        return make_table(entries).sums(1, progress)
-
     def sum_items(self, entries: HeadEntries) -> tuple[Ints, ...]:
         """Q; private."""
         squares = np.zeros(entries.size, np.int64)
-        add_squares(entries.starts, entries.items, entries.values, entries.weights, squares)
+        _add_squares(entries.starts, entries.items, entries.values, entries.weights, squares)
         return (squares,)
-
-    @property
-    def _weights(self) -> PairWeights:
-        return PairWeights(self.unit, self.noise, len(self.head))
 
     @property
     def _largest(self) -> float:
@@ -313,11 +318,63 @@ class CosinePairs(PairStatistic):
     def _quantised(self, block: Ratings, inside: npt.NDArray[np.int32]) -> _Block:
         values = np.rint(block.values() * (self._top / self._largest)).astype(np.int16)
         if self.unit is Unit.RATING:
-            counts = np.zeros(block.user_count, np.int64)
-            count_inside(block.starts, inside, counts)
-            return values, self._weights.table[counts]
+            return values, self._weights.table[count_inside(block.starts, inside)]
         lengths = np.empty(block.user_count)
-        product_lengths(block.starts, inside, values, self.noise.kind.order == 1, lengths)
+        _product_lengths(block.starts, inside, values, self.noise.kind.order == 1, lengths)
         # Values are whole, so a length below 1 is 0: somebody without ratings other than 0.
         scaled = np.floor(_SAFE * self._most / np.maximum(lengths, 0.5))
         return values, np.where(lengths > 0, scaled, 0).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _add_squares(starts: Any, inside: Any, values: Any, weights: Any, squares: Any) -> None:
+    """Add W times the square of its value to every item of the matrix."""
+    for user in range(len(weights)):
+        for n in range(starts[user], starts[user + 1]):
+            if inside[n] >= 0:
+                value = np.int64(values[n])
+                squares[inside[n]] += weights[user] * value * value
+
+
+@njit(cache=True, nogil=True)
+def _difference_lengths(
+    starts: Any, inside: Any, values: Any, l1: bool, top: int, lengths: Any
+) -> None:
+    """The norm of each user's differences over all pairs, values being 0 to `top`.
+
+    L1: between two neighbouring levels lie (entries up to the lower one) times (the others) pairs.
+    """
+    levels = np.zeros(top + 1, np.int64)
+    for user in range(len(lengths)):
+        count, total, square = 0, np.int64(0), np.int64(0)
+        levels[:] = 0
+        for n in range(starts[user], starts[user + 1]):
+            if inside[n] >= 0:
+                value = np.int64(values[n])
+                count, total, square = count + 1, total + value, square + value * value
+                levels[value] += 1
+        if l1:
+            below, length = np.int64(0), np.int64(0)
+            for level in range(top):
+                below += levels[level]
+                length += below * (count - below)
+            lengths[user] = length
+        else:
+            lengths[user] = np.sqrt(np.float64(count * square - total * total))
+
+
+@njit(cache=True, nogil=True)
+def _product_lengths(starts: Any, inside: Any, values: Any, l1: bool, lengths: Any) -> None:
+    """The larger of two norms: of each user's products over ordered pairs, and of their squares."""
+    for user in range(len(lengths)):
+        total, square, fourth = np.int64(0), np.int64(0), 0.0
+        for n in range(starts[user], starts[user + 1]):
+            if inside[n] >= 0:
+                value = np.int64(values[n])
+                total += abs(value)
+                square += value * value
+                fourth += np.float64(value) ** 4
+        if l1:
+            lengths[user] = max(np.float64(total) ** 2 - square, np.float64(square))
+        else:
+            lengths[user] = np.sqrt(max(np.float64(square) ** 2 - fourth, fourth))

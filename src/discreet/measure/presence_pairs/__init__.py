@@ -9,16 +9,17 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from discreet.domain import InputError
 from discreet.measure._source import (
     HeadEntries,
     PairStatistic,
     Part,
     Progress,
     Statistic,
+    check_head,
     count_inside,
     head_entries,
     over_blocks,
+    places_in,
 )
 from discreet.measure.engines.local import weighted_pairs
 from discreet.privacy import Noise, Unit
@@ -115,16 +116,6 @@ class PairMovement:
         return _UP * float(np.abs(after - start).max())
 
 
-def check_head(head: _Head) -> None:
-    """Refuse a head that is none.
-
-    Raises:
-        InputError: It is empty, or its items do not rise.
-    """
-    if not len(head) or head[0] < 0 or np.any(np.diff(head) <= 0):
-        raise InputError("the items of a head are listed in rising order, each once")
-
-
 @dataclass(frozen=True, eq=False)
 class _OfHead:
     """What both statistics take.
@@ -186,8 +177,7 @@ class HeadWeights(_OfHead, Statistic):
 
     def measure(self, ratings: Ratings) -> tuple[int, int]:
         """The exact integers; private."""
-        inside = np.full(len(ratings.catalog), -1, np.int32)
-        inside[self.head] = 0
+        inside = places_in(self.head, len(ratings.catalog))
         table = pair_weights(self.unit, self.noise, len(self.head))
 
         def work(block: Ratings, _: int) -> tuple[int, int]:

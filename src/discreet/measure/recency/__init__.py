@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.measure._source import Part, Statistic, over_blocks
-from discreet.measure.item_sums import sum_of
+from discreet.measure._source import Part, Statistic, sum_over_blocks
 from discreet.privacy import Noise, Unit
 from discreet.ratings import Ratings
 
@@ -84,7 +83,7 @@ class PeriodCounts(Statistic):
             _add_periods(block.starts, places, votes, counts)
             return counts
 
-        return sum_of(over_blocks(ratings, work), self.periods.number)
+        return sum_over_blocks(ratings, work, self.periods.number)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +131,7 @@ class RecentCounts(Statistic):
             _add_recent(block.starts, block.items, weights, l1, per_record, counts)
             return counts
 
-        return sum_of(over_blocks(ratings, work), len(ratings.catalog))
+        return sum_over_blocks(ratings, work, len(ratings.catalog))
 
 
 def _times(block: Ratings) -> npt.NDArray[np.uint32]:

@@ -16,9 +16,8 @@ import numpy.typing as npt
 
 from discreet.domain import InputError
 from discreet.domain.triangles import packed_size
-from discreet.measure._source import Part, Statistic, over_blocks
+from discreet.measure._source import Part, Statistic, over_blocks, sum_over_blocks
 from discreet.measure.centring import GRID, HuberCentring, ItemLevels
-from discreet.measure.item_sums import sum_of
 from discreet.measure.refinement._kernels import (
     MOMENT_GRID,
     ROW_GRID,
@@ -352,7 +351,7 @@ class UserSketch(Statistic):
             add_sketches(block.starts, block.items, y, self.directions, sketch)
             return sketch
 
-        return sum_of(over_blocks(ratings, work), packed_size(k))
+        return sum_over_blocks(ratings, work, packed_size(k))
 
 
 # Ratings in a block. Every block has rows of its own to sum in: large blocks, few of them.

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from discreet.domain import InputError, Scale
 from discreet.measure._source import Part, Statistic, over_blocks
 from discreet.measure.centring import ItemLevels
-from discreet.measure.item_sums import RatingSums, sum_of
+from discreet.measure.item_sums import RatingSums
 from discreet.privacy import Noise
 from discreet.ratings import Ratings
 
@@ -132,7 +132,8 @@ class UserVotes(Statistic):
             return sums, scales
 
         parts = over_blocks(ratings, work)
-        return sum_of([p[0] for p in parts], len(ratings.catalog)), sum(p[1] for p in parts)
+        nothing = np.zeros(len(ratings.catalog), dtype=np.int64)
+        return sum((sums for sums, _ in parts), nothing), sum(scales for _, scales in parts)
 
     def residuals(self, block: Ratings) -> _Floats:
         """X of every rating; private."""

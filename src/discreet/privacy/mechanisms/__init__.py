@@ -1,13 +1,14 @@
 """Mechanisms: a sampler and a privacy map in one object, the proof in the same folder."""
 
-from discreet.privacy.mechanisms._integer_noise import IntegerNoise
 from discreet.privacy.mechanisms._selection import Moves, grid_sensitivity, to_grid
 from discreet.privacy.mechanisms.gumbel_top_k import GumbelTopK
+from discreet.privacy.mechanisms.integer_noise import (
+    IntegerNoise,
+    RoundedGaussian,
+    TwoSidedGeometric,
+)
 from discreet.privacy.mechanisms.k_subset import KSubset
-from discreet.privacy.mechanisms.modified_laplace import ModifiedLaplace
-from discreet.privacy.mechanisms.randomized_response import RandomizedResponse
-from discreet.privacy.mechanisms.rounded_gaussian import RoundedGaussian
-from discreet.privacy.mechanisms.two_sided_geometric import TwoSidedGeometric
+from discreet.privacy.mechanisms.local import ModifiedLaplace, RandomizedResponse
 
 __all__ = [
     "GumbelTopK",

@@ -28,9 +28,8 @@ import polars as pl
 import pyarrow as pa
 
 from discreet.domain import Catalog, InputError, Scale
-from discreet.ratings._build import build_ratings
 from discreet.ratings._keyed import bound_contributions, hash_texts, mix
-from discreet.ratings._ratings import MOST_RATINGS, Intake, Ratings, locked
+from discreet.ratings._ratings import MOST_RATINGS, Intake, Ratings, build_ratings, locked
 from discreet.ratings.readers._batch import Batch, Ids
 from discreet.ratings.readers._collect import Collector, IdColumn, catalog_from_data, integers_in
 from discreet.ratings.readers._frames import FrameTable, ParquetTable

@@ -17,8 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
-from discreet.ratings._build import build_ratings
-from discreet.ratings._ratings import Intake, Ratings
+from discreet.ratings._ratings import Intake, Ratings, build_ratings
 from discreet.ratings.readers._batch import REASONS, SKIP_ROWS, Batch, Fault, Ids, Origin, mark
 
 # The index of an item that the catalogue does not list.

@@ -14,8 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from discreet.domain import Catalog, InputError
-from discreet.ratings.readers._batch import REASONS, Fault, Ids
-from discreet.ratings.readers._cells import read_ids
+from discreet.ratings.readers._batch import REASONS, Fault, Ids, read_ids
 from discreet.ratings.readers._collect import UNKNOWN, CatalogLookup
 from discreet.ratings.readers._public import PublicTable, TableSource, open_public
 

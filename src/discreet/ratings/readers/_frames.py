@@ -16,10 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from discreet.domain import InputError
-from discreet.ratings.readers._batch import Batch, Rows, Source
-from discreet.ratings.readers._cells import LARGEST_WHOLE, Coded, batch_of_frame
+from discreet.domain.files import reading
+from discreet.ratings.readers._batch import (
+    LARGEST_WHOLE,
+    Batch,
+    Coded,
+    Rows,
+    Source,
+    batch_of_frame,
+)
 from discreet.ratings.readers._columns import ROLES
-from discreet.ratings.readers._files import reading
 from discreet.ratings.readers.text import TableDescription
 
 # Rows that are read at a time: tens of megabytes. Chosen by hand.

@@ -24,11 +24,18 @@ from typing import Literal, get_args
 import numpy as np
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain.files import ahead, is_parquet, reading, whole
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._batch import MORE_FIELDS, Batch, Fault, Lines, Source
-from discreet.ratings.readers._cells import batch_of_cells, numbers_of_text
+from discreet.ratings.readers._batch import (
+    MORE_FIELDS,
+    Batch,
+    Fault,
+    Lines,
+    Source,
+    batch_of_cells,
+    numbers_of_text,
+)
 from discreet.ratings.readers._columns import Role
-from discreet.ratings.readers._files import ahead, is_parquet, reading, whole
 from discreet.ratings.readers._frames import ParquetTable
 from discreet.ratings.readers._netflix import open_netflix
 from discreet.ratings.readers._public import read_catalog, refuse_columns

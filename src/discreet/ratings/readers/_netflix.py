@@ -18,12 +18,11 @@ import numpy.typing as npt
 import polars as pl
 
 from discreet.domain import Catalog, CatalogOrigin, InputError, Scale
+from discreet.domain.files import PIECE, Piece, pieces, size_of, whole
 from discreet.ratings._ratings import Ratings
 from discreet.ratings.readers import _tokens
-from discreet.ratings.readers._batch import ROW_HINTS, Batch, Fault, Lines, Source
-from discreet.ratings.readers._cells import batch_of_cells
+from discreet.ratings.readers._batch import ROW_HINTS, Batch, Fault, Lines, Source, batch_of_cells
 from discreet.ratings.readers._collect import CatalogLookup, integers_in
-from discreet.ratings.readers._files import PIECE, Piece, pieces, size_of, whole
 from discreet.ratings.readers._public import read_catalog, refuse_columns
 from discreet.ratings.readers.text import Cells, Dialect, cells_of, read_cells
 

@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 
 from discreet.domain import Catalog, CatalogOrigin, Hint, InputError
+from discreet.domain.files import is_parquet, whole
 from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._batch import REASONS, Fault, Lines, Origin, Rows
 from discreet.ratings.readers._columns import (
@@ -27,7 +28,6 @@ from discreet.ratings.readers._columns import (
     by_name,
     given_place,
 )
-from discreet.ratings.readers._files import is_parquet, whole
 from discreet.ratings.readers._frames import columns_of, open_parquet, read_parquet
 from discreet.ratings.readers.text import (
     BLANKS,

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from discreet.domain import PRESENCE, Catalog, CatalogOrigin, Hint, InputError, Scale
+from discreet.domain.files import ahead
 from discreet.ratings._keyed import bound_contributions
 from discreet.ratings._ratings import Intake, Ratings
 from discreet.ratings.readers._batch import Progress, Source
 from discreet.ratings.readers._collect import BadRows, Collector
 from discreet.ratings.readers._columns import Columns
-from discreet.ratings.readers._files import ahead
 from discreet.ratings.readers._frames import open_frame
 from discreet.ratings.readers._layouts import Layout, open_path
 from discreet.ratings.readers._public import (

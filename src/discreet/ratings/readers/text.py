@@ -21,9 +21,9 @@ import polars as pl
 import pyarrow as pa
 
 from discreet.domain import Hint, InputError
+from discreet.domain.files import BEGINNING, PIECE, Piece, beginning, pieces
 from discreet.ratings.readers import _tokens
 from discreet.ratings.readers._columns import Columns, Role, find_columns, given_positions
-from discreet.ratings.readers._files import BEGINNING, PIECE, Piece, beginning, pieces
 from discreet.ratings.readers._tokens import BLANKS
 
 __all__ = [

@@ -1,17 +1,19 @@
-"""What the two mechanisms that add integer noise have in common."""
+"""Noise on integers: the rounded Gaussian, and the two-sided geometric law. See PROOF.md."""
 
 from __future__ import annotations
 
 import abc
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from discreet.domain import InputError
-from discreet.privacy._events import Event, Unit
+from discreet.privacy._events import Event, GaussianEvent, GeometricEvent, Unit
 from discreet.privacy._receipt import Permit, redeem
-from discreet.privacy.noise import Law, add_noise
+from discreet.privacy.noise import GaussianLaw, GeometricLaw, Law, add_noise
 
 
 class IntegerNoise(abc.ABC):
@@ -62,3 +64,78 @@ class IntegerNoise(abc.ABC):
         noisy = values if in_place else values.astype(np.int64, order="C")
         add_noise(self.law, noisy.reshape(-1), redeem(receipt, event))
         return noisy
+
+
+@dataclass(frozen=True)
+class RoundedGaussian(IntegerNoise):
+    """Adds round(N(0, sigma^2)) to every entry of an integer array; sensitivities are L2.
+
+    Args:
+        sigma: In grid units, above 0 and at most 2^50.
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        GaussianLaw(self.sigma)
+
+    @property
+    def law(self) -> GaussianLaw:
+        return GaussianLaw(self.sigma)
+
+    @property
+    def spread(self) -> float:
+        return self.sigma
+
+    def event(
+        self, sensitivity: float, unit: Unit, label: str, ratings_per_user: int | None = None
+    ) -> GaussianEvent:
+        return GaussianEvent(
+            unit=unit,
+            label=label,
+            ratings_per_user=ratings_per_user,
+            sensitivity=sensitivity,
+            sigma=self.sigma,
+        )
+
+    def _is_own(self, event: Event) -> bool:
+        return isinstance(event, GaussianEvent) and event.sigma == self.sigma
+
+
+@dataclass(frozen=True)
+class TwoSidedGeometric(IntegerNoise):
+    """Adds k with probability proportional to exp(-|k|/scale) to every entry of an integer array.
+
+    Sensitivities are L1.
+
+    Args:
+        scale: In grid units, above 0 and at most 2^50.
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        GeometricLaw(self.scale)
+
+    @property
+    def law(self) -> GeometricLaw:
+        return GeometricLaw(self.scale)
+
+    @property
+    def spread(self) -> float:
+        """The law's own variance, 1/(2 sinh^2(1/2b)), is below that of Laplace noise, 2 b^2."""
+        return math.sqrt(2) * self.scale
+
+    def event(
+        self, sensitivity: float, unit: Unit, label: str, ratings_per_user: int | None = None
+    ) -> GeometricEvent:
+        return GeometricEvent(
+            unit=unit,
+            label=label,
+            ratings_per_user=ratings_per_user,
+            sensitivity=sensitivity,
+            scale=self.scale,
+        )
+
+    def _is_own(self, event: Event) -> bool:
+        return isinstance(event, GeometricEvent) and event.scale == self.scale
