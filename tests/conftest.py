@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -20,6 +21,12 @@ import compile_once
 # A kernel compiles on its first call, which no deadline should count.
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
+# `make quick` tries a quarter of the usual 100 examples, where a test does not say how many.
+settings.register_profile("quick", deadline=None, max_examples=25)
+
+# Modules and tests stay until the end. Looking through them for garbage, again and again, is an
+# eighth of a collection's time.
+gc.disable()
 
 # Starting two threads takes 50 times as long as checking a handful of ratings on one. Tests of
 # threads ask for them.
@@ -36,6 +43,9 @@ _IS_FRESH = not sys.dont_write_bytecode and not any(_ROOT.glob("tests/__pycache_
 
 # One process runs all of these, and first, since they mostly wait: for Spark, for a browser.
 _WHOLE = ("tests/spark", "tests/web")
+
+# What `make quick` asks for.
+_QUICK = "not slow"
 
 # `make quick` leaves these out: folders and files, which it does not even import, and tests whose
 # names begin so. It keeps the batteries, which hold statistics, mechanisms, predictors and readers
@@ -67,6 +77,7 @@ _SLOW = (
     "tests/ratings/readers/test_presence.py::test_the_order_of_rows_does_not_count",
     "tests/ratings/test_splits.py::test_ranks_agree_with_sorting_user_by_user",
     "tests/test_architecture.py::test_public_rooms_work_where_private_ones_were_deleted",
+    "tests/test_public_names.py::test_every_error_lives_in_the_drawn_tree",
     "tests/test_public_names.py::test_a_room_can_be_called_whatever_was_imported_first",
 )  # fmt: skip
 
@@ -85,6 +96,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == _QUICK:
+        settings.load_profile("quick")
     if config.getoption("--cpu"):
         from _cpu import CpuReport
 
@@ -114,7 +127,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """What would be deselected as a whole need not be imported: half of a collection's time."""
-    if config.option.markexpr == "not slow" and collection_path.is_relative_to(_ROOT):
+    if config.option.markexpr == _QUICK and collection_path.is_relative_to(_ROOT):
         return collection_path.relative_to(_ROOT).as_posix() in _SLOW or None
     return None
 
@@ -142,6 +155,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_SLOW):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
