@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import re
 import signal
@@ -20,6 +21,12 @@ import compile_once
 # A kernel compiles on its first call, which no deadline should count.
 settings.register_profile("discreet", deadline=None)
 settings.load_profile("discreet")
+# `make quick` tries a quarter of the usual 100 examples, where a test does not say how many.
+settings.register_profile("quick", deadline=None, max_examples=25)
+
+# Modules and tests stay until the end. Looking through them for garbage, again and again, is an
+# eighth of a collection's time.
+gc.disable()
 
 # Starting two threads takes 50 times as long as checking a handful of ratings on one. Tests of
 # threads ask for them.
@@ -36,6 +43,9 @@ _IS_FRESH = not sys.dont_write_bytecode and not any(_ROOT.glob("tests/__pycache_
 
 # One process runs all of these, and first, since they mostly wait: for Spark, for a browser.
 _WHOLE = ("tests/spark", "tests/web")
+
+# What `make quick` asks for.
+_QUICK = "not slow"
 
 # `make quick` leaves these out: folders and files, which it does not even import, and tests whose
 # names begin so. It keeps the batteries, which hold statistics, mechanisms, predictors and readers
@@ -58,15 +68,26 @@ _SLOW = (
     *("tests/ratings/test_synthetic_figures.py", "tests/ratings/readers/test_tables_agree.py"),
     *("tests/series/test_interrupts.py", "tests/predict/test_alone.py"),
     "tests/cli/test_fit.py::test_an_interrupt_leaves_no_file_and_a_true_ledger",
+    "tests/cli/test_evaluate.py::test_a_process_compares_every_model",
+    "tests/cli/test_fit.py::test_the_road_from_ratings_to_recommendations",
     "tests/cli/test_main.py::test_every_hint_is_an_argument_and_an_option",
     "tests/cli/test_main.py::test_who_stops_reading_ends_it_with_a_code_of_its_own",
     "tests/measure/test_sets.py::test_one_vector_makes_one_set_and_a_function_the_same_as_its_table",
+    "tests/methods/test_methods.py::test_the_scale_s_unit_changes_nothing_but_the_unit",
+    "tests/privacy/ledger/test_damage.py::test_a_flipped_bit_is_refused_or_changes_nothing",
+    "tests/privacy/mechanisms/test_gumbel_top_k.py::test_the_exact_choice_has_the_same_law",
+    "tests/privacy/mechanisms/test_k_subset.py::test_head_counts_are_far_better_than_the_doubt",
+    "tests/privacy/mechanisms/test_selection.py::test_a_large_catalogue_is_drawn_fairly",
     "tests/privacy/mechanisms/test_gumbel_top_k.py::test_sure_rows_are_what_brute_force_says",
     "tests/ratings/readers/features/test_feature_tables.py::test_the_order_of_rows_and_of_an_id",
     "tests/ratings/readers/test_bad_input.py::test_a_line_is_too_long_by_itself",
+    "tests/ratings/readers/test_kernels.py::test_numbers_are_the_nearest_doubles",
     "tests/ratings/readers/test_presence.py::test_the_order_of_rows_does_not_count",
     "tests/ratings/test_splits.py::test_ranks_agree_with_sorting_user_by_user",
+    "tests/release/test_damage.py::test_damaged_bytes_are_noticed_wherever_they_are",
+    "tests/test_docs.py::test_the_commands_page_is_what_the_commands_say",
     "tests/test_architecture.py::test_public_rooms_work_where_private_ones_were_deleted",
+    "tests/test_public_names.py::test_every_error_lives_in_the_drawn_tree",
     "tests/test_public_names.py::test_a_room_can_be_called_whatever_was_imported_first",
 )  # fmt: skip
 
@@ -85,6 +106,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == _QUICK:
+        settings.load_profile("quick")
     if config.getoption("--cpu"):
         from _cpu import CpuReport
 
@@ -114,7 +137,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """What would be deselected as a whole need not be imported: half of a collection's time."""
-    if config.option.markexpr == "not slow" and collection_path.is_relative_to(_ROOT):
+    if config.option.markexpr == _QUICK and collection_path.is_relative_to(_ROOT):
         return collection_path.relative_to(_ROOT).as_posix() in _SLOW or None
     return None
 
@@ -142,6 +165,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid.startswith(_SLOW):
             item.add_marker("slow")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

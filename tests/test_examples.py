@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import doctest
 import importlib
-import pkgutil
-from pathlib import Path
 
 import pytest
 
 import discreet
+from package_sources import module_sources
 
-SOURCE = Path(discreet.__file__).parent
 # What a notebook begins with: each has an example.
 EXPECTED = {
     "load", "read_catalog",
@@ -20,20 +18,7 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def with_examples() -> list[str]:
-    """Modules whose source has an example; reading is cheaper than importing them all."""
-    found = pkgutil.walk_packages([str(SOURCE)], "discreet.")
-    names = [each.name for each in found if not each.name.endswith("__main__")]
-    paths = {name: SOURCE.joinpath(*name.split(".")[1:]) for name in names}
-    return sorted(
-        name
-        for name, path in paths.items()
-        if ">>> "
-        in (path.with_suffix(".py") if not path.is_dir() else path / "__init__.py").read_text()
-    )
-
-
-@pytest.mark.parametrize("name", with_examples())
+@pytest.mark.parametrize("name", [n for n, text in module_sources().items() if ">>> " in text])
 def test_examples_print_what_they_say(name: str) -> None:
     result = doctest.testmod(importlib.import_module(name), raise_on_error=False)
     assert result.attempted > 0 and result.failed == 0

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import pytest
 
 from discreet.privacy.ledger import Ledger
 from discreet.release import load
-from serve._running import Talk
+from serve._running import Talk, until
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "refresh"
 SCRIPT = EXAMPLE / "refresh.sh"
@@ -106,14 +106,6 @@ def curator(begun: Path, tmp_path: Path) -> Curator:
     found = Curator(tmp_path)
     shutil.copytree(begun, found.folder, dirs_exist_ok=True)
     return found
-
-
-def until(happens: Callable[[], object]) -> None:
-    for _ in range(6000):
-        if happens():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it does not happen")
 
 
 @contextmanager

@@ -70,7 +70,7 @@ class StatisticBattery:
         return found
 
     @pytest.mark.parametrize("noise", Noise)
-    @settings(max_examples=25)
+    @settings(max_examples=settings.default.max_examples // 4)
     @given(data=st.data())
     def test_no_unit_moves_a_part_further_than_its_sensitivity(
         self, noise: Noise, data: st.DataObject
@@ -88,7 +88,7 @@ class StatisticBattery:
             assert stays_within(noise, moved, part.sensitivity), part.label
 
     @pytest.mark.parametrize("noise", Noise)
-    @settings(max_examples=10)
+    @settings(max_examples=settings.default.max_examples // 10)
     @given(data=st.data())
     def test_everybody_adds_their_own_whatever_the_blocks_and_threads(
         self, noise: Noise, data: st.DataObject

@@ -7,7 +7,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +35,15 @@ FREE: dict[str, Any] = {
     "enrolments": UNLIMITED,
     "least_people": 1,
 }
+
+
+def until(happens: Callable[[], object]) -> None:
+    """Wait until something happens, for a minute at least."""
+    for _ in range(6000):
+        if happens():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it does not happen")
 
 
 def make_catalog(items: int = ITEMS) -> Catalog:

@@ -35,6 +35,7 @@ from serve._running import (
     make_report,
     make_settings,
     running,
+    until,
 )
 
 # Beyond every buffer between the service and somebody who does not read on.
@@ -50,14 +51,6 @@ def often() -> Iterator[None]:
 
 def digest_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def until(happens: Callable[[], object]) -> None:
-    for _ in range(6000):
-        if happens():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it does not happen")
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:

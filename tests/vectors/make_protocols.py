@@ -12,6 +12,7 @@ import hashlib
 import json
 import tempfile
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -145,10 +146,11 @@ def _keep(mechanism: Any, ways: int, exponent: float) -> dict[str, Any]:
 def _cells(law: GeometricLaw) -> dict[str, Any]:
     """Up to the first whose bits are all set."""
     made: dict[str, Any] = {}
+    exact_edge = cache(law.exact_edge)
     for bits in (63, 127) if law.shift < 3 else (63,):
         edges, last = [""], format((1 << bits) - 1, "x")
         while edges[-1] != last:
-            edges.append(first_bits(law.exact_edge(len(edges) - 1), bits))
+            edges.append(first_bits(exact_edge(len(edges) - 1), bits))
         digest = hashlib.sha256(" ".join(edges[1:]).encode()).hexdigest()
         made[str(bits)] = {"first": edges[1], "count": len(edges) - 1, "digest": digest}
     if not law.shift:

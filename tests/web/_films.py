@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from discreet.serve import Settings
 from release._making import make_release, spent
 from serve._running import FREE, TOKEN, Talk
 
+# Milliseconds that a busy machine may take for what takes a moment on an idle one.
+PATIENCE = 60_000
 NASTY = '<img src=x onerror="document.title=1">, "quoted"; & Söhne'
 TITLES = [
     "Alien Ants",
@@ -149,23 +152,29 @@ def about(url: str) -> dict[str, Any]:
     return dict(found)
 
 
+def wait_until(page: Any, happens: Callable[[], object], what: str) -> None:
+    """Let the page go on until something happens."""
+    for _ in range(PATIENCE // 20):
+        if happens():
+            return
+        page.wait_for_timeout(20)
+    raise AssertionError(f"for a minute, {what}")
+
+
 def wait_kept(page: Any) -> None:
     """Until the service worker has its copies."""
     assert page.evaluate(
-        """() => Promise.race([
+        """patience => Promise.race([
           navigator.serviceWorker.ready.then(() => true),
-          new Promise(done => setTimeout(done, 10_000, false)),
-        ])"""
+          new Promise(done => setTimeout(done, patience, false)),
+        ])""",
+        PATIENCE,
     )
 
 
 def wait_version(page: Any) -> None:
     """Until the worker that is in charge is of the document's own version."""
-    for _ in range(200):
-        if page.evaluate(INSTALLED):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError("the worker is of another version")
+    wait_until(page, lambda: page.evaluate(INSTALLED), "the worker is of another version")
 
 
 def rate(page: Any, title: str, stars: str) -> None:
@@ -209,8 +218,5 @@ def hold(page: Any, pattern: str) -> list[Any]:
 
 def wait_held(page: Any, held: list[Any]) -> Any:
     """The first request that `hold` holds, once it is there."""
-    for _ in range(500):
-        if held:
-            return held.pop(0)
-        page.wait_for_timeout(20)
-    raise AssertionError("nothing like it was asked for")
+    wait_until(page, lambda: held, "nothing like it was asked for")
+    return held.pop(0)

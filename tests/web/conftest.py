@@ -69,7 +69,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
 
     Without `worker` the page does without its service worker, which saves the test half a second.
     """
-    from web._films import Complaints, open_page
+    from web._films import PATIENCE, Complaints, open_page
 
     contexts: list[Any] = []
     complaints = Complaints()
@@ -79,7 +79,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
         if context is None:
             how = "allow" if worker else "block"
             context = browser.new_context(service_workers=how, **looks)
-            context.set_default_timeout(10_000)
+            context.set_default_timeout(PATIENCE)
             contexts.append(context)
         return open_page(context, url, complaints, **told)
 

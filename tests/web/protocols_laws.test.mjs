@@ -1,5 +1,5 @@
 // The laws of everything that is drawn at home, with the system's own randomness. All tests together
-// fail a correct sampler about once in a million runs: each of about 85 comparisons has 1e-8.
+// fail a correct sampler about once in a million runs: each of about 100 comparisons has 1e-8.
 import assert from "node:assert/strict";
 import test from "node:test";
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from serve._running import Talk
-from web._films import TITLES, own, recommended, wait_ready
+from web._films import TITLES, own, recommended, wait_ready, wait_until
 
 Visit = Callable[..., Any]
 PHONE = {"width": 360, "height": 740}
@@ -20,11 +20,7 @@ def titles(page: Any) -> list[str]:
 
 
 def wait_titles(page: Any, expected: list[str]) -> None:
-    for _ in range(500):
-        if titles(page) == expected:
-            return
-        page.wait_for_timeout(20)
-    assert titles(page) == expected
+    wait_until(page, lambda: titles(page) == expected, f"the titles are not {expected}")
 
 
 def star(page: Any, row: int, stars: str) -> None:

@@ -13,8 +13,8 @@ import pytest
 from discreet.privacy import PureEvent, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.serve import Settings, _watch
-from serve._running import FREE, TOKEN, running
-from serve.test_watching import digest_of, until
+from serve._running import FREE, TOKEN, running, until
+from serve.test_watching import digest_of
 from web._films import about, film_release, own, rate, recommended, wait_ready
 from web.test_operator import enter
 

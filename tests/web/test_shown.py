@@ -10,7 +10,7 @@ from discreet.domain import Scale
 from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.serve import Settings
 from serve._running import FREE, running
-from web._films import TITLES, collecting, film_release, rate
+from web._films import TITLES, collecting, film_release, rate, wait_until
 from web.test_contributing import KEPT, prepare, preview
 from web.test_tabs import two_tabs
 
@@ -63,10 +63,7 @@ def test_a_limit_that_another_tab_has_raised_counts_as_it_is_shown(
             limit.blur()
             tab.get_by_text(f"Your limit is epsilon {most} now.").wait_for()
         page.get_by_role("button", name="Show what would be sent").click()
-        for _ in range(500):
-            if page.evaluate(KEPT, "limit") == 1:
-                break
-            page.wait_for_timeout(20)
+        wait_until(page, lambda: page.evaluate(KEPT, "limit") == 1, "the limit is not kept")
         page.get_by_role("button", name="Show what would be sent").click()
         page.get_by_text("past your limit of 1").wait_for()
         assert page.evaluate(KEPT, "memory local-reports") is None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from serve._running import Talk, running
-from web._films import collecting, rate, wait_ready
+from web._films import collecting, rate, wait_ready, wait_until
 from web.test_contributing import counts, prepare, send
 from web.test_forgetting import press_forget
 from web.test_standing import pledge
@@ -69,10 +69,7 @@ def test_who_closes_the_tab_meanwhile_is_not_told_that_it_is_there(
         arrived: list[Any] = []
         page.route("**/v1/enrolment", lambda route: arrived.append(route.fetch()))
         page.get_by_role("button", name="Withdraw it").click()
-        for _ in range(500):
-            if arrived:
-                break
-            page.wait_for_timeout(20)
+        wait_until(page, lambda: arrived, "the withdrawal does not arrive")
         assert counts(talk) == (0, 0)
         context = page.context
         context.new_page()

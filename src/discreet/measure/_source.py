@@ -326,13 +326,15 @@ def over_bands(
         threads: As many as numba may, if None; but one where there is little to do.
     """
     done, bands = 0, list(bands)
-    if threads is None and pairs <= _LITTLE and len(bands) <= _FEW:
+    has_little = threads is None and pairs <= _LITTLE and len(bands) <= _FEW
+    threads = threads or min(numba.config.NUMBA_NUM_THREADS, numba.get_num_threads())
+    if threads == 1 or has_little:
         for band in bands:
             done += work(band)
             if progress is not None:
                 progress(done, pairs)
         return
-    with ThreadPoolExecutor(max_workers=threads or numba.config.NUMBA_NUM_THREADS) as pool:
+    with ThreadPoolExecutor(max_workers=threads) as pool:
         try:
             waiting = [pool.submit(work, band) for band in bands]
             for task in as_completed(waiting):

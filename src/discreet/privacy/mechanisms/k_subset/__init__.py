@@ -136,7 +136,7 @@ def choose_rows(
     """Fill `chosen` row by row; where a row got stuck: (item, items still wanted), else (-1, 0)."""
     # Relative to the k-th largest score; numpy's partition takes numba seconds to compile.
     place = scores.shape[1] - chosen.shape[1]
-    references = np.partition(scores, place)[:, place]
+    references = np.ascontiguousarray(np.partition(scores, place)[:, place])
     return np.asarray(_choose_rows(scores, references, words, rate, chosen))
 
 
