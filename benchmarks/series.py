@@ -15,7 +15,8 @@ time into periods of equal numbers. All releases are judged on the same test par
 people with all of their training records, so that figures grow with what releases know. The share
 is how far (c), or (d), has come from (b) to (a). With --json FILE a table is added to those in
 FILE, where other rows of the same table stay; docs/make_figures.py draws a picture of
-benchmarks/series.json. --last and --ways single,divided,series measure some rows alone.
+benchmarks/series.json. --last and --ways single,divided,series measure some rows alone. --costs
+shows instead what each add of the series costs, in CPU-seconds, without files and encryption.
 
 For the curator's eyes only, as every evaluation.
 """
@@ -176,6 +177,38 @@ def compare(title: str, ratings: Ratings, periods: int, asked: argparse.Namespac
     return table
 
 
+def show_costs(title: str, ratings: Ratings, periods: int, asked: argparse.Namespace) -> None:
+    """Print how long each add takes, beside its period's records and those before it.
+
+    Another series, which begins with the second half, has the same records and less history.
+    """
+    train = split_random(ratings, TEST_SHARE, seed=SPLIT_SEED).train
+    whole = Cut.of(train, periods)
+    late = Cut(
+        train.between(whole.begin(periods // 2 + 1), whole.ends[-1]), whole.ends[periods // 2 :]
+    )
+    print(f"\n{title}: CPU-seconds of each add")
+    print(f"{'period':>6}{'records':>10}{'before':>12}{'add':>8}{'without the first half':>34}")
+    seconds = {1: _add_costs(whole, asked), periods // 2 + 1: _add_costs(late, asked)}
+    before = 0
+    for period in range(1, periods + 1):
+        records = len(whole.part(period))
+        first = periods // 2 + 1
+        alone = f"{seconds[first][period - first]:34.2f}" if period >= first else ""
+        print(f"{period:6}{records:10,}{before:12,}{seconds[1][period - 1]:8.2f}{alone}")
+        before += records
+
+
+def _add_costs(cut: Cut, asked: argparse.Namespace) -> list[float]:
+    plan = NoisePlan.factorised(None, len(cut.ends), records=True)
+    made = series_releases(cut, asked.epsilons[0], plan, 0, asked.older_share)
+    found, began = [], time.process_time()
+    for _ in made:
+        found.append(time.process_time() - began)
+        began = time.process_time()
+    return found
+
+
 def judge_way(
     epsilon: float,
     way: str,
@@ -289,6 +322,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--last", action="store_true", help="judge only after all periods")
     parser.add_argument("--ways", default=",".join(WAYS), help="%(default)s, or some of them")
     parser.add_argument("--draws", type=int, default=1, help="of the noise")
+    parser.add_argument(
+        "--costs", action="store_true", help="CPU-seconds of each add, nothing else"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the tables to a file")
     asked = parser.parse_args(argv)
     asked.ways = asked.ways.split(",")
@@ -310,7 +346,11 @@ def main(argv: list[str] | None = None) -> None:
         kind = "presence" if asked.implicit else "ratings"
         meeting = f", older share {asked.older_share:g}" if asked.older_share else ""
         periods = asked.periods or (MADE_UP_PERIODS if name == MADE_UP else PERIODS)
-        tables.append(compare(f"{name}, {kind}{meeting}", ratings, periods, asked))
+        title = f"{name}, {kind}{meeting}"
+        if asked.costs:
+            show_costs(title, ratings, periods, asked)
+        else:
+            tables.append(compare(title, ratings, periods, asked))
     if asked.json is not None:
         keep(asked.json, tables)
 
