@@ -440,7 +440,7 @@ def test_rows_of_other_periods_that_were_read_are_said(tmp_path: Path) -> None:
     """Folded with rows of other weeks, a record of one week can depend on another week's rows."""
     write_ratings(films([0, 1]), tmp_path / "ratings.csv")
     series = a_series(tmp_path)
-    how = {"scale": series.scale, "catalog": series.catalog}
+    how: dict[str, Any] = {"scale": series.scale, "catalog": series.catalog}
     said = "nobody has the same item in two periods"
     span = series.span_to_read(WEEKS[0])
     apart = read_ratings(tmp_path / "ratings.csv", between=span, **how)
@@ -455,7 +455,7 @@ def test_what_is_read_of_a_period(tmp_path: Path) -> None:
     assert untimed_series.span_to_read("March") is None
     met = tmp_path / "met"
     met.mkdir()
-    clicks = {"protect": "rating", "method": "lists", "older_share": 0.15}
+    clicks: dict[str, Any] = {"protect": "rating", "method": "lists", "older_share": 0.15}
     series = Series.create(met / "s", scale=PRESENCE, catalog=catalog_of(8), **clicks)
     assert series.span_to_read(WEEKS[0]) is None and not series.could_meet_older
 
