@@ -15,7 +15,8 @@ time into periods of equal numbers. All releases are judged on the same test par
 people with all of their training records, so that figures grow with what releases know. The share
 is how far (c), or (d), has come from (b) to (a). With --json FILE a table is added to those in
 FILE, where other rows of the same table stay; docs/make_figures.py draws a picture of
-benchmarks/series.json. --last and --ways single,divided,series measure some rows alone.
+benchmarks/series.json. --last and --ways single,divided,series measure some rows alone. --costs
+shows instead what each add of the series costs, in CPU-seconds, without files and encryption.
 
 For the curator's eyes only, as every evaluation.
 """
@@ -23,6 +24,7 @@ For the curator's eyes only, as every evaluation.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import statistics
@@ -93,6 +95,7 @@ class Cut:
         """The first second of a period from 1 on."""
         return 0 if period == 1 else self.ends[period - 2]
 
+    @functools.cache  # noqa: B019 (there are few)
     def part(self, period: int) -> Ratings:
         return self.train.between(self.begin(period), self.ends[period - 1])
 
@@ -174,6 +177,23 @@ def compare(title: str, ratings: Ratings, periods: int, asked: argparse.Namespac
     for line in share_lines(table):
         print(line, flush=True)
     return table
+
+
+def show_costs(title: str, ratings: Ratings, periods: int, asked: argparse.Namespace) -> None:
+    """Print how long each add takes, beside its period's records and those before it."""
+    cut = Cut.of(split_random(ratings, TEST_SHARE, seed=SPLIT_SEED).train, periods)
+    # Whoever has a file of each period need not look for its records.
+    sizes = [len(cut.part(period)) for period in range(1, periods + 1)]
+    plan = NoisePlan.factorised(None, periods, records=True)
+    made = series_releases(cut, asked.epsilons[0], plan, 0, asked.older_share)
+    print(f"\n{title}\n{'period':>6}{'records':>10}{'before':>12}{'CPU-seconds':>13}")
+    began = time.process_time()
+    for number, _ in enumerate(made):
+        spent = time.process_time() - began
+        print(
+            f"{number + 1:6}{sizes[number]:10,}{sum(sizes[:number]):12,}{spent:13.2f}", flush=True
+        )
+        began = time.process_time()
 
 
 def judge_way(
@@ -289,6 +309,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--last", action="store_true", help="judge only after all periods")
     parser.add_argument("--ways", default=",".join(WAYS), help="%(default)s, or some of them")
     parser.add_argument("--draws", type=int, default=1, help="of the noise")
+    parser.add_argument(
+        "--costs", action="store_true", help="CPU-seconds of each add, nothing else"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="add the tables to a file")
     asked = parser.parse_args(argv)
     asked.ways = asked.ways.split(",")
@@ -310,7 +333,11 @@ def main(argv: list[str] | None = None) -> None:
         kind = "presence" if asked.implicit else "ratings"
         meeting = f", older share {asked.older_share:g}" if asked.older_share else ""
         periods = asked.periods or (MADE_UP_PERIODS if name == MADE_UP else PERIODS)
-        tables.append(compare(f"{name}, {kind}{meeting}", ratings, periods, asked))
+        title = f"{name}, {kind}{meeting}"
+        if asked.costs:
+            show_costs(title, ratings, periods, asked)
+        else:
+            tables.append(compare(title, ratings, periods, asked))
     if asked.json is not None:
         keep(asked.json, tables)
 

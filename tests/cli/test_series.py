@@ -136,6 +136,10 @@ def test_a_period_twice_is_exit_code_4_and_costs_nothing(curator: Curator, tmp_p
     assert f"period {FIRST} was added before" in again.err
     assert again.err.count("\n") == 1
     assert (curator.charges, curator.periods) == (1, [FIRST])
+    # The first add may have been killed before it had written the file.
+    assert (
+        load(tmp_path / "again.discreet").digest() == Series.open(curator.series).periods[0].release
+    )
 
 
 def test_no_room_in_the_ledger_is_exit_code_3_and_measures_nothing(
@@ -204,6 +208,43 @@ def test_ratings_outside_the_period_are_ignored(curator: Curator) -> None:
     assert sizes[2] == 0
     assert 0 < sizes[0] < whole
     assert sizes[0] + sizes[1] == whole
+
+
+@pytest.mark.parametrize("scale", [("--scale", "1..5"), ("--implicit",)], ids=["stars", "presence"])
+def test_no_other_period_decides_which_row_counts(
+    curator: Curator, tmp_path: Path, scale: tuple[str, ...]
+) -> None:
+    """Somebody has the same items in three months: each month counts its own rows.
+
+    Folded over the whole file, the last month, or with presence the first, would have them all,
+    and a month's rows less would change other months. At this epsilon noise is far below one.
+    """
+    items = [line.split(",")[0] for line in curator.items.read_text().splitlines()[1:6]]
+    months = ["2020-01", "2020-02", "2020-03"]
+    seconds = [
+        int(datetime.datetime.fromisoformat(f"{month}-15T00:00:00+00:00").timestamp())
+        for month in months
+    ]
+    rows = [f"ann,{item},{n + 1},{time}" for n, time in enumerate(seconds) for item in items]
+    source = tmp_path / "again.csv"
+    source.write_text("\n".join(["user,item,rating,time", *rows]) + "\n")
+    folder = tmp_path / "again.series"
+    terms = ("--protect", "rating", "--epsilon", 1e6, "--catalog", curator.items, *scale)
+    assert call("series", "init", folder, *terms).code == 0
+    sizes = []
+    for month in months:
+        added = call("series", "add", folder, source, "--period", month, "--no-ledger", "--json")
+        sizes.append(round(added.json()["series"]["periods"][-1]["size"]))
+    assert sizes == [len(items)] * 3
+
+
+def test_where_records_could_meet_older_ones_that_is_said(curator: Curator, tmp_path: Path) -> None:
+    asked = ("--implicit", "--protect", "rating", "--catalog", curator.items)
+    said = lines(call("series", "init", tmp_path / "clicks.series", *asked))
+    assert "started with --older-share 0.15" in said
+    said = lines(call("series", "init", tmp_path / "met.series", *asked, "--older-share", 0.15))
+    assert "older-share" not in said
+    assert "older-share" not in lines(curator.init())
 
 
 def test_a_newer_list_of_items(curator: Curator, tmp_path: Path) -> None:

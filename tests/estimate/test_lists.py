@@ -353,3 +353,19 @@ def test_chance_makes_no_directions_without_noise() -> None:
     values = PairSpectrum.of(counts, sums, 63).values
     assert 2 <= len(values) < 40
     assert values[1] > 3 * values[2:].max(initial=0.0)
+
+
+def test_sums_within_a_part_of_the_head() -> None:
+    """Its pairs are those of the whole head; the mass goes with counts."""
+    head = np.array([1, 3, 4, 7], np.int32)
+    matrix = np.arange(16.0).reshape(4, 4)
+    counts = Noisy(np.array([9.0, 5.0, 9.0, 3.0, 2.0, 9.0, 9.0, 10.0]), 0.5)
+    packed = Noisy(matrix[np.triu_indices(4)], 0.7)
+    sums = PairSums(head, packed, Noisy(40.0, 2.0), Noisy(11.0, 1.0), 500.0)
+    inner = sums.within(np.array([0, 3, 7], np.int32), counts)
+    assert inner.head.tolist() == [3, 7]
+    assert inner.pairs.value.tolist() == [matrix[1, 1], matrix[1, 3], matrix[3, 3]]
+    assert (inner.pairs.spread, inner.weight) == (0.7, sums.weight)
+    part = 13 / 20
+    assert (inner.mass.value, inner.mass.spread) == pytest.approx((40 * part, 2 * part))
+    assert inner.chance == pytest.approx(500 * part**2)

@@ -22,7 +22,7 @@ from discreet.measure import RunningSpender
 from discreet.measure.history_pairs import APPEND_ONLY, FrozenWeights
 from discreet.privacy import SEEDED, NoisePlan, SeededRandomness, Unit, running_noise
 from discreet.privacy.ledger import Ledger
-from discreet.ratings import Ratings
+from discreet.ratings import Ratings, read_ratings, write_ratings
 from discreet.release import load
 from discreet.series import Series
 from discreet.series._state import FORMAT, read_key, read_secret, read_state
@@ -434,6 +434,30 @@ def test_two_copies_at_once_publish_once(
         series.add(films([0]), WEEKS[0], ledger=ledger)
     assert series.periods == () and len(done) == 1
     assert [entry.published for entry in ledger.history()][-1] == done[0].digest()
+
+
+def test_rows_of_other_periods_that_were_read_are_said(tmp_path: Path) -> None:
+    """Folded with rows of other weeks, a record of one week can depend on another week's rows."""
+    write_ratings(films([0, 1]), tmp_path / "ratings.csv")
+    series = a_series(tmp_path)
+    how: dict[str, Any] = {"scale": series.scale, "catalog": series.catalog}
+    said = "nobody has the same item in two periods"
+    span = series.span_to_read(WEEKS[0])
+    apart = read_ratings(tmp_path / "ratings.csv", between=span, **how)
+    assert said not in str(series.add(apart, WEEKS[0], ledger="unbooked").guarantee.assumes)
+    together = read_ratings(tmp_path / "ratings.csv", **how)
+    assert said in str(series.add(together, WEEKS[1], ledger="unbooked").guarantee.assumes)
+    assert said in str(series.add(films([2]), WEEKS[2], ledger="unbooked").guarantee.assumes)
+
+
+def test_what_is_read_of_a_period(tmp_path: Path) -> None:
+    untimed_series = a_series(tmp_path, protect="rating", period="any")
+    assert untimed_series.span_to_read("March") is None
+    met = tmp_path / "met"
+    met.mkdir()
+    clicks: dict[str, Any] = {"protect": "rating", "method": "lists", "older_share": 0.15}
+    series = Series.create(met / "s", scale=PRESENCE, catalog=catalog_of(8), **clicks)
+    assert series.span_to_read(WEEKS[0]) is None and not series.could_meet_older
 
 
 def test_old_records_need_not_exist(tmp_path: Path) -> None:

@@ -242,9 +242,16 @@ class ReadingOptions:
             )
 
     def read_with(
-        self, path: str, scale: Scale, catalog: Catalog, most_ratings: int | None
+        self,
+        path: str,
+        scale: Scale,
+        catalog: Catalog,
+        most_ratings: int | None,
+        between: tuple[int, int] | None = None,
     ) -> Ratings:
         """Read ratings whose scale and items are known, as those of a series are.
+
+        `between` are the first second of the rows to keep, and the first after it; None for all.
 
         Raises:
             InputError: Something is missing, cannot be read or is wrong.
@@ -258,6 +265,7 @@ class ReadingOptions:
                 on_bad_rows=self.on_bad_rows,
                 implicit=scale.presence,
                 most_ratings=most_ratings,
+                between=between,
                 **self.dialect,
                 progress=advance,
             )

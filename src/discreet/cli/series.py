@@ -14,6 +14,7 @@ from discreet.cli._console import Json, stages
 from discreet.cli._inputs import ReadingOptions
 from discreet.cli.fit import open_book, warn_of_no_ledger
 from discreet.domain import InputError, Scale
+from discreet.domain.errors import PeriodExists
 from discreet.privacy import Noise, Unit
 from discreet.ratings import read_catalog
 from discreet.release import load
@@ -198,10 +199,14 @@ def add(
     Ratings of other times are ignored. If it was interrupted, run it again: it is charged once.
     """
     series = Series.open(path)
-    series.period(period)
     if output is not None:
         _outputs.check_replaceable(output)
         _outputs.check_writable(output)
+    try:
+        span = series.span_to_read(period)
+    except PeriodExists:
+        series.write_again(period, output)  # an add may have ended before the file was there
+        raise
     book = open_book(ledger, no_ledger)
     catalog = series.catalog
     if reading.catalog is not None:
@@ -212,7 +217,7 @@ def add(
         )
         catalog = series.catalog_with(newer)
     # How many of a user's are kept is decided within the period, by the series.
-    private = reading.read_with(ratings, series.scale, catalog, None)
+    private = reading.read_with(ratings, series.scale, catalog, None, span)
     public = _inputs.read_features(features, catalog)
     if book is None:
         warn_of_no_ledger()
@@ -338,6 +343,11 @@ def _show(series: Series, as_json: bool) -> None:
         _console.say(
             f"A person who is active in 12 periods pays epsilon {series.epsilon_in(12):.4g}; "
             "discreet series plan compares this with --plan fresh."
+        )
+    elif series.could_meet_older:
+        _console.say(
+            "Records are paired within a period only. If people come back for months, and you keep "
+            "all records, lists learn more in a series started with --older-share 0.15."
         )
     if series.plan.buffers:
         _console.say(

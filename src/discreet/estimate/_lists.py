@@ -87,6 +87,30 @@ class PairSums:
     weight: Noisy
     chance: float
 
+    def within(self, items: _Head, counts: Noisy) -> PairSums:
+        """The same of some of the head's items, rising.
+
+        The mass goes with the items' counts, and the squares of pairs with the product of both
+        items'. Weights are those of all of the head that people have.
+
+        Args:
+            items: Those that are not in the head are left out.
+            counts: Of all items.
+        """
+        inner = np.intersect1d(items, self.head, assume_unique=True)
+        at, side = np.searchsorted(self.head, inner), len(self.head)
+        rows, columns = (at[each] for each in np.triu_indices(len(inner)))
+        packed = self.pairs.value[rows * side - rows * (rows - 1) // 2 + (columns - rows)]
+        positive = np.maximum(counts.value, 0.0)
+        part = float(positive[inner].sum()) / max(float(positive[self.head].sum()), 1e-9)
+        return PairSums(
+            inner,
+            Noisy(packed, self.pairs.spread),
+            Noisy(part * self.mass.value, part * self.mass.spread),
+            self.weight,
+            max(part**2 * self.chance, 1.0),
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class ListModel:

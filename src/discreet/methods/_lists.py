@@ -18,6 +18,7 @@ from discreet.estimate import (
     drift_of,
     find_window,
     learn_lists,
+    most_popular,
     narrowing_heads,
     popularity_alone,
     recent_weights,
@@ -158,6 +159,7 @@ def measure_lists(
     share: float,
     strength: float,
     of_head: float = 1.0,
+    beyond: float = 1.0,
 ) -> tuple[ListModel, PairSpectrum | None]:
     """The list model, and what the pairs of popular items showed.
 
@@ -170,14 +172,21 @@ def measure_lists(
         share: Of the budget, for the pairs; for 0 none are measured.
         strength: How well pairs can be learnt (`count_strength`).
         of_head: The part of the usual number of items to pair.
+        beyond: Times as many are paired, for directions that reach further; lists are made from
+            the most popular of them.
     """
     if not share:
         return popularity_alone(counts, recent), None
     size = max(round(of_head * _head_size(strength)), _SMALLEST_HEAD)
-    head = task.head("presence pairs", counts.value, method.head or size)
+    paired = method.head or round(beyond * size)
+    head = task.head("presence pairs", counts.value, paired)
     sums = _pair_sums(method, task, head, counts, share)
     spectrum = PairSpectrum.of(counts, sums, rank - 1, task.features)
-    return learn_lists(counts, spectrum, recent), spectrum
+    of_lists = spectrum
+    if paired > size and method.head is None:
+        inner = sums.within(most_popular(counts.value, size), counts)
+        of_lists = PairSpectrum.of(counts, inner, rank - 1, task.features)
+    return learn_lists(counts, of_lists, recent), spectrum
 
 
 def _pair_sums(

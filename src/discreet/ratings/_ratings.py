@@ -65,6 +65,9 @@ class Intake:
     is_latest: bool = True
     """Whether the latest records are the present; not so in the parts of most splits, which are
     judged on records of the same times."""
+    between: tuple[int, int] | None = None
+    """The time whose rows alone were read, before duplicates were folded: its first second since
+    1970, and the first after it. None for all rows."""
 
     def __post_init__(self) -> None:
         most = self.most_ratings

@@ -77,6 +77,9 @@ from discreet.series._state import (
     write_state,
 )
 
+# Said where rows of other periods were read too: PROOF.md, (a).
+_ONE_PERIOD_EACH = "nobody has the same item in two periods of the rows that were read"
+
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, how much of it is done and how much there is."""
 
@@ -360,6 +363,47 @@ class Series:
             )
         return new
 
+    def span_to_read(self, name: str) -> tuple[int, int] | None:
+        """What `read_ratings` takes as `between` for the next period; None for all rows.
+
+        Rows of one person and item are then folded within the period: no row of another period has
+        a say in which one counts. If new records meet older ones, all are read.
+
+        Raises:
+            PeriodExists: It was added before.
+            InputError: It is not written like a period of this series, or is not after the last.
+        """
+        period = self.period(name)
+        if period.start is None or period.end is None or self._weights is not None:
+            return None
+        return period.start, period.end
+
+    def write_again(self, name: str, out: str | os.PathLike[str] | None) -> Release | None:
+        """Write the release of the latest period: its add may have ended before the file was there.
+
+        Args:
+            name: Of the period; if another one is the latest, nothing is written.
+            out: The file; None to write none.
+
+        Returns:
+            The release; None if another period is the latest.
+        """
+        if not self.periods or self.periods[-1].period.name != name:
+            return None
+        assert self.release_path is not None
+        release = load(self.release_path)
+        if out is not None:
+            release.save(out, overwrite=True)
+        return release
+
+    @property
+    def could_meet_older(self) -> bool:
+        """Whether a series like this one could have been started with an `older_share`."""
+        most = self.terms.event.ratings_per_user
+        return self._weights is None and _may_meet_older(
+            self.method, self.scale, self.unit, self.noise, most, self.kind
+        )
+
     def add(
         self,
         ratings: RatingsSource,
@@ -399,14 +443,9 @@ class Series:
             self._load(self._folder.read())
             book = open_ledger(ledger)
             recovered = self._recover(book)
-            if self.periods and self.periods[-1].period.name == period:
-                # Added before, but perhaps interrupted before the file was written.
-                assert self.release_path is not None
-                release = load(self.release_path)
-                if out is not None:
-                    release.save(out, overwrite=True)
-                if recovered:
-                    return release
+            latest = self.write_again(period, out)
+            if recovered and latest is not None:
+                return latest
             payment = _Payment(ledger, book, randomness)
             release = self._add(ratings, period, payment, key, new_noise, features, progress)
             if out is not None:
@@ -487,11 +526,21 @@ class Series:
         # Totals are of all periods: what one of them rests on, all later releases rest on.
         seeded = () if spender.is_private else (SEEDED,)
         reasons = _others((*seeded, *self._not_private), request.unprotected)
-        own = () if self._weights is None else (APPEND_ONLY,)
+        own = self._own_assumptions(request.ratings, period)
         more = _others((*own, *self._assumes), assumptions(request.ratings))
         return request.promise(
             (self.terms.event,), self.delta, receipt.charge, *reasons, more=more, series=record
         )
+
+    def _own_assumptions(self, ratings: RatingsSource, period: Period) -> tuple[str, ...]:
+        """What the promise rests on besides what any release of these ratings does."""
+        if self._weights is not None:
+            return (APPEND_ONLY,)
+        intake = ratings.intake
+        was_read, span = intake.bad_rows is not None, (period.start, period.end)
+        if self.unit is not Unit.RATING and was_read and intake.between != span:
+            return (_ONE_PERIOD_EACH,)
+        return ()
 
     @property
     def _label(self) -> str:
@@ -735,12 +784,19 @@ def _check_older(
     Raises:
         InputError: Says what would be right.
     """
-    fits = method.name is MethodName.LISTS and scale.presence and unit is Unit.RATING
-    if not fits or noise is not Noise.GAUSSIAN or most_ratings is not None or kind == "any":
+    if not _may_meet_older(method, scale, unit, noise, most_ratings, kind):
         raise InputError(
             "new records meet older ones (older_share) in a series of interactions with times, "
             "with method lists, Gaussian noise, single records protected and all of them kept"
         )
+
+
+def _may_meet_older(
+    method: Method, scale: Scale, unit: Unit, noise: Noise, most_ratings: int | None, kind: str
+) -> bool:
+    """Whether a new record can meet older ones: what `history_pairs/PROOF.md` rests on."""
+    fits = method.name is MethodName.LISTS and scale.presence and unit is Unit.RATING
+    return fits and noise is Noise.GAUSSIAN and most_ratings is None and kind != "any"
 
 
 def _statistics_unit(unit: Unit) -> Unit:

@@ -246,3 +246,22 @@ class TestJester(ReaderBattery):
             rows.append(",".join([str(len(own)), *(f"{own.get(joke, 99):g}" for joke in jokes)]))
         path.write_text("".join(f"{row}\n" for row in rows))
         return path
+
+
+def test_rows_of_other_times_are_left_out_before_they_are_folded(tmp_path: Path) -> None:
+    """Of the rows of one user and item, one of this time counts, wherever later ones are."""
+    source = tmp_path / "ratings.csv"
+    source.write_text("user,item,rating,time\nann,7,1,10\nann,7,2,20\nann,7,3,30\nbob,8,4,35\n")
+    films = Catalog(["7", "8"])
+
+    def read(between: tuple[int, int] | None) -> list[tuple[float, int]]:
+        found = read_ratings(source, scale=(1, 5), catalog=films, between=between)
+        assert found.times is not None and found.intake.between == between
+        return list(
+            zip(found.scale.decode(found.codes).tolist(), found.times.tolist(), strict=True)
+        )
+
+    assert read(None) == [(3, 30), (4, 35)]
+    assert read((10, 30)) == [(2, 20)]
+    assert read((30, 36)) == [(3, 30), (4, 35)]
+    assert read((40, 50)) == []

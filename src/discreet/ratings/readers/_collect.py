@@ -326,6 +326,8 @@ class Collector:
             them.
         keep_user_ids: Whether the source's names for its users are worth keeping.
         assumes: What must be true of the source for reading to be stable.
+        between: The first second of the rows to keep and the first after it, since 1970; None for
+            all rows. Rows without times are kept.
     """
 
     def __init__(
@@ -335,10 +337,12 @@ class Collector:
         on_bad_rows: BadRows,
         keep_user_ids: bool,
         assumes: tuple[str, ...] = (),
+        between: tuple[int, int] | None = None,
     ) -> None:
+        self._between = between
         self._scale, self._catalog = scale, catalog
         self._skip, self._keep_user_ids = on_bad_rows == "skip", keep_user_ids
-        self._intake = Intake(bad_rows=on_bad_rows, assumes=assumes)
+        self._intake = Intake(bad_rows=on_bad_rows, assumes=assumes, between=between)
         self._lookup = None if catalog is None else CatalogLookup(catalog)
         self._users, self._item_ids = IdColumn(), IdColumn()
         self._items: Growing[np.int32] = Growing(np.int32)
@@ -364,7 +368,11 @@ class Collector:
             self._strangers.count(_chosen(batch.items, strange))
             return
         self._skipped += int(np.count_nonzero(bad))
-        self._keep(batch, places, ~bad)
+        good = ~bad
+        if self._between is not None and batch.times is not None:
+            start, end = self._between
+            good &= (batch.times >= start) & (batch.times < end)
+        self._keep(batch, places, good)
 
     def finish(self) -> Ratings:
         """Everything that was added, sorted and folded; no rows are ratings of nobody.

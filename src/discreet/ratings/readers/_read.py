@@ -50,6 +50,7 @@ def read_ratings(
     quoting: Quoting | None = None,
     on_bad_rows: BadRows = "refuse",
     most_ratings: int | None = None,
+    between: tuple[int, int] | None = None,
     progress: Progress | None = None,
 ) -> Ratings:
     """Read ratings and check every one of them.
@@ -98,6 +99,10 @@ def read_ratings(
             items is public and part of every release, so a bad one is always refused.
         most_ratings: Keep at most this many ratings of each user (`bound_contributions`), so that
             a promise per rating is one per user too. Choose it without looking at the ratings.
+        between: Keep only rows from the first of two seconds since 1970 until before the second,
+            if rows have times: a series' period, so that of several rows of one user and item,
+            one of this period counts, whatever other periods have. Bad rows of other times are bad
+            rows too.
         progress: Called with how much is read and how much there is.
 
     Raises:
@@ -129,7 +134,7 @@ def read_ratings(
         quoting=quoting,
     )
     with reading.naming_source():
-        collector = Collector(*reading.rules)
+        collector = Collector(*reading.rules, between=between)
         reading.collect(collector, progress)
         ratings = collector.finish()
         if most_ratings is not None:
