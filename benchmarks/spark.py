@@ -274,7 +274,9 @@ def made_parts(ratings: int, items: int) -> tuple[Any, list[Any]]:
 
     shape = Shape(Scale(1, 5), Sent(), has_times=True)
     table = made_table(ratings, items)
-    return shape, list(Maker(shape, "refuse").parts(iter(table.to_batches())))
+    maker = Maker(shape, "refuse")
+    dealt = (each for _, each in maker.deal_rows(iter(table.to_batches())))
+    return shape, list(maker.parts(dealt))
 
 
 def made_table(ratings: int, items: int) -> Any:
