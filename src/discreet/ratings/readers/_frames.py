@@ -205,7 +205,9 @@ def _parquet_batches(
 ) -> Iterator[Batch]:
     roles = {name: role for role, name in columns.items() if name is not None}
     parts = file.iter_batches(batch_size=_ROWS, columns=list(roles), row_groups=groups)
-    row, part = 0, file.schema_arrow.empty_table()
+    row, schema = 0, file.schema_arrow
+    # At least once, as above. Not an empty table: Arrow would load pandas to make one.
+    part = pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema)
     while part is not None:
         items = None
         if columns["item"] is not None and pa.types.is_dictionary(part[columns["item"]].type):

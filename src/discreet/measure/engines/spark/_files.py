@@ -95,7 +95,8 @@ def find_files(table: Table, places: dict[str, int], implicit: bool) -> Files | 
         if groups is None:
             return None
         pieces += [(path, each) for each in groups]
-    description = TableDescription({"time": None} | columns, implicit=implicit)
+    described: dict[str, str | None] = {"time": None}
+    description = TableDescription(described | columns, implicit=implicit)
     return Files(description, pieces) if pieces else None
 
 
