@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,5 +79,7 @@ def test_the_terminal_shows_only_what_discreet_says_and_a_database_is_read(tmp_p
         "the error that was raised",
         "the same release",
     ]
-    assert done.stderr.startswith("Warning: without a ledger") and done.stderr.count("\n") == 1
+    # What takes more than a minute, as on a busy machine, says how far it is.
+    said = [line for line in done.stderr.splitlines() if not re.fullmatch(r"[\w ]+: \d+%", line)]
+    assert len(said) == 1 and said[0].startswith("Warning: without a ledger")
     assert (tmp_path / "x.discreet").exists()

@@ -34,7 +34,7 @@ MIN_SCALE, MAX_SCALE = 2.0**-20, 2.0**50
 _CELLS_PER_SCALE_LOG2 = 8
 
 
-def _erf(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _erf(points: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
     """The C library's, right to some 2^-52; a few thousand points. SciPy takes longer to load."""
     return np.array([math.erf(point) for point in points.tolist()])
 
