@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -11,12 +12,22 @@ from typing import NamedTuple, TypeVar
 
 Result = TypeVar("Result")
 
+ROWS = "DISCREET_BENCHMARK_ROWS"
+"""The variable that names the file of rows, where `python -m benchmarks` makes the table."""
+
 
 class Cost(NamedTuple):
     """Seconds on the clock, and seconds of processor time over all threads."""
 
     wall: float
     cpu: float
+
+
+def add_row(what: str, figure: str, beside: str = "") -> None:
+    """Add a row to the table, if one is made: what was done, what it took, and a peer's share."""
+    if path := os.environ.get(ROWS):
+        with Path(path).open("a") as rows:
+            rows.write(f"{what} | {figure} | {beside} |\n")
 
 
 def timed(work: Callable[[], Result]) -> tuple[float, float, Result]:

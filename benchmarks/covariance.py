@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from benchmarks._cost import forget_peak, peak_bytes, timed
+from benchmarks._cost import add_row, forget_peak, peak_bytes, timed
 from scipy import sparse
 
 from discreet.measure.engines.local import CoMoments, co_moments
@@ -137,6 +137,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     co_moments(*make_table(options.shape, 20_000))  # compiles, or loads what was compiled
     for ratings in options.ratings:
         line = measure(options.shape, round(ratings), options.repeats, options.threads)
+        beside = f"scipy {line['scipy_ratio']:.1f} times" if "scipy_ratio" in line else ""
+        figure = f"{line['cpu_seconds']:.1f} CPU-s, {line['peak_gib']:.1f} GiB"
+        add_row(f"Cov and Wgt of {line['ratings']:,} ratings", figure, beside)
         print(json.dumps(line) if options.json else show(line), flush=True)
     return 0
 

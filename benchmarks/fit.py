@@ -13,6 +13,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks._cost import add_row
+
 STAGE = [sys.executable, "-m", "discreet"]
 
 
@@ -36,6 +38,12 @@ def main(argv: list[str] | None = None) -> None:
                 cpu = run(data, release, protect, method, asked.epsilon)
                 first = first or cpu
                 print(f"  {cpu / first:.2f} times the CPU of the first method")
+                beside = f"{cpu / first:.2f} of {asked.methods.partition(',')[0]}"
+                add_row(
+                    f"fit of {int(count):,} ratings, {method}, {protect}",
+                    f"{cpu:.1f} CPU-s",
+                    beside,
+                )
 
 
 def run(data: Path, release: Path, protect: str, method: str, epsilon: str) -> float:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from benchmarks._cost import add_row
 
 from discreet.privacy import SystemRandomness, Unit, unbooked
 from discreet.privacy.mechanisms import GumbelTopK, KSubset, Moves
@@ -125,6 +126,7 @@ def print_selections(rows: int) -> None:
 
 def _print_line(name: str, timing: Timing, plain: Timing) -> None:
     ratio = timing.nanoseconds / plain.nanoseconds
+    add_row(f"{timing.count:,} draws, {name}", f"{timing.cpu:.2f} CPU-s", f"{ratio:.2f} of numpy")
     print(
         f"{name:<42} {timing.count:>12,} {timing.cpu:>8.2f} "
         f"{timing.nanoseconds:>9,.1f} {ratio:>8,.2f}"

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-from benchmarks._cost import forget_peak, peak_bytes, timed
+from benchmarks._cost import add_row, forget_peak, peak_bytes, timed
 from scipy import sparse
 
 from discreet.domain import Scale
@@ -139,6 +139,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     for ratings in _loads(options):
         for kind in (DifferencePairs, CosinePairs):
             line = measure(ratings, kind, options)
+            beside = f"scipy {line['scipy_ratio']:.1f} times" if "scipy_ratio" in line else ""
+            figure = f"{line['cpu_seconds']:.1f} CPU-s, {line['peak_gib']:.1f} GiB"
+            add_row(f"{line['sums']}, pairs of {line['ratings']:,} ratings", figure, beside)
             print(json.dumps(line) if options.json else show(line), flush=True)
     return 0
 

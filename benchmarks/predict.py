@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
-from benchmarks._cost import Cost, cheapest
+from benchmarks._cost import Cost, add_row, cheapest
 
 from discreet.domain import Catalog, OwnRatings, Scale
 from discreet.estimate import clean_auto
@@ -181,6 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for part, values in figures.items():
             print(part)
             for name, value in values.items():
+                add_row(f"{part}: {name}", f"{value:,.2f}")
                 print(f"    {name:34} {value:>16,.2f}")
     return 0
 

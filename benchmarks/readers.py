@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
-from benchmarks._cost import cheapest
+from benchmarks._cost import add_row, cheapest
 
 from discreet.domain import Catalog
 from discreet.ratings.readers import read_ratings
@@ -66,6 +66,8 @@ def report(label: str, path: Path, rows: int, runs: int) -> None:
     plain = timings["polars"]
     timings["discreet"] = cheapest(ours(path), runs)
     timings["checks"] = cheapest(checks(path), runs)
+    rate, ratio = rows / timings["discreet"].cpu / 1e6, timings["discreet"].cpu / plain.cpu
+    add_row(f"{rows:,} rows, {label}", f"{rate:.1f} million a CPU-s", f"{ratio:.1f} of polars")
     for name, timing in timings.items():
         print(
             f"{label:<30} {name:<9} {rows / timing.wall / 1e6:8.1f} {timing.wall:8.2f} "

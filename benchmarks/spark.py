@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks._cost import add_row
 
 # The most directions of a refinement: 20 of pairs, 20 of the covariance, 2 that cost nothing.
 RANK = 42
@@ -93,6 +94,12 @@ def compare(ratings: int, workers: list[int], partitions: int, method: str, memo
         for count in workers:
             told = {"data": str(data), "workers": count, "partitions": partitions}
             found = child(told | {"method": method, "memory": memory})
+            figure = f"{found['cpu']:.1f} CPU-s"
+            add_row(
+                f"Spark, {ratings:,} ratings, {method}, {count} worker(s)",
+                figure,
+                f"{found['cpu'] / cpu:.1f} of one machine",
+            )
             print(
                 f"  {count} worker(s): {found['wall']:.1f} s, of which {found['start']:.1f} "
                 f"to start, {found['reading']:.1f} reading, {found['measuring']:.1f} measuring; "
@@ -114,7 +121,7 @@ def local(command: list[str]) -> tuple[float, float]:
 
 
 def child(told: dict[str, Any]) -> dict[str, Any]:
-    command = [sys.executable, str(Path(__file__).resolve()), "--child", json.dumps(told)]
+    command = [sys.executable, "-m", "benchmarks.spark", "--child", json.dumps(told)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -274,7 +281,9 @@ def made_parts(ratings: int, items: int) -> tuple[Any, list[Any]]:
 
     shape = Shape(Scale(1, 5), Sent(), has_times=True)
     table = made_table(ratings, items)
-    return shape, list(Maker(shape, "refuse").parts(iter(table.to_batches())))
+    maker = Maker(shape, "refuse")
+    dealt = (each for _, each in maker.deal_rows(iter(table.to_batches())))
+    return shape, list(maker.parts(dealt))
 
 
 def made_table(ratings: int, items: int) -> Any:

@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from benchmarks._cost import forget_peak, peak_bytes
+from benchmarks._cost import add_row, forget_peak, peak_bytes
 
 # Sums of floats depend on how many threads add them up, and waiting threads would count as work.
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
@@ -111,6 +111,8 @@ def fit_once(data: Path, method: str, protect: str, epsilon: float, engine: str)
         print(f"{name:34} {cpu:8.2f} CPU-s {stages.wall[name]:8.2f} s")
     total = f"{sum(stages.cpu.values()):8.2f} CPU-s {sum(stages.wall.values()):8.2f} s"
     print(f"{f'{method}, {protect}, {engine}, all':34} {total}, {count:,} ratings")
+    figure = f"{sum(stages.cpu.values()):.1f} CPU-s, {peak_bytes() / 2**30:.1f} GiB"
+    add_row(f"fit of {count:,} ratings by stages, {method}, {protect}, {engine}", figure)
     print(f"peak {peak_bytes() / 2**30:.2f} GiB, of reading {read / 2**30:.2f} GiB")
     return release.digest()
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
+from benchmarks._cost import add_row
 
 from discreet.measure.sets import private_sets
 
@@ -106,6 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     title = f"{asked.k} of {asked.items:,} items for {asked.users:,} people"
     print(f"{title:<44} {'wall s':>8} {'CPU s':>8} {'peak MiB':>9} {'x numpy':>8}")
     for x in lines:
+        add_row(f"{x.name}, {title}", f"{x.cpu_s:.1f} CPU-s", f"{x.times_numpy:.1f} of numpy")
         print(
             f"{x.name:<44} {x.wall_s:>8.1f} {x.cpu_s:>8.1f} {x.peak_mib:>9,.0f} "
             f"{x.times_numpy:>8.2f}"

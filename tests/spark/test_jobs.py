@@ -17,6 +17,7 @@ from discreet.domain.errors import BudgetExceeded
 from discreet.measure._source import total
 from discreet.measure.engines.spark import _ratings
 from discreet.measure.engines.spark._jobs import NEEDED, map_in_arrow, run_job, stream_rows
+from discreet.measure.engines.spark._parts import _FACTS
 from discreet.privacy import Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings
@@ -78,17 +79,19 @@ def test_only_sums_over_everybody_reach_the_driver(
     told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 3}
     with cluster.read(frame_of(session, stars), **told) as found:
         np.testing.assert_array_equal(total(found, COUNTS.measure), COUNTS.measure(stars))
-    (facts,) = arrived["reading"]
-    assert (facts["users"], facts["ratings"]) == (stars.user_count, len(stars))
-    keys = [(row["leaf"], row["tile"]) for row in arrived["item sums"]]
+    facts = arrived["reading"]
+    assert {name for row in facts for name in row} == {*_FACTS, "error"}
+    assert sum(row["users"] for row in facts) == stars.user_count
+    assert sum(row["ratings"] for row in facts) == len(stars)
+    keys = [(r["leaf"], r["tile"]) for batch in arrived["item sums"] for r in batch.to_pylist()]
     assert len(keys) == len(set(keys)) > 0
 
 
 def test_what_the_executors_keep_is_let_go_of(session: Any, stars: Ratings) -> None:
     told: dict[str, Any] = {"scale": stars.scale, "catalog": stars.catalog, "partitions": 2}
     with cluster.read(frame_of(session, stars), **told) as found:
-        assert found._parts.storageLevel.useMemory
-    assert not found._parts.storageLevel.useMemory
+        assert found._parts.getStorageLevel().useMemory
+    assert not found._parts.getStorageLevel().useMemory
 
 
 def test_who_waits_may_stop_waiting(session: Any) -> None:

@@ -1,5 +1,6 @@
 """Private data comes in here: readers, splits, synthetic data."""
 
+from discreet.ratings._build import build_ratings
 from discreet.ratings._figures import Figures, figures
 from discreet.ratings._keyed import bound_contributions, cap_periods
 from discreet.ratings._ratings import Intake, Ratings, Stability
@@ -34,6 +35,7 @@ __all__ = [
     "Split",
     "Stability",
     "bound_contributions",
+    "build_ratings",
     "cap_periods",
     "check_target",
     "figures",

@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from discreet.audit.stability._readers import CATALOG, SCALE, TextReader, records_of
 from discreet.audit.stability._search import BadRows, Reading, search
 from discreet.domain import InputError, Scale
 from discreet.measure.engines.spark._lines import LookThrough, ReadLines
-from discreet.measure.engines.spark._parts import read_rows
 from discreet.ratings.readers.text import Dialect
+from measure.engines._dealing import read_rows
 
 _ROLES = ["user", "item", "rating", "time"]
 _PARTITIONS = 3
@@ -38,12 +36,9 @@ class Tasks(TextReader):
         table = pa.Table.from_batches(parts).select(range(len(_ROLES))).rename_columns(_ROLES)
         records: dict[Any, Any] = {}
         skipped = 0
-        names = [
-            zlib.crc32((name or "").encode()) % _PARTITIONS for name in table["user"].to_pylist()
-        ]
-        for partition in range(_PARTITIONS):
-            rows = table.filter(pc.equal(pa.array(names), partition))
-            read = records_of(read_rows(rows, Scale(*SCALE), CATALOG, on_bad_rows))
+        for partition in read_rows(table, Scale(*SCALE), CATALOG, on_bad_rows, _PARTITIONS):
+            read = records_of(partition)
+            assert not records.keys() & read.records.keys()
             records |= read.records
             skipped += read.skipped
         return Reading(records, skipped)

@@ -54,13 +54,13 @@ def test_all_workers_must_have_the_same_python_and_discreet(
 ) -> None:
     asked: list[int] = []
 
-    def made(count: int, numPartitions: int) -> Any:
-        asked.append(numPartitions)
-        assert count == numPartitions
-        return SimpleNamespace(mapInArrow=lambda *_: SimpleNamespace(collect=lambda: None))
+    def made(tasks: range, slots: int) -> Any:
+        asked.append(slots)
+        assert len(tasks) == slots
+        return SimpleNamespace(mapPartitions=lambda *_: SimpleNamespace(collect=lambda: None))
 
-    context = SimpleNamespace(defaultParallelism=3, applicationId="application-1")
-    session = SimpleNamespace(sparkContext=context, range=made)
+    context = SimpleNamespace(defaultParallelism=3, applicationId="application-1", parallelize=made)
+    session = SimpleNamespace(sparkContext=context)
     python = _read._versions_here()[0]
     answers = [{"host": f"w{n}", "python": python, "discreet": __version__} for n in range(3)]
     monkeypatch.setattr(_read, "_checked_applications", set())

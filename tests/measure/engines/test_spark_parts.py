@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from discreet.measure.centring import ItemLevels
 from discreet.measure.engines._leaves import leaves_of, with_leaves
 from discreet.measure.engines.spark import _parts
 from discreet.measure.engines.spark._jobs import Work
-from discreet.measure.engines.spark._parts import Maker, Shape, joined, read_rows
+from discreet.measure.engines.spark._parts import Maker, Shape, joined
 from discreet.measure.engines.spark._sums import (
     TILE,
     Block,
@@ -42,19 +43,13 @@ from discreet.measure.user_votes import UserVotes
 from discreet.methods import fit, record_fit
 from discreet.privacy import FIT_UNITS, Noise, SeededRandomness, Unit
 from discreet.ratings import Ratings, find_shape, make_ratings
+from measure.engines._dealing import Sent, dealt_to, parts_of, read_rows
 
 STARS = Scale(1, 5)
 
 
 def count_users(ratings: Ratings) -> int:
     return int(np.count_nonzero(np.diff(ratings.starts)))
-
-
-@dataclass(frozen=True)
-class Sent:
-    """What a broadcast is on a worker."""
-
-    value: Catalog
 
 
 def table_of(ratings: Ratings) -> pa.Table:
@@ -75,10 +70,8 @@ class Together(RatingsInParts):
     def __init__(self, ratings: Ratings, partitions: int, band: int) -> None:
         shape = Shape(ratings.scale, Sent(ratings.catalog), has_times=ratings.has_times)
         super().__init__(ratings.scale, ratings.catalog, shape, partitions, band)
-        table, maker = table_of(ratings), Maker(shape, "refuse")
-        users = table["user"].to_numpy()
-        rows = [np.flatnonzero(users % partitions == part) for part in range(partitions)]
-        self.parts = [list(maker.parts(iter(table.take(r).to_batches()))) for r in rows]
+        maker = Maker(shape, "refuse", partitions)
+        self.parts = [list(maker.parts(iter(h))) for h in dealt_to(maker, table_of(ratings))]
         self.volumes: list[tuple[int, int]] = []
         self.counted = ratings.user_count, len(ratings)
 
@@ -328,29 +321,29 @@ def test_of_several_ratings_the_latest_counts_in_whatever_order_they_come() -> N
     catalog = Catalog(["a", "b"])
     table = rows_of((1, "a", 5, 30), (1, "a", 2, 70), (1, "b", 1, 70), (1, "a", 3, 70))
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 3, 0, 1]):
-        found = read_rows(table.take(order), STARS, catalog, "refuse")
+        (found,) = read_rows(table.take(order), STARS, catalog, "refuse")
         assert found.values().tolist() == [3, 1]
         assert found.times is not None
         assert found.times.tolist() == [70, 70]
         assert found.duplicates == 2
-        clicks = read_rows(table.take(order), PRESENCE, catalog, "refuse")
+        (clicks,) = read_rows(table.take(order), PRESENCE, catalog, "refuse")
         assert clicks.times is not None
         assert clicks.times.tolist() == [30, 70]  # the earliest, as on one machine
     timeless = table.drop_columns("time")
-    assert read_rows(timeless, STARS, catalog, "refuse").values().tolist() == [5, 1]
+    assert read_rows(timeless, STARS, catalog, "refuse")[0].values().tolist() == [5, 1]
     text = table.set_column(3, "time", pa.array(["9", "10", "8", "8"]))
-    assert read_rows(text, STARS, catalog, "refuse").values().tolist() == [2, 1]
+    assert read_rows(text, STARS, catalog, "refuse")[0].values().tolist() == [2, 1]
 
 
 def test_bad_rows_are_skipped_and_counted_beside_duplicates() -> None:
     table = rows_of((1, "a", 5, 1), (1, "a", 9, 2), (1, "a", 4, 3), (2, "c", 4, 3))
-    found = read_rows(table, STARS, Catalog(["a", "b"]), "skip")
+    (found,) = read_rows(table, STARS, Catalog(["a", "b"]), "skip")
     assert (found.values().tolist(), found.duplicates, found.skipped) == ([4], 1, 2)
 
 
 def test_a_partition_says_what_is_wrong_without_showing_it() -> None:
     maker = Maker(Shape(STARS, Sent(Catalog(["a"]))), "refuse")
-    (batch,) = maker.parts(iter(rows_of((1, "a", 77, 1)).to_batches()))
+    (batch,) = parts_of(maker, rows_of((1, "a", 77, 1)))
     (row,) = batch.to_pylist()
     assert "not on the scale" in row["error"]
     assert "77" not in row["error"]
@@ -362,7 +355,7 @@ def test_a_partition_says_what_is_wrong_without_showing_it() -> None:
 
 def test_a_partition_without_good_rows_is_no_failure_where_bad_ones_are_skipped() -> None:
     maker = Maker(Shape(STARS, Sent(Catalog(["a"]))), "skip")
-    (batch,) = maker.parts(iter(rows_of((1, "a", 77, 1), (2, "x", 1, 1)).to_batches()))
+    (batch,) = parts_of(maker, rows_of((1, "a", 77, 1), (2, "x", 1, 1)))
     assert (batch.to_pylist()[0]["error"], batch.to_pylist()[0]["skipped"]) == (None, 2)
     assert list(maker.parts(iter([]))) == []
     with pytest.raises(InputError):
@@ -397,16 +390,19 @@ def test_kernels_take_the_task_s_cores_and_no_more(monkeypatch: pytest.MonkeyPat
     _parts.use_own_cores_only()
     assert numba.config.NUMBA_NUM_THREADS == 64  # this is no task of Spark's
     monkeypatch.setattr(_parts, "task_context", lambda: SimpleNamespace(cpus=lambda: 3))
-    rows = iter(rows_of((1, "a", 5, 1)).to_batches())
-    assert list(Maker(Shape(STARS, Sent(Catalog(["a"]))), "refuse").parts(rows))
+    maker = Maker(Shape(STARS, Sent(Catalog(["a"]))), "refuse")
+    with monkeypatch.context() as patched:
+        patched.setattr(gc, "freeze", lambda: None)  # this process is no worker
+        assert list(parts_of(maker, rows_of((1, "a", 5, 1))))
     assert numba.config.NUMBA_NUM_THREADS == 3
 
 
 def test_a_worker_of_another_version_counts_nothing() -> None:
     shape = Shape(STARS, Sent(Catalog(["a"])), version="0.0.1")
-    rows = rows_of((1, "a", 5, 1)).to_batches()
-    with pytest.raises(InputError, match="another version of discreet"):
-        list(Maker(shape, "refuse").parts(iter(rows)))
+    maker, rows = Maker(shape, "refuse"), rows_of((1, "a", 5, 1)).to_batches()
+    for work in (lambda: maker.deal_rows(iter(rows)), lambda: maker.parts(iter([]))):
+        with pytest.raises(InputError, match="another version of discreet"):
+            list(work())
     with pytest.raises(InputError, match="another version of discreet"):
         list(shape.unpacked(iter([])))
 
@@ -416,7 +412,7 @@ def test_parts_are_whole_users_and_join_again(times: bool, monkeypatch: pytest.M
     monkeypatch.setattr(_parts, "_BLOCK", 1000)
     ratings = ratings_of(times=times)
     shape = Shape(ratings.scale, Sent(ratings.catalog), has_times=times)
-    batches = list(Maker(shape, "refuse").parts(iter(table_of(ratings).to_batches())))
+    batches = list(parts_of(Maker(shape, "refuse"), table_of(ratings)))
     assert len(batches) > 10
     found = joined(shape, list(shape.unpacked(iter(batches))))
     np.testing.assert_array_equal(found.starts, ratings.starts)

@@ -1,10 +1,19 @@
 """Readers: ratings from files and tables, checked row by row."""
 
-from discreet.ratings.readers._batch import ROW_HINTS, Progress
-from discreet.ratings.readers._blocks import BLOCK, Blocks, StageProgress, read_blocks
-from discreet.ratings.readers._collect import BadRows
+from discreet.ratings.readers._batch import ROW_HINTS, Batch, Ids, Progress
+from discreet.ratings.readers._blocks import (
+    BLOCK,
+    Blocks,
+    RowDealer,
+    StageProgress,
+    code_kind,
+    deal,
+    read_blocks,
+)
+from discreet.ratings.readers._collect import BadRows, IdColumn
 from discreet.ratings.readers._columns import Columns, find_columns
 from discreet.ratings.readers._features import ItemFeatures, read_features
+from discreet.ratings.readers._frames import ParquetTable, open_frame
 from discreet.ratings.readers._layouts import Layout
 from discreet.ratings.readers._netflix import Probe, read_probe
 from discreet.ratings.readers._public import CatalogColumns, catalog_columns, read_catalog
@@ -24,21 +33,29 @@ __all__ = [
     "FROM_DATA",
     "ROW_HINTS",
     "BadRows",
+    "Batch",
     "Blocks",
     "CatalogColumns",
     "Columns",
     "FeatureSource",
     "GivenScale",
+    "IdColumn",
+    "Ids",
     "ItemFeatures",
     "Layout",
+    "ParquetTable",
     "Probe",
     "Progress",
     "Quoting",
     "RatingSource",
     "Reading",
+    "RowDealer",
     "StageProgress",
     "catalog_columns",
+    "code_kind",
+    "deal",
     "find_columns",
+    "open_frame",
     "parse_scale",
     "read_blocks",
     "read_catalog",

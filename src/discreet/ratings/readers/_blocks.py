@@ -11,6 +11,7 @@ however it ends.
 
 from __future__ import annotations
 
+import abc
 import errno
 import os
 import shutil
@@ -64,39 +65,19 @@ class _Dealt:
     """Bytes of each segment of text."""
 
 
-class Dealer(Collector):
-    """Checks rows as any collector does, and deals the good ones to blocks.
-
-    Args:
-        rules: What a `Collector` takes, with a catalogue.
-        blocks: How many.
-        folder: Where their files are.
+class RowDealer(Collector):
+    """Checks rows as any collector does, and deals the good ones out by their users' names.
 
     Attributes:
-        has_times: Whether rows have times.
+        has_times: Whether rows have times: all have, or none, since columns are the same.
+        skipped: How many bad rows were left out.
     """
 
-    def __init__(self, rules: tuple[Any, ...], blocks: int, folder: Path) -> None:
-        super().__init__(*rules)
-        self._folder = folder
-        # The same for all rows, since columns are.
-        self.has_times = False
-        self._dealt = [_Dealt(_nameless(folder)) for _ in range(blocks)]
-        self._has_words = False
-
-    def __len__(self) -> int:
-        """How many blocks there are."""
-        return len(self._dealt)
+    has_times = False
 
     @property
     def skipped(self) -> int:
-        """How many bad rows were left out."""
         return self._skipped
-
-    def close(self) -> None:
-        """Free the disk."""
-        for dealt in self._dealt:
-            dealt.file.close()
 
     def _keep(
         self, batch: Batch, places: npt.NDArray[np.int32] | None, good: npt.NDArray[np.bool_]
@@ -119,22 +100,55 @@ class Dealer(Collector):
         self.has_times = batch.times is not None
         self._deal(users, columns)
 
+    @abc.abstractmethod
+    def _deal(self, users: Ids, columns: list[npt.NDArray[Any]]) -> None:
+        """Take rows: their users, and columns of items, codes and perhaps times."""
+
+
+def deal(
+    users: Ids, columns: list[npt.NDArray[Any]], blocks: int
+) -> Iterator[tuple[int, Ids, list[npt.NDArray[Any]]]]:
+    """The rows of each block that has any, in their order: its number, users and columns."""
+    order, ends = _grouped(_hashes(users), blocks)
+    columns = [column[order] for column in columns]
+    names: Any = users.gather(order) if isinstance(users, pl.Series) else users[order]
+    for number in np.flatnonzero(np.diff(ends)).tolist():
+        begin, end = int(ends[number]), int(ends[number + 1])
+        yield number, names[begin:end], [each[begin:end] for each in columns]
+
+
+class Dealer(RowDealer):
+    """Deals rows to blocks on disk.
+
+    Args:
+        rules: What a `Collector` takes, with a catalogue.
+        blocks: How many.
+        folder: Where their files are.
+    """
+
+    def __init__(self, rules: tuple[Any, ...], blocks: int, folder: Path) -> None:
+        super().__init__(*rules)
+        self._folder = folder
+        self._dealt = [_Dealt(_nameless(folder)) for _ in range(blocks)]
+        self._has_words = False
+
+    def __len__(self) -> int:
+        """How many blocks there are."""
+        return len(self._dealt)
+
+    def close(self) -> None:
+        """Free the disk."""
+        for dealt in self._dealt:
+            dealt.file.close()
+
     def _deal(self, users: Ids, columns: list[npt.NDArray[Any]]) -> None:
         # Once there are names that are not integers, all are kept as text: the order stays.
         self._has_words |= isinstance(users, pl.Series)
-        order, ends = _grouped(_hashes(users), len(self._dealt))
-        columns = [column[order] for column in columns]
-        if isinstance(users, pl.Series):
-            names: Any = users.gather(order)
-        else:
-            names = users[order]
-        if self._has_words and not isinstance(names, pl.Series):
-            names = pl.Series(names).cast(pl.String)
         with writing(self._folder):
-            for number, dealt in enumerate(self._dealt):
-                begin, end = int(ends[number]), int(ends[number + 1])
-                if begin < end:
-                    self._append(dealt, names[begin:end], [each[begin:end] for each in columns])
+            for number, names, parts in deal(users, columns, len(self._dealt)):
+                has_other = self._has_words and not isinstance(names, pl.Series)
+                kept = pl.Series(names).cast(pl.String) if has_other else names
+                self._append(self._dealt[number], kept, parts)
 
     @staticmethod
     def _append(dealt: _Dealt, names: Any, columns: list[npt.NDArray[Any]]) -> None:
@@ -155,7 +169,7 @@ class Dealer(Collector):
     def ratings(self, number: int, most_ratings: int | None) -> Ratings:
         """The ratings of one block, sorted and folded; its file is closed."""
         dealt = self._dealt[number]
-        kinds = [np.int32, _code_kind(self._scale), np.uint32]
+        kinds = [np.int32, code_kind(self._scale), np.uint32]
         columns: list[npt.NDArray[Any]] = [
             np.empty(sum(dealt.rows), kind) for kind in kinds[: 3 if self.has_times else 2]
         ]
@@ -248,7 +262,7 @@ class Blocks:
         self.users = self.ratings = self.duplicates = self.skipped = 0
         self._stored: list[_Stored] = []
         starts, items = np.zeros(1, np.int64), np.zeros(0, np.int32)
-        self._like = Ratings(scale, catalog, starts, items, np.zeros(0, _code_kind(scale)))
+        self._like = Ratings(scale, catalog, starts, items, np.zeros(0, code_kind(scale)))
 
     def __repr__(self) -> str:
         return f"Blocks(private, catalogue of {len(self.catalog):,} items)"
@@ -293,7 +307,7 @@ class Blocks:
             stored.file.close()
 
 
-def _code_kind(scale: Scale) -> type:
+def code_kind(scale: Scale) -> type:
     return np.float32 if scale.step is None else np.uint8
 
 
@@ -374,7 +388,7 @@ def _check_room(folder: Path, reading: Reading, rows: int) -> None:
     if not isinstance(reading.source, FrameTable | ParquetTable):
         return
     # A user's name as an integer, an item, a time, a rating; blocks replace one another.
-    needed = rows * (8 + 4 + 4 + np.dtype(_code_kind(reading.scale)).itemsize) + _SPARE
+    needed = rows * (8 + 4 + 4 + np.dtype(code_kind(reading.scale)).itemsize) + _SPARE
     try:
         free = shutil.disk_usage(folder).free
     except OSError as error:

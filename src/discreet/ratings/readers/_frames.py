@@ -72,6 +72,8 @@ class ParquetTable(Source):
 
     paths: Sequence[Path]
     description: TableDescription
+    groups: Sequence[int] | None = None
+    """The row groups of each file that are read; None for all."""
 
     @property
     def size(self) -> int:
@@ -93,7 +95,7 @@ class ParquetTable(Source):
             if file.schema_arrow.field(places["item"]).type in _TEXTS:
                 # Few different words, which Parquet keeps apart: each is looked at once.
                 file = open_parquet(path, words=[item])
-            yield from _parquet_batches(path, file, columns, rows)
+            yield from _parquet_batches(path, file, columns, rows, self.groups)
             rows += file.metadata.num_rows
 
 
@@ -201,11 +203,17 @@ def _streamed(source: object, choose: Choose) -> pl.DataFrame:
 
 
 def _parquet_batches(
-    path: Path, file: Any, columns: dict[str, str | None], before: int
+    path: Path,
+    file: Any,
+    columns: dict[str, str | None],
+    before: int,
+    groups: Sequence[int] | None,
 ) -> Iterator[Batch]:
     roles = {name: role for role, name in columns.items() if name is not None}
-    parts = file.iter_batches(batch_size=_ROWS, columns=list(roles))
-    row, part = 0, file.schema_arrow.empty_table()
+    parts = file.iter_batches(batch_size=_ROWS, columns=list(roles), row_groups=groups)
+    row, schema = 0, file.schema_arrow
+    # At least once, as above. Not an empty table: Arrow would load pandas to make one.
+    part = pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema)
     while part is not None:
         items = None
         if columns["item"] is not None and pa.types.is_dictionary(part[columns["item"]].type):
@@ -225,7 +233,8 @@ def _coded(column: Any) -> Coded:
     """A column of few different words: these, and which of them each row has, -1 for none."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    which = column.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    # By way of polars: Arrow would load pandas to make numpy's array.
+    which = pl.Series(column.indices).fill_null(-1).to_numpy()
     return Coded(series_of(column.dictionary), which)
 
 

@@ -39,7 +39,9 @@ def refusal(
     """
     try:
         found = run("looking for the file", lambda: _look(table, maker))
-    except InputError:
+    except InputError as error:
+        if error.path is not None:  # it cannot be read at all
+            return error
         found = []
     named = sorted((row["file"], row["error"]) for row in found if row["file"])
     if not named:

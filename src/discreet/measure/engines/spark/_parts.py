@@ -1,4 +1,4 @@
-"""On the workers: rows of a partition, which holds whole users, into parts and back.
+"""On the workers: rows are checked and dealt to partitions by user; there they become parts.
 
 A part is a block of `Ratings` as bytes, without names of users: 5 per rating on a stepped scale,
 and 4 more where the table has times.
@@ -6,10 +6,13 @@ and 4 more where the table has times.
 
 from __future__ import annotations
 
+import gc
+import pickle
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numba
@@ -19,13 +22,21 @@ import pyarrow as pa
 from discreet import __version__
 from discreet.domain import Catalog, InputError, Scale
 from discreet.measure.engines.spark._errors import CHANGED, OTHER_VERSION
-from discreet.ratings import Intake, Ratings, bound_contributions, read_ratings
-from discreet.ratings.readers import FROM_DATA, BadRows
-
-PART = (
-    "users long, ratings long, duplicates long, skipped long, error string, "
-    "starts binary, items binary, codes binary, times binary"
+from discreet.ratings import Intake, Ratings, bound_contributions, build_ratings, read_ratings
+from discreet.ratings.readers import (
+    FROM_DATA,
+    BadRows,
+    Batch,
+    IdColumn,
+    Ids,
+    RowDealer,
+    code_kind,
+    deal,
+    open_frame,
 )
+from discreet.ratings.readers.text import TableDescription
+
+PACKED = "partition int, dealt binary"
 # Ratings in a part, about: 20 MiB, 36 with times, within the 64 MiB of a batch (`_jobs.NEEDED`).
 _BLOCK = 1 << 22
 # Rows that are read at a time, about, where they need not be all of a user's. Chosen by hand.
@@ -65,11 +76,17 @@ class Shape:
         intake = Intake(most_ratings=self.most_ratings)
         return Ratings(self.scale, self.catalog.value, starts, items, codes, times, intake=intake)
 
+    def no_columns(self) -> tuple[Any, ...]:
+        """Items, codes and perhaps times of nobody."""
+        kinds = (np.int32, code_kind(self.scale), np.uint32)
+        return tuple(np.empty(0, kind) for kind in kinds[: 3 if self.has_times else 2])
+
     def unpacked(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Ratings]:
         """The parts of a partition."""
         self.check_version()
-        code = np.float32 if self.scale.step is None else np.uint8
-        kinds = dict(zip(_PACKED, (np.int64, np.int32, code, np.uint32), strict=True))
+        kinds = dict(
+            zip(_PACKED, (np.int64, np.int32, code_kind(self.scale), np.uint32), strict=True)
+        )
         if not self.has_times:
             del kinds["times"]
         for batch in batches:
@@ -89,41 +106,130 @@ class Shape:
                 )
 
 
+@dataclass(frozen=True, repr=False)
+class Dealt:
+    """Some checked rows of one partition, or what is wrong with rows.
+
+    Attributes:
+        users: Whose they are.
+        columns: Items, codes and perhaps times.
+        skipped: How many bad rows were left out where these come from.
+        error: Why rows are refused.
+    """
+
+    users: Ids
+    columns: tuple[Any, ...]
+    skipped: int = 0
+    error: str | None = None
+
+
+class _Hands(RowDealer):
+    """Deals rows to as many partitions."""
+
+    def __init__(self, maker: Maker) -> None:
+        super().__init__(maker.shape.scale, maker.catalog, maker.on_bad_rows, True)
+        self._partitions = maker.partitions
+        self.full: list[tuple[int, Dealt]] = []
+
+    def _deal(self, users: Ids, columns: list[Any]) -> None:
+        for number, names, some in deal(users, columns, self._partitions):
+            self.full.append((number, Dealt(names, tuple(some))))
+
+
 @dataclass(frozen=True)
 class Maker:
-    """Reads the rows of a partition as `read_ratings` reads any table.
+    """Checks rows as `read_ratings` does, and makes parts of those of whole users.
 
     Attributes:
         shape: What the parts have in common.
         on_bad_rows: Refuse them, or skip them.
+        partitions: How many rows are dealt to.
     """
 
     shape: Shape
     on_bad_rows: BadRows
+    partitions: int = 1
 
-    def parts(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The partition's parts; or one row that says why there are none."""
+    @property
+    def catalog(self) -> Catalog:
+        found: Catalog = self.shape.catalog.value
+        return found
+
+    def deal_rows(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, Dealt]]:
+        """Good rows, each with the number of its user's partition; or why there are none."""
+        implicit = self.shape.scale.presence
+        tables = row_groups(batches)
+        return self.deal_batches(each for table in tables for each in _batches(table, implicit))
+
+    def deal_batches(self, batches: Iterator[Batch]) -> Iterator[tuple[int, Dealt]]:
+        """The same, of rows that a source of `read_ratings` gives."""
         self._begin()
-        found = [batch for batch in batches if batch.num_rows]
-        if not found:
-            return
-        table = pa.Table.from_batches(found)
+        hands = _Hands(self)
         try:
-            ratings = self.read(table)
+            for batch in batches:
+                hands.add(batch)
+                yield from hands.full
+                hands.full.clear()
+            hands.check_items()
         except InputError as error:
-            reason = self.refusal(error)
-            yield _row(0, 0, 0, 0 if reason else table.num_rows, reason)
+            yield 0, Dealt(np.empty(0, np.int64), (), error=_PLACE.sub("", error.reason))
+        if hands.skipped:
+            yield 0, Dealt(np.empty(0, np.int64), (), hands.skipped)
+
+    def parts(self, dealt: Iterator[Dealt]) -> Iterator[pa.RecordBatch]:
+        """A partition's parts; or one row that says why there are none."""
+        self._begin()
+        try:
+            ratings = self.records(dealt)
+        except InputError as error:
+            yield _row(0, 0, 0, 0, error.reason)
             return
-        if self.shape.most_ratings is not None:
-            ratings = bound_contributions(ratings, self.shape.most_ratings)
         facts = (ratings.duplicates, ratings.skipped)
         for block in ratings.blocks(_BLOCK):
             columns = {name: getattr(block, name) for name in _PACKED}
             packed = {name: c.tobytes() for name, c in columns.items() if c is not None}
             yield _row(block.user_count, len(block), *facts, None, **packed)
             facts = (0, 0)
-        if not ratings.user_count:
+        if not ratings.user_count and any(facts):
             yield _row(0, 0, *facts, None)
+
+    def records(self, dealt: Iterator[Dealt]) -> Ratings:
+        """All rows of a partition as ratings, in whatever order they come.
+
+        Of several ratings of one item by one user the latest counts; of those, the highest. Of
+        several interactions the earliest counts.
+
+        Raises:
+            InputError: Rows were refused.
+        """
+        users, kept, skipped = IdColumn(), [], 0
+        for each in dealt:
+            if each.error is not None:
+                raise InputError(each.error)
+            skipped += each.skipped
+            if len(each.users):
+                users.add(each.users)
+                kept.append(each.columns)
+        people, names = users.finish()
+        if not kept:
+            kept = [self.shape.no_columns()]
+        columns = tuple(np.concatenate(some) for some in zip(*kept, strict=True))
+        del kept
+        build = partial(
+            build_ratings,
+            scale=self.shape.scale,
+            catalog=self.catalog,
+            user_ids=names,
+            skipped=skipped,
+        )
+        found = build(people, *_three(columns))
+        if found.duplicates and not self.shape.scale.presence:
+            # The last row wins: so they come by time, and then by rating.
+            order = np.lexsort(columns[1:])
+            found = build(people[order], *_three(tuple(column[order] for column in columns)))
+        if self.shape.most_ratings is not None:
+            found = bound_contributions(found, self.shape.most_ratings)
+        return found
 
     def items(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The items that occur in a partition, for a catalogue from data; or what is wrong."""
@@ -141,13 +247,14 @@ class Maker:
                 yield pa.RecordBatch.from_pydict(columns, _ITEMS)
 
     def read(self, table: pa.Table) -> Ratings:
-        """Some whole users' rows.
+        """Some rows by themselves.
 
         Raises:
             InputError: They cannot be used.
         """
-        catalog = FROM_DATA if self.shape.catalog is None else self.shape.catalog.value
-        return read_rows(table, self.shape.scale, catalog, self.on_bad_rows)
+        catalog = FROM_DATA if self.shape.catalog is None else self.catalog
+        rules: dict[str, Any] = {"scale": self.shape.scale, "on_bad_rows": self.on_bad_rows}
+        return read_ratings(table, catalog=catalog, columns=_roles(table), **rules)
 
     def refusal(self, error: InputError) -> str | None:
         """What is wrong with rows; None if all of them were skipped as bad, which is no error."""
@@ -158,6 +265,18 @@ class Maker:
     def _begin(self) -> None:
         self.shape.check_version()
         use_own_cores_only()
+
+
+def deal_packed(maker: Maker, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a maker deals, as SQL can hold it."""
+    for number, dealt in maker.deal_rows(batches):
+        columns = {"partition": [number], "dealt": [pickle.dumps(dealt)]}
+        yield pa.RecordBatch.from_pydict(columns, _DEALT)
+
+
+def unpack(row: Any) -> tuple[int, Dealt]:
+    """What `deal_packed` packed."""
+    return row["partition"], pickle.loads(row["dealt"])  # noqa: S301 - by `deal_packed`
 
 
 def row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -174,6 +293,7 @@ def row_groups(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
 
 
 ITEM = "item string, error string"
+_DEALT = pa.schema([("partition", pa.int32()), ("dealt", pa.binary())])
 _ITEMS = pa.schema([("item", pa.string()), ("error", pa.string())])
 _PARTS = pa.schema(
     [
@@ -184,37 +304,19 @@ _PARTS = pa.schema(
 )
 
 
-def read_rows(
-    table: pa.Table, scale: Scale, catalog: Catalog | str, on_bad_rows: BadRows
-) -> Ratings:
-    """Some whole users' rows, whose order must not count: a cluster hands them over in any.
+def _roles(table: pa.Table) -> dict[str, str | None]:
+    """Columns are named for their roles."""
+    return {"time": None} | {name: name for name in table.column_names}
 
-    Of several ratings of one item by one user the latest counts; of those, the highest. Of several
-    interactions the earliest counts.
 
-    Args:
-        table: With columns named for their roles.
-        scale: Of the ratings.
-        catalog: Of the items, or `from-data`.
-        on_bad_rows: Refuse them, or skip them.
+def _batches(table: pa.Table, implicit: bool) -> Iterator[Batch]:
+    return open_frame(table, TableDescription(_roles(table), implicit=implicit)).batches()
 
-    Raises:
-        InputError: A row is bad and bad rows are refused, or none is left.
-    """
-    options: dict[str, Any] = {"scale": scale, "catalog": catalog, "on_bad_rows": on_bad_rows}
-    options["columns"] = {"time": None} | {name: name for name in table.column_names}
-    found = read_ratings(table, **options)
-    if not found.duplicates or scale.presence:
-        return found
-    # Every row as a person of its own, so that nothing is folded: its codes and times then say in
-    # which order the rows must come for `read_ratings`, whose last row wins.
-    numbers = pa.array(np.arange(table.num_rows))
-    alone = table.set_column(table.column_names.index("user"), "user", numbers)
-    single = read_ratings(alone, **options)
-    assert single.users is not None
-    keys = (single.codes,) if single.times is None else (single.codes, single.times)
-    rows = np.asarray(single.users, dtype=np.int64)[np.lexsort(keys)]
-    return replace(read_ratings(table.take(rows), **options), skipped=found.skipped)
+
+def _three(columns: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """Items, codes and times, which may be absent."""
+    items, codes, *times = columns
+    return items, codes, times[0] if times else None
 
 
 def joined(shape: Shape, parts: list[Ratings]) -> Ratings:
@@ -233,6 +335,8 @@ def use_own_cores_only() -> None:
     """Kernels take as many threads as Spark gives the task cores."""
     context = task_context()
     if context is not None:
+        # Python's workers collect garbage after each task: a tenth of a second, for what is loaded.
+        gc.freeze()
         numba.config.NUMBA_NUM_THREADS = max(int(context.cpus()), 1)
 
 

@@ -11,9 +11,12 @@ from importlib import import_module
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
+
 from discreet.domain import Catalog, Scale
 from discreet.measure.engines.spark._bad_rows import refusal
 from discreet.measure.engines.spark._errors import spark_errors
+from discreet.measure.engines.spark._files import Files, deal_pieces
 from discreet.measure.engines.spark._jobs import (
     Progress,
     Work,
@@ -22,9 +25,9 @@ from discreet.measure.engines.spark._jobs import (
     stream_rows,
 )
 from discreet.measure.engines.spark._lines import FILE
-from discreet.measure.engines.spark._parts import PART, Maker, Shape
-from discreet.measure.engines.spark._session import Table
-from discreet.measure.engines.spark._sums import TILES, RatingsInParts, add_tiles
+from discreet.measure.engines.spark._parts import PACKED, Maker, Shape, deal_packed, unpack
+from discreet.measure.engines.spark._session import Rows, Table
+from discreet.measure.engines.spark._sums import RatingsInParts, add_tiles
 from discreet.ratings import Intake
 from discreet.ratings.readers import BadRows
 
@@ -67,6 +70,7 @@ class SparkRatings(RatingsInParts):
         partitions: How many.
         progress: Called during every stage; may be changed later.
         most_ratings: Keep at most this many of each user; None for all.
+        source: The files that the table is, if tasks can read them without Spark.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class SparkRatings(RatingsInParts):
         partitions: int,
         progress: Progress | None,
         most_ratings: int | None = None,
+        source: Files | None = None,
     ) -> None:
         self.intake = Intake(bad_rows=on_bad_rows, most_ratings=most_ratings)
         self._spark, self.progress = table.sparkSession, progress
@@ -85,18 +90,29 @@ class SparkRatings(RatingsInParts):
         # A table's columns are public, as its scale is.
         shape = Shape(scale, sent, most_ratings, has_times="time" in table.columns)
         super().__init__(scale, catalog, shape, partitions)
-        self._table, self._maker = table, Maker(shape, on_bad_rows)
-        level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
-        whole = table.drop(FILE).repartition(partitions, "user")
-        rows = map_in_arrow(whole, self._maker.parts, PART)
-        # Starts nothing, but Spark plans it, and may find it wrong.
-        plan = partial(rows.persist, level)
+        self._table, self._maker = table, Maker(shape, on_bad_rows, partitions)
+        plan = partial(self._planned, source)
         try:
+            # Starts nothing, but Spark plans it, and may find it wrong.
             self._parts = run_job(self._spark, "plan", plan)
         except BaseException:
             sent.unpersist()
             raise
         self._survey: Survey | None = None
+
+    def _planned(self, source: Files | None) -> Rows:
+        """The parts, which executors will keep: rows dealt to partitions by user, whole users."""
+        maker = self._maker
+        if source is not None:
+            pieces = self._spark.sparkContext.parallelize(source.pieces, len(source.pieces))
+            read = partial(deal_pieces, maker, source.description)
+            dealt = pieces.mapPartitions(read)
+        else:
+            packed = map_in_arrow(self._table.drop(FILE), partial(deal_packed, maker), PACKED)
+            dealt = packed.rdd.map(unpack)
+        level = import_module("pyspark").StorageLevel.MEMORY_AND_DISK
+        whole = dealt.partitionBy(self._partitions, int).values()
+        return whole.mapPartitions(maker.parts).persist(level)
 
     def __repr__(self) -> str:
         return f"SparkRatings(private, catalogue of {len(self.catalog):,} items)"
@@ -130,15 +146,12 @@ class SparkRatings(RatingsInParts):
             InputError: A row is bad and bad rows are refused.
         """
         if self._survey is None:
-            functions = import_module("pyspark.sql.functions")
             names = [field.name for field in fields(Survey)]
-            facts = [functions.sum(name).alias(name) for name in names]
-            one = self._parts.agg(*facts, functions.min("error").alias("error"))
-            (found,) = self._run("reading", one.collect)
-            if found["error"] is not None:
-                raise refusal(found["error"], self._table, self._maker, self._run)
-            # Spark's sum over no row is null.
-            self._survey = Survey(**{name: found[name] or 0 for name in names})
+            facts = self._parts.mapPartitions(partial(facts_of, [*names, "error"]))
+            found = self._run("reading", facts.collect)
+            if errors := sorted(row["error"] for row in found if row["error"] is not None):
+                raise refusal(errors[0], self._table, self._maker, self._run)
+            self._survey = Survey(**{name: sum(row[name] for row in found) for name in names})
         return self._survey
 
     def _counted(self) -> tuple[int, int]:
@@ -146,24 +159,42 @@ class SparkRatings(RatingsInParts):
         return found.users, found.ratings
 
     def _sums(self, name: str, work: Work, volume: int) -> Iterator[Any]:
-        rows = map_in_arrow(self._parts, work, TILES)
+        rows = self._parts.mapPartitions(work)
         tasks = max(1, math.ceil(volume / _AT_ONCE))
         if self._bundles > 1:
-            rows = rows.repartition(tasks * self._bundles, "bundle", "leaf", "tile")
-            rows = map_in_arrow(rows, add_tiles, TILES)
-        rows = map_in_arrow(rows.repartition(tasks, "leaf", "tile"), add_tiles, TILES)
+            rows = _added(rows, tasks * self._bundles, ("bundle", "leaf", "tile"))
+        rows = _added(rows, tasks, ("leaf", "tile"))
         if tasks == 1:
-            return iter(self._run(name, rows.collect))
+            found: list[pa.RecordBatch] = self._run(name, rows.collect)
+            return (row for batch in found for row in batch.to_pylist())
         return self._one_by_one(name, rows)
 
-    def _one_by_one(self, name: str, rows: Table) -> Iterator[Any]:
+    def _one_by_one(self, name: str, rows: Rows) -> Iterator[Any]:
         """Rows that are too many to be held at once: a partition of them at a time."""
         kept = rows.persist(import_module("pyspark").StorageLevel.DISK_ONLY)
         try:
             self._run(name, kept.count)
-            yield from stream_rows(self._spark, name, kept)
+            for batch in stream_rows(self._spark, name, kept):
+                yield from batch.to_pylist()
         finally:
             kept.unpersist()
 
     def _run(self, name: str, action: Callable[[], Any]) -> Any:
         return run_job(self._spark, name, action, self.progress)
+
+
+def facts_of(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+    """What is said of each part, without the part."""
+    for batch in batches:
+        yield from batch.select(names).to_pylist()
+
+
+def _added(rows: Rows, tasks: int, place: tuple[str, ...]) -> Rows:
+    """Tiles of the same place added up, by as many tasks."""
+    at = partial(_task_of, place, tasks)
+    return rows.keyBy(at).partitionBy(tasks, int).values().mapPartitions(add_tiles)
+
+
+def _task_of(place: tuple[str, ...], tasks: int, tile: pa.RecordBatch) -> int:
+    """Which task adds a tile: a function of its place, whose numbers hash to themselves."""
+    return hash(tuple(tile[name][0].as_py() for name in place)) % tasks

@@ -23,6 +23,7 @@ from discreet.measure.engines.spark._errors import (
     safe_error,
     spark_errors,
 )
+from discreet.measure.engines.spark._files import find_files, plain_schema
 from discreet.measure.engines.spark._jobs import Progress, map_in_arrow, run_job
 from discreet.measure.engines.spark._lines import FILE, open_text, plain_name
 from discreet.measure.engines.spark._parts import ITEM, Maker, Shape
@@ -54,7 +55,6 @@ _SOURCE_BYTES = 1 << 26
 _UNKNOWN_BYTES = 1 << 50
 # Chosen for safety: beyond this, tasks cost Spark's scheduler more than they save.
 _MOST_PARTITIONS = 10_000
-_VERSIONS = "host string, python string, discreet string"
 _checked_applications: set[str] = set()
 
 
@@ -116,12 +116,15 @@ def check_source(path: str, master: str | None) -> None:
     Raises:
         InputError: It is absent.
     """
-    if path.startswith(_NAMED) or _ELSEWHERE.match(path) or _PATTERN.search(path):
-        return
-    if not path.startswith("file:") and (not runs_here(master) or "HADOOP_CONF_DIR" in os.environ):
-        return
-    if not Path(plain_path(path)).exists():
+    if _is_here(path, master) and not Path(plain_path(path)).exists():
         raise InputError("no such file", path=path)
+
+
+def _is_here(path: str, master: str | None) -> bool:
+    """Whether a path is that of one file or folder of this machine."""
+    if path.startswith(_NAMED) or _ELSEWHERE.match(path) or _PATTERN.search(path):
+        return False
+    return path.startswith("file:") or (runs_here(master) and "HADOOP_CONF_DIR" not in os.environ)
 
 
 def read_spark(
@@ -159,7 +162,7 @@ def read_spark(
         InputError: Something is missing or wrong; or the workers cannot run discreet.
     """
     known, items = read_public(scale, implicit, catalog)
-    chosen = chosen_columns(table, columns, implicit=known.presence)
+    chosen, places = chosen_columns(table, columns, implicit=known.presence)
     if on_bad_rows not in get_args(BadRows):
         raise InputError(f"on_bad_rows must be refuse or skip, not '{on_bad_rows}'")
     Intake(most_ratings=most_ratings)  # refuses a wrong bound before Spark does anything
@@ -167,7 +170,8 @@ def read_spark(
     check_workers(table.sparkSession)
     if items is None:
         items = _items_of(chosen, known, on_bad_rows, progress)
-    return SparkRatings(chosen, known, items, on_bad_rows, number, progress, most_ratings)
+    source = find_files(table, places, known.presence)
+    return SparkRatings(chosen, known, items, on_bad_rows, number, progress, most_ratings, source)
 
 
 def read_public(
@@ -222,7 +226,7 @@ def check_workers(spark: Session) -> None:
     if application in _checked_applications:
         return
     slots = max(int(spark.sparkContext.defaultParallelism), 1)
-    rows = map_in_arrow(spark.range(slots, numPartitions=slots), _report_versions, _VERSIONS)
+    rows = spark.sparkContext.parallelize(range(slots), slots).mapPartitions(_report_versions)
     here = _versions_here()
     for found in run_job(spark, "workers", rows.collect):
         if (found["python"], found["discreet"]) != here:
@@ -238,11 +242,9 @@ def _versions_here() -> tuple[str, str]:
     return platform.python_version().rpartition(".")[0], __version__
 
 
-def _report_versions(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for _ in batches:
-        python, discreet = _versions_here()
-        answer = {"host": [platform.node()], "python": [python], "discreet": [discreet]}
-        yield pa.RecordBatch.from_pydict(answer)
+def _report_versions(_: Iterator[int]) -> Iterator[dict[str, str]]:
+    python, discreet = _versions_here()
+    yield {"host": platform.node(), "python": python, "discreet": discreet}
 
 
 def _checked_open(path: str, opened: Callable[[], Table]) -> Table:
@@ -266,7 +268,10 @@ def _checked_open(path: str, opened: Callable[[], Table]) -> Table:
 def _open_typed(spark: Session, path: str) -> Table:
     if path.startswith(_NAMED):
         return spark.table(path.removeprefix(_NAMED))
-    return spark.read.orc(path) if path.endswith(".orc") else spark.read.parquet(path)
+    if path.endswith(".orc"):
+        return spark.read.orc(path)
+    schema = plain_schema(path) if _is_here(path, spark.sparkContext.master) else None
+    return (spark.read if schema is None else spark.read.schema(schema)).parquet(path)
 
 
 def _items_of(

@@ -27,6 +27,8 @@ Session = Any
 """A `pyspark.sql.SparkSession`: pyspark is optional, so nothing here names its types."""
 Table = Any
 """A `pyspark.sql.DataFrame`."""
+Rows = Any
+"""A `pyspark.RDD`. Whatever is not SQL is one: planning SQL costs a second of every job."""
 
 _HERE = "127.0.0.1"
 _GATEWAY = "PYSPARK_GATEWAY_PORT"
@@ -36,6 +38,9 @@ _OLDEST_JAVA = 17
 # Seconds that `java -version` may take; it takes a fraction of one. Chosen for safety.
 _JAVA_SECONDS = 60
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+# A fit on this machine takes Java a minute, in which thorough compilation costs more than it gains,
+# and so do threads for collecting garbage: half of what starting Spark takes. Measured.
+_LIGHT_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Seconds between looks at whether Ctrl-C was pressed; chosen by hand.
 _WAKE_SECONDS = 0.1
 _THROWN = re.compile(r'^Exception in thread "\S+" \S+: ')
@@ -291,4 +296,5 @@ def _defaults(master: str | None) -> dict[str, str]:
         return given
     os.environ.setdefault("SPARK_LOCAL_IP", _HERE)
     given |= {"spark.driver.host": _HERE, "spark.driver.bindAddress": _HERE}
+    given |= {f"spark.{part}.extraJavaOptions": _LIGHT_JAVA for part in ("driver", "executor")}
     return given | {"spark.ui.enabled": "false"}

@@ -48,7 +48,6 @@ USERS, RATINGS = -1, -2
 # Partitions whose sums one task adds; where there are more, bundles of partitions are added first.
 # Chosen by hand: a task then reads at most about 64 tiles of each place.
 _FAN_IN = 64
-TILES = "bundle int, leaf int, tile int, packed binary"
 _TILES = pa.schema(
     [("bundle", pa.int32()), ("leaf", pa.int32()), ("tile", pa.int32()), ("packed", pa.binary())]
 )
@@ -252,6 +251,7 @@ class SumPairs:
 
 def add_tiles(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The sums of tiles that are the same tile of the same leaf."""
+    use_own_cores_only()
     sums: dict[tuple[int, int], Leaf] = {}
     for batch in batches:
         columns = (batch["leaf"].to_pylist(), batch["tile"].to_pylist(), batch["packed"])

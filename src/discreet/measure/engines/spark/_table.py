@@ -23,8 +23,12 @@ _TEXT = re.compile(r"string|(var)?char\(\d+\)")
 _MOMENT = re.compile(r"date|timestamp|timestamp_ntz")
 
 
-def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> Table:
+def chosen_columns(
+    table: Table, columns: Columns | None, *, implicit: bool
+) -> tuple[Table, dict[str, int]]:
     """The columns of a Spark table that matter, named for their roles, of types that Arrow has.
+
+    And where in the table they are.
 
     Raises:
         InputError: A column is missing, or could be one of several, or can never hold ratings; or
@@ -46,7 +50,7 @@ def chosen_columns(table: Table, columns: Columns | None, *, implicit: bool) -> 
     chosen = [_AS[role](plain[f"c{at}"], kinds[at]).alias(role) for role, at in places.items()]
     if FILE in table.columns:
         chosen.append(plain[f"c{table.columns.index(FILE)}"].alias(FILE))
-    return plain.select(*chosen)
+    return plain.select(*chosen), places
 
 
 def _check_lines(table: Table) -> None:
