@@ -25,6 +25,7 @@ from discreet.estimate import (
     TasteSums,
     attention_of,
     belief_in_features,
+    believed_counts,
     clipped_moments,
     combine_counts,
     effects_from_sums,
@@ -184,19 +185,26 @@ class Stages(ItemStages):
 
     def measure_items(self) -> None:
         self.measure_counts()
+        self.divide()
         self.measure_levels()
 
-    def measure_counts(self, kept: float = 0.0) -> None:
-        """The first round: sets `effects`, `strength`, and what everything else gets.
+    def measure_counts(self) -> None:
+        """The first round: sets `effects` and `strength`."""
+        self.effects = self._first_round(self._first)
+        self.strength = self.effects.strength(self.task.mu)
+
+    @property
+    def _first(self) -> float:
+        """Of the budget, for the first round."""
+        return self.method.first_share + (self.more_in_series if self.task.is_series else 0.0)
+
+    def divide(self, kept: float = 0.0) -> None:
+        """Set what tastes, lists and the other rounds get, as the items' strength asks for.
 
         Args:
             kept: The share of the budget that is left for what follows besides tastes and lists.
         """
-        method, first = self.method, self.method.first_share
-        if self.task.is_series:
-            first += self.more_in_series
-        self.effects = self._first_round(first)
-        self.strength = strength = self.effects.strength(self.task.mu)
+        method, first, strength = self.method, self._first, self.strength
         # Without noise, or with little, who happened to rate is what limits the clamp.
         enough = self.effects.strength(min(self.task.mu, _LARGEST_MU))
         self.centring = method.centring(self.task.scale, enough)
@@ -341,8 +349,13 @@ class UserStages(Stages):
         return effects_from_votes(scale, votes, people, means, even_votes=self._even_votes)
 
     def _second_round(self, effects: Effects, share: float) -> Effects:
+        counts = effects.counts
+        if not self.task.is_series:
+            believed = believed_counts(Noisy(counts, effects.count_spread))
+            effects = dataclasses.replace(effects, counts=believed)
         effects = self._user_round(effects, share / 2, first=True)
-        return self._user_round(effects, share / 2, first=False)
+        effects = self._user_round(effects, share / 2, first=False)
+        return dataclasses.replace(effects, counts=counts)
 
     def _user_round(self, effects: Effects, share: float, *, first: bool) -> Effects:
         most = (1 - _SCALES) * share

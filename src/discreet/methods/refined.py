@@ -34,6 +34,7 @@ from discreet.methods._lists import (
     counts_now,
     knows_when,
     measure_lists,
+    wants_recency,
 )
 from discreet.methods._method import (
     LEAST_SHARE,
@@ -180,12 +181,13 @@ class RefinedMethod(RatingMethod):
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        has_recent = not task.is_series and knows_when(task.source, self.recency)
+        stages.measure_counts()
+        has_recent = wants_recency(task, self.recency, stages.strength)
         recency = WHEN_SHARE + RECENT_SHARE
         kept = recency if has_recent else 0.0
         if has_recent and self.list_share is None:
             stages.lists_get = _TOMORROW
-        stages.measure_counts(kept + (0.0 if task.features is None else FEATURE_SHARE))
+        stages.divide(kept + (0.0 if task.features is None else FEATURE_SHARE))
         counts = Noisy(stages.effects.counts, stages.effects.count_spread)
         recent, share = counts_now(task, stages.count_label, self.recency), stages.list_share
         if has_recent:
