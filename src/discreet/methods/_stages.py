@@ -79,6 +79,9 @@ _PEOPLE = 0.05
 _ROWS, _MOMENTS, _WEIGHT, _ROW_SCALES = 0.94, 0.04, 0.01, 0.01
 # The part of the budget that says whether features, if there are any, are worth anything.
 FEATURE_SHARE = 0.02
+# What is left for tastes and levels at least, as a part of the budget, once the first round, lists,
+# recency and features are paid for. Chosen for safety.
+LEAST_REST = 0.04
 # How much agreement along features varies by who happened to rate, over the root of the units.
 _RATING_CHANCE, _USER_CHANCE = 0.15, 0.3
 # Noise smaller than this mu's is not what limits anything: about epsilon 10 at delta 1e-6.
@@ -209,7 +212,8 @@ class Stages(ItemStages):
         enough = self.effects.strength(min(self.task.mu, _LARGEST_MU))
         self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
-        self.list_share = self.lists_get * method.share_of_lists(strength)
+        most = max(1 - self.scalars - first - kept - LEAST_REST, 0.0)
+        self.list_share = min(self.lists_get * method.share_of_lists(strength), most)
         if method.taste_share is None and not self._shows_tastes(self.effects):
             share = 0.0
         # Tastes and levels have their shares of what lists and others leave.
