@@ -46,9 +46,9 @@ _WHEN, RECENT_SHARE, _AGAIN = 0.005, 0.12, 0.35
 # The part of the budget for both looks.
 WHEN_SHARE = 2 * _WHEN
 # Below this strength (`count_strength`) changes of what is popular drown in noise. Chosen on
-# validation parts by time of MovieLens latest-small and 100k, which have no use for them up to 3,
+# validation parts by time of MovieLens latest-small and 100k, which have no use for them up to 7,
 # and MovieTweetings, which has from 12 on.
-_WORTH_RECENCY = 6.0
+_WORTH_RECENCY = 10.0
 # Of what is spent on counting items again, the part for all of them; the rest is for rounds among
 # the most popular. Chosen on validation parts of MovieLens latest-small and 100k.
 _OF_ALL = 0.2
