@@ -52,7 +52,8 @@ def believed_counts(counts: Noisy) -> _Floats:
         prior /= max(float(prior.sum()), 1e-300)
     joint = likely * prior
     expected = (joint @ true) / np.maximum(joint.sum(axis=1), 1e-300)
-    return counts.spread * np.where(noisy > _CLEAR, noisy, np.interp(noisy, seen, expected))
+    believed = np.where(noisy > _CLEAR, noisy, np.interp(noisy, seen, expected))
+    return np.asarray(counts.spread * believed)
 
 
 @dataclass(frozen=True, eq=False)
