@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.domain import Noisy
-from discreet.estimate import RepeatedCounts, narrowing_heads
+from discreet.estimate import RepeatedCounts, believed_counts, narrowing_heads
 
 
 @pytest.mark.parametrize("items", [0, 1, 100, 319, 320, 1682, 9724, 100_000])
@@ -77,3 +77,26 @@ def test_rounds_find_the_popular_more_often_than_one_count_of_all() -> None:
             counts = counts.with_head(head, votes(head, 0.72 / len(sizes)))
         rounds.append(found(counts.value))
     assert np.mean(rounds) > 1.03 * np.mean(once)
+
+
+def test_counts_that_drown_are_believed_as_far_as_others_make_them_likely() -> None:
+    """Most items are rare and some popular: expected counts are nearer the truth, item by item."""
+    rng = np.random.default_rng(4)
+    true = np.where(rng.random(3000) < 0.1, rng.gamma(2.0, 20.0, 3000), rng.gamma(1.0, 1.0, 3000))
+    noisy = Noisy(true + rng.normal(0, 10, 3000), 10.0)
+    believed = believed_counts(noisy)
+    assert (believed >= 0).all()
+    ordered = believed[np.argsort(noisy.value)]
+    assert (np.diff(ordered) > -1e-6 * noisy.spread).all()
+    before = np.maximum(noisy.value, 0.0)
+    assert np.mean((believed - true) ** 2) < 0.6 * np.mean((before - true) ** 2)
+    assert believed.sum() == pytest.approx(true.sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("value", [[], [3.0], [-5.0, -2.0], [0.0, 1e9], [50.0, 60.0, 70.0]])
+@pytest.mark.parametrize("spread", [0.0, 1e-6, 1.0])
+def test_counts_known_well_are_believed_as_they_are(value: list[float], spread: float) -> None:
+    believed = believed_counts(Noisy(np.array(value), spread))
+    assert believed.shape == (len(value),) and np.isfinite(believed).all() and (believed >= 0).all()
+    clear = np.array(value) > 10 * spread
+    assert believed[clear] == pytest.approx(np.array(value)[clear])

@@ -67,3 +67,11 @@ def test_items_that_did_not_change_at_all_keep_their_popularity() -> None:
     """Nor does a change of exactly 0 leave the floats' range."""
     p = np.array([4.0, 2.0, 0.0, 2.0])
     np.testing.assert_allclose(popular_now(p, Noisy(100 * p, 0.5)), 1.0)
+
+
+def test_a_period_of_noise_is_not_the_present() -> None:
+    """Among 1,776 empty periods noise reaches four standard deviations in one release of sixteen."""
+    counts = np.zeros(1776)
+    counts[500:520], counts[1700] = 1000.0, 45.0
+    window = find_window(Noisy(counts, 10.0))
+    assert window is not None and window.last == 519

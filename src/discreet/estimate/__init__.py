@@ -4,7 +4,7 @@ Whoever holds released sums can use it: the curator's methods, and the server th
 with noise on them.
 """
 
-from discreet.estimate._counting import RepeatedCounts, narrowing_heads
+from discreet.estimate._counting import RepeatedCounts, believed_counts, narrowing_heads
 from discreet.estimate._directions import (
     TasteDirections,
     belief_in_features,
@@ -75,6 +75,7 @@ __all__ = [
     "attention_of",
     "average",
     "belief_in_features",
+    "believed_counts",
     "clean_auto",
     "clean_none",
     "clean_paper",

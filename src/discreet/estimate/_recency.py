@@ -13,8 +13,9 @@ from discreet.domain import Noisy
 _Floats = npt.NDArray[np.float64]
 
 # A period has records if its number stands out of the noise by this many standard deviations.
-# Derived for Gaussian noise: one in sixteen releases has a false one among two thousand empty ones.
-_SURE = 4.0
+# Derived for Gaussian noise: one in two thousand releases has a false one among as many empty ones,
+# which would put the present into the wrong year.
+_SURE = 5.0
 # The part of all records that the window of recent ones holds, at least. Chosen by hand: twice the
 # longest half-life.
 WINDOW = 0.2

@@ -46,6 +46,10 @@ _NUMBERS = 0.005
 _WHEN, RECENT_SHARE, _AGAIN = 0.005, 0.12, 0.35
 # The part of the budget for both looks.
 WHEN_SHARE = 2 * _WHEN
+# Below this strength (`count_strength`) changes of what is popular drown in noise. Chosen on
+# validation parts by time of MovieLens latest-small and 100k, which have no use for them up to 7,
+# and MovieTweetings, which has from 12 on.
+_WORTH_RECENCY = 10.0
 # Of what is spent on counting items again, the part for all of them; the rest is for rounds among
 # the most popular. Chosen on validation parts of MovieLens latest-small and 100k.
 _OF_ALL = 0.2
@@ -70,6 +74,18 @@ def knows_when(source: RatingsSource, wanted: bool | None) -> bool:
     if wanted and not source.has_times:
         raise InputError("recency needs ratings with times")
     return source.has_times and (source.intake.is_latest if wanted is None else wanted)
+
+
+def wants_recency(task: Task, wanted: bool | None, strength: float) -> bool:
+    """Whether recent counts are worth their share: they are asked for, or would show something.
+
+    Args:
+        task: With the ratings.
+        wanted: None lets the data's origin and the strength decide.
+        strength: How well items can be learnt, from released counts.
+    """
+    enough = bool(wanted) or strength >= _WORTH_RECENCY
+    return enough and not task.is_series and knows_when(task.source, wanted)
 
 
 def counts_now(task: Task, label: str, wanted: bool | None) -> Noisy | None:

@@ -25,6 +25,7 @@ from discreet.estimate import (
     TasteSums,
     attention_of,
     belief_in_features,
+    believed_counts,
     clipped_moments,
     combine_counts,
     effects_from_sums,
@@ -78,6 +79,9 @@ _PEOPLE = 0.05
 _ROWS, _MOMENTS, _WEIGHT, _ROW_SCALES = 0.94, 0.04, 0.01, 0.01
 # The part of the budget that says whether features, if there are any, are worth anything.
 FEATURE_SHARE = 0.02
+# What is left for tastes and levels at least, as a part of the budget, once the first round, lists,
+# recency and features are paid for. Chosen for safety.
+LEAST_REST = 0.04
 # How much agreement along features varies by who happened to rate, over the root of the units.
 _RATING_CHANCE, _USER_CHANCE = 0.15, 0.3
 # Noise smaller than this mu's is not what limits anything: about epsilon 10 at delta 1e-6.
@@ -184,24 +188,32 @@ class Stages(ItemStages):
 
     def measure_items(self) -> None:
         self.measure_counts()
+        self.divide()
         self.measure_levels()
 
-    def measure_counts(self, kept: float = 0.0) -> None:
-        """The first round: sets `effects`, `strength`, and what everything else gets.
+    def measure_counts(self) -> None:
+        """The first round: sets `effects` and `strength`."""
+        self.effects = self._first_round(self._first)
+        self.strength = self.effects.strength(self.task.mu)
+
+    @property
+    def _first(self) -> float:
+        """Of the budget, for the first round."""
+        return self.method.first_share + (self.more_in_series if self.task.is_series else 0.0)
+
+    def divide(self, kept: float = 0.0) -> None:
+        """Set what tastes, lists and the other rounds get, as the items' strength asks for.
 
         Args:
             kept: The share of the budget that is left for what follows besides tastes and lists.
         """
-        method, first = self.method, self.method.first_share
-        if self.task.is_series:
-            first += self.more_in_series
-        self.effects = self._first_round(first)
-        self.strength = strength = self.effects.strength(self.task.mu)
+        method, first, strength = self.method, self._first, self.strength
         # Without noise, or with little, who happened to rate is what limits the clamp.
         enough = self.effects.strength(min(self.task.mu, _LARGEST_MU))
         self.centring = method.centring(self.task.scale, enough)
         share, level = method.share_of_taste(strength), method.share_of_level(strength)
-        self.list_share = self.lists_get * method.share_of_lists(strength)
+        most = max(1 - self.scalars - first - kept - LEAST_REST, 0.0)
+        self.list_share = min(self.lists_get * method.share_of_lists(strength), most)
         if method.taste_share is None and not self._shows_tastes(self.effects):
             share = 0.0
         # Tastes and levels have their shares of what lists and others leave.
@@ -341,8 +353,13 @@ class UserStages(Stages):
         return effects_from_votes(scale, votes, people, means, even_votes=self._even_votes)
 
     def _second_round(self, effects: Effects, share: float) -> Effects:
+        counts = effects.counts
+        if not self.task.is_series:
+            believed = believed_counts(Noisy(counts, effects.count_spread))
+            effects = dataclasses.replace(effects, counts=believed)
         effects = self._user_round(effects, share / 2, first=True)
-        return self._user_round(effects, share / 2, first=False)
+        effects = self._user_round(effects, share / 2, first=False)
+        return dataclasses.replace(effects, counts=counts)
 
     def _user_round(self, effects: Effects, share: float, *, first: bool) -> Effects:
         most = (1 - _SCALES) * share

@@ -20,6 +20,7 @@ from discreet.methods._lists import (
     counts_now,
     knows_when,
     measure_lists,
+    wants_recency,
 )
 from discreet.methods._method import Learnt, Method, Task, check_number, register
 from discreet.methods._names import MethodName
@@ -86,11 +87,11 @@ class ListsMethod(Method):
         label = statistic.parts[0].label
         (counts,) = task.measure(statistic, {label: spent})
         recent = counts_now(task, label, self.recency)
-        if not task.is_series and knows_when(task.source, self.recency):
+        strength = count_strength(counts, task.mu)
+        if wants_recency(task, self.recency, strength):
             share = min(_RECENT, 1 - spent - WHEN_SHARE - _LEAST_REST)
             recent, cost = count_recent(self, task, counts, share)
             spent += cost
-        strength = count_strength(counts, task.mu)
         with_pairs = self.list_rank > 0 and strength >= _WEAKEST
         again = min(_MOST_AGAIN, _AGAIN / max(strength, 1e-9)) if with_pairs else 1 - spent
         if task.is_series:

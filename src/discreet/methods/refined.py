@@ -34,6 +34,7 @@ from discreet.methods._lists import (
     counts_now,
     knows_when,
     measure_lists,
+    wants_recency,
 )
 from discreet.methods._method import (
     LEAST_SHARE,
@@ -47,7 +48,7 @@ from discreet.methods._method import (
     register,
 )
 from discreet.methods._names import MethodName
-from discreet.methods._stages import FEATURE_SHARE, Stages, UserStages, stages_of
+from discreet.methods._stages import FEATURE_SHARE, LEAST_REST, Stages, UserStages, stages_of
 from discreet.privacy import Unit
 from discreet.release import unpack
 
@@ -69,12 +70,11 @@ _LEAST_LISTS = 0.25
 # By time, pairs are worth less to lists than what is popular now: lists get this part of that
 # share. Chosen on validation parts by time of MovieLens 1M and 100k.
 _TOMORROW = 0.7
-# The most that lists can be given of the budget, and what is left for ratings at least, once the
-# first round, lists, recency and features are paid for. Chosen for safety.
-_MOST_LISTS, _LEFT = 0.7, 0.04
-# Below the strength _WEAKEST levels can hardly be learnt: lists get _COUNTED_AGAIN of the budget,
-# or as much as they can be given, mostly to count items once more. Chosen on the same parts.
-_WEAKEST, _COUNTED_AGAIN = 1.5, 0.7
+# The most that lists can be given of the budget by `list_share`. Chosen for safety.
+_MOST_LISTS = 0.7
+# Below this strength levels can hardly be learnt: lists get all that they can be given, to count
+# items once more. Chosen on the same parts.
+_WEAKEST = 1.5
 # Weak items need counts more than pairs: the square of _AGAIN over the strength is the part of the
 # lists' share that counts items once more, if that is _LEAST_AGAIN of the budget or more. Pairs get
 # _LEAST_PAIRS of the budget or nothing: for less, what they are out of is noise, and lists that
@@ -171,7 +171,7 @@ class RefinedMethod(RatingMethod):
         if self.list_share is not None:
             return self.list_share
         if strength < _WEAKEST:
-            return min(_COUNTED_AGAIN, self._most_for_lists)
+            return 1.0
         most, half = _LISTS[self.protect]
         share = max(most / (1 + half / max(strength, 1e-9)), _LEAST_LISTS)
         share = min(share, self._most_for_lists)
@@ -180,17 +180,18 @@ class RefinedMethod(RatingMethod):
     @property
     def _most_for_lists(self) -> float:
         """So that something is left for ratings, with recency and features paid for."""
-        kept = self.effect_share + WHEN_SHARE + RECENT_SHARE + FEATURE_SHARE + _LEFT
+        kept = self.effect_share + WHEN_SHARE + RECENT_SHARE + FEATURE_SHARE + LEAST_REST
         return round(max(min(_MOST_LISTS, 1 - kept), 0.0), 12)
 
     def learn(self, task: Task) -> Learnt:
         stages = stages_of(self, task)
-        has_recent = not task.is_series and knows_when(task.source, self.recency)
+        stages.measure_counts()
+        has_recent = wants_recency(task, self.recency, stages.strength)
         recency = WHEN_SHARE + RECENT_SHARE
         kept = recency if has_recent else 0.0
         if has_recent and self.list_share is None:
             stages.lists_get = _TOMORROW
-        stages.measure_counts(kept + (0.0 if task.features is None else FEATURE_SHARE))
+        stages.divide(kept + (0.0 if task.features is None else FEATURE_SHARE))
         counts = Noisy(stages.effects.counts, stages.effects.count_spread)
         recent, share = counts_now(task, stages.count_label, self.recency), stages.list_share
         if has_recent:
