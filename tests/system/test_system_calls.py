@@ -34,7 +34,7 @@ _HERE = Path(__file__).parent
 _POWER = 4
 # Faults for each call, of which one kind is drawn after another: power failures lose something
 # else each time.
-_SEEDS = {"charge": 8, "create": 5, "upload": 2, "unflushed": 1}
+_SEEDS = {"charge": 5, "create": 3, "upload": 2, "unflushed": 1}
 _EVENT = PureEvent(unit=Unit.USER, label="x", epsilon=0.1, mechanism="rr")
 Say = Callable[[bytes], object]
 
@@ -122,8 +122,7 @@ class Unflushed(Charging):
         connect = sqlite3.connect
 
         def careless(*told: Any, **more: Any) -> sqlite3.Connection:
-            made = connect(*told, **more, factory=_Careless)
-            return made
+            return connect(*told, **more, factory=_Careless)
 
         with mock.patch.object(sqlite3, "connect", careless):
             super().work(folder, say)
