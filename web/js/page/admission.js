@@ -15,11 +15,13 @@ export async function takeInvitation() {
   return true;
 }
 
-const askAdmission = () => askJson("GET", "v1/enrolments", { why: "why-admission" });
+/** What the service asked for, when it was last asked. @type {any} */
+let asked;
+const askAgain = async () => (asked = await askJson("GET", "v1/enrolments", { why: "why-admission" }));
 
 /** What somebody new is told and asked, for who is not enrolled yet. @returns {Promise<Element[]>} */
 export async function admissionFields() {
-  const { admission } = await askAdmission();
+  const { admission } = asked ?? (await askAgain());
   if (admission === "work") return [el("p", {}, words("work"))];
   if (admission === "open") return [];
   const value = (await read("invitation")) ?? "";
@@ -44,9 +46,11 @@ export async function keepInvitation() {
 
 /** Give what is asked for. @returns {Promise<object | undefined>} the body of an enrolment */
 export async function prove() {
-  const { admission, challenge, bits } = await askAdmission();
+  const { admission } = asked ?? (await askAgain());
   if (admission === "open") return undefined;
   if (admission !== "work") return { invitation: (await read("invitation")) ?? fail("need-invitation") };
+  // A challenge is good for a while only.
+  const { challenge, bits } = await askAgain();
   if (!(bits > 0 && bits <= MOST_BITS) || !/^[\w=-]{1,200}$/.test(challenge)) fail("much-work");
   return { challenge, nonce: await work({ challenge, bits }) };
 }

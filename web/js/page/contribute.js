@@ -302,7 +302,7 @@ async function send(message) {
       const isUnknown = error.status === 401;
       if (error.status >= 400 && error.status < 500) await noteGone((record = isUnknown ? undefined : before));
       if (isUnknown) {
-        await showDraft(message);
+        below().lastChild.before(...(await newcomer()));
         fail("unknown-person");
       }
       throw error;
