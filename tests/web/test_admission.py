@@ -63,6 +63,31 @@ def test_an_invitation_is_asked_for_before_anything_is_drawn(visit: Visit, tmp_p
         assert capability(page) == secret
 
 
+def test_an_invitation_is_not_lost_with_the_answer_to_it(visit: Visit, tmp_path: Path) -> None:
+    with running(invited(tmp_path)) as talk:
+        page = visit(f"{talk.url}/#invitation={_CODES[0]}", allow="ERR_FAILED")
+        prepare(page)
+
+        def lose(route: Any) -> None:
+            if route.request.method == "POST":
+                route.fetch()
+                route.abort()
+            else:
+                route.continue_()
+
+        page.route("**/v1/enrolments", lose)
+        page.get_by_role("button", name="Send this").click()
+        page.get_by_text("The service does not answer").wait_for()
+        assert talk.statistics()["enrolled"] == 1
+        page.unroute("**/v1/enrolments")
+        page.reload()
+        wait_ready(page)
+        page.get_by_role("switch", name="Contribute").click()
+        show(page)
+        send(page)
+        assert talk.statistics()["enrolled"] == talk.statistics()["reports"] == 1
+
+
 def test_a_link_brings_an_invitation(visit: Visit, tmp_path: Path) -> None:
     with running(invited(tmp_path)) as talk:
         page = visit(f"{talk.url}/#invitation={_CODES[1]}")

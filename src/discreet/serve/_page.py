@@ -34,11 +34,9 @@ _VALUES = {b"true": b"!0", b"false": b"!1", b"undefined": b"void 0", b"Infinity"
 # What a module declares for itself: at the beginning of a line, and not exported.
 _OWN = re.compile(rb"^(?:const|let|(?:async )?function\*?) ([A-Za-z]\w{3,})", re.MULTILINE)
 _QUOTED = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
-# Where a name is, or may be, that of a property.
-_PROPERTY = (
-    rb"(?<!\.\.)\.\s*%b|%b\s*:|[{,]\s*%b\s*[,}=]"
-    rb"|^\s+(?:async |static |get |set |\*)*%b\([^\n]*\) \{$"
-)
+# Where a name is, or may be, that of a property; one in capitals is none without a colon.
+_NAMED = rb"(?<!\.\.)\.\s*%b|%b\s*:"
+_PROPERTY = _NAMED + rb"|[{,]\s*%b\s*[,}=]|^\s+(?:async |static |get |set |\*)*%b\([^\n]*\) \{$"
 _SHORT = [*string.ascii_uppercase, *(f"${letter}" for letter in string.ascii_letters)]
 
 
@@ -79,9 +77,8 @@ def _renamed(script: bytes) -> bytes:
     texts, code = b"".join(_QUOTED.findall(script)), _QUOTED.sub(b'""', script)
     for name in dict.fromkeys(_OWN.findall(script)):
         word = rb"(?<![\w$])%b(?![\w$])" % name
-        if not re.search(word, texts) and not re.search(
-            _PROPERTY.replace(b"%b", word), code, re.MULTILINE
-        ):
+        odd = (_NAMED if name.isupper() else _PROPERTY).replace(b"%b", word)
+        if not re.search(word, texts) and not re.search(odd, code, re.MULTILINE):
             script = re.sub(word, next(free), script)
     return script
 

@@ -44,15 +44,21 @@ export async function keepInvitation() {
   await write("invitation", code);
 }
 
+/** Enrolled: neither is of use any more. */
+export const endAdmission = () => Promise.all(["invitation", "enrolling"].map((name) => write(name, undefined)));
+
 /** Give what is asked for. @returns {Promise<object | undefined>} the body of an enrolment */
 export async function prove() {
   const { admission } = asked ?? (await askAgain());
   if (admission === "open") return undefined;
-  if (admission !== "work") return { invitation: (await read("invitation")) ?? fail("need-invitation") };
+  // It names its capability, and keeps it: if the answer is lost, asking again gets the same one.
+  const capability = (await read("enrolling")) ?? (crypto.randomUUID() + crypto.randomUUID()).slice(0, 43);
+  await write("enrolling", capability);
+  if (admission !== "work") return { capability, invitation: (await read("invitation")) ?? fail("need-invitation") };
   // A challenge is good for a while only.
   const { challenge, bits } = await askAgain();
   if (!(bits > 0 && bits <= MOST_BITS) || !/^[\w=-]{1,200}$/.test(challenge)) fail("much-work");
-  return { challenge, nonce: await work({ challenge, bits }) };
+  return { capability, challenge, nonce: await work({ challenge, bits }) };
 }
 
 /** Let a worker work, and show how far it is; whoever waits can stop it. @returns {Promise<string>} the nonce */

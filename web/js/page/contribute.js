@@ -5,7 +5,7 @@
 import { toldIn } from "../protocol.js";
 import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
-import { admissionFields, keepInvitation, prove, takeInvitation } from "./admission.js";
+import { admissionFields, endAdmission, keepInvitation, prove, takeInvitation } from "./admission.js";
 import { atMost, brief, by, counted, el, fail, fill, same, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
 import { guessesOf } from "./privacy.js";
@@ -53,7 +53,7 @@ function hashOf({ cost, collection: { bits, epoch, hash_on: on, bit_epsilon_thou
 
 /** The page. @type {any} */
 let home;
-/** The protocol that the service collects by. @type {keyof typeof PROTOCOLS} */
+/** The protocol that the service collects by. @type {any} */
 let collected;
 /** Its module. @type {any} */
 let ours;
@@ -289,7 +289,7 @@ async function send(message) {
       const { capability } = await askJson("POST", "v1/enrolments", { why: "why-name", body: proof });
       if (!/^[\w-]{43}$/.test(capability)) fail("no-capability");
       await keep({ capability });
-      await write("invitation", undefined);
+      await endAdmission();
     }
     const before = record;
     // What was there before is there until this takes its place.
