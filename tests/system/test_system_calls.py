@@ -197,8 +197,8 @@ def compiled(folder: Path) -> Path:
     if compiler is None or not sys.platform.startswith("linux"):
         pytest.skip("there is no C compiler, or this is not Linux")
     made = folder / "faults.so"
-    command = [compiler, "-O1", "-shared", "-fPIC", "-o", made, _HERE / "faults.c", "-ldl"]
-    subprocess.run([*command, "-lpthread"], check=True)
+    command = [compiler, "-O1", "-shared", "-fPIC", "-o", str(made), str(_HERE / "faults.c")]
+    subprocess.run([*command, "-ldl", "-lpthread"], check=True)
     return made
 
 
@@ -230,15 +230,13 @@ def test_a_ledger_that_does_not_flush_is_found_out(faults: Path) -> None:
 def main() -> None:
     if len(sys.argv) > 2:
         kind, folder, seeds, first = sys.argv[1:]
-        found = run_all(kind, Path(folder), int(seeds), int(first))
-        json.dump(found, sys.stdout)
+        json.dump(run_all(kind, Path(folder), int(seeds), int(first)), sys.stdout)
         return
-    with tempfile.TemporaryDirectory() as folder:
-        made, first = compiled(Path(folder)), random.SystemRandom().randrange(1 << 30)
+    with tempfile.TemporaryDirectory() as place:
+        made, start = compiled(Path(place)), random.SystemRandom().randrange(1 << 30)
         for kind in ("charge", "create", "upload"):
-            seeds = _SEEDS[kind]
-            seen = preloaded(made, kind, int(sys.argv[1]) * seeds, first)
-            sys.stdout.write(f"{kind}, seeds from {first}: {seen}\n")
+            seen = preloaded(made, kind, int(sys.argv[1]) * _SEEDS[kind], start)
+            sys.stdout.write(f"{kind}, seeds from {start}: {seen}\n")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 /** What the service asks of somebody new: nothing, an invitation, a token that another site signed, or work. */
 import { askJson } from "../service.js";
 import { read, write } from "../store.js";
-import { by, el, fail, say, words } from "./dom.js";
+import { by, counted, el, fail, say, words } from "./dom.js";
 
 /** Bits of work that are done for a service: minutes. Chosen by hand: its challenges are good for ten. */
 const MOST_BITS = 28;
@@ -82,7 +82,7 @@ async function work(task) {
         // Each try may be the one: this is the chance that it would have been found by now.
         const share = tried / 2 ** task.bits;
         bar.value = 1 - Math.exp(-share);
-        if (tried) left.textContent = words("work-time", Math.ceil((performance.now() - begun) / share / 1000));
+        if (tried) left.textContent = words("work-time", counted(Math.ceil((performance.now() - begun) / share / 6e4), "minute"));
       };
       worker.postMessage(task);
     });
