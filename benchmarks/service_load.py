@@ -2,11 +2,15 @@
 
     python -m benchmarks.service_load --uploads 5000
     python -m benchmarks.service_load --uploads 5000 --postgres
+    python -m benchmarks.service_load --uploads 5000 --rate 500
 
 Three processes at most: the service (uvicorn, one process), this load generator (keep-alive
 connections on the loopback), and PostgreSQL if asked for. Reports are drawn by the real client, one
 of `--distinct` for each upload, and every upload comes with another capability: nothing is warm.
 An upload counts when its answer says that it is on disk; any other answer ends the run.
+
+With `--rate` requests are due at a fixed rate, whether or not those before them were answered, and
+a request's time begins when it is due; without, every connection sends as fast as it is answered.
 """
 
 from __future__ import annotations
@@ -137,7 +141,11 @@ class Connection:
 
 
 async def load(
-    at: tuple[str, int], connections: int, requests: list[tuple[str, bytes]], wanted: int
+    at: tuple[str, int],
+    connections: int,
+    requests: list[tuple[str, bytes]],
+    wanted: int,
+    rate: float,
 ) -> tuple[float, list[float], list[bytes]]:
     """Send all requests over so many connections: seconds, seconds of each, the answers."""
     waiting = iter(range(len(requests)))
@@ -147,15 +155,19 @@ async def load(
         connection = Connection(*await asyncio.open_connection(*at))
         for index in waiting:
             begun = time.perf_counter()
+            if rate:
+                due = first + index / rate
+                await asyncio.sleep(max(0.0, due - begun))
+                begun = due
             status, answers[index] = await connection.ask(*requests[index])
             times[index] = time.perf_counter() - begun
             if status != wanted:
                 raise SystemExit(f"an answer of {status}: {answers[index]!r}")
         connection.close()
 
-    begun = time.perf_counter()
+    first = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(connections)))
-    return time.perf_counter() - begun, times, answers
+    return time.perf_counter() - first, times, answers
 
 
 def cpu_seconds(pid: int) -> float:
@@ -177,9 +189,10 @@ class Load:
         requests: list[tuple[str, bytes]],
         wanted: int,
         connections: int,
+        rate: float = 0.0,
     ) -> list[bytes]:
         before = cpu_seconds(self._pid)
-        seconds, times, answers = asyncio.run(load(self._at, connections, requests, wanted))
+        seconds, times, answers = asyncio.run(load(self._at, connections, requests, wanted, rate))
         used = (cpu_seconds(self._pid) - before) / count * 1e3
         middle, late = np.percentile(times, [50, 99]) * 1e3
         sent = sum(len(body) for _, body in requests) / seconds / 1e6
@@ -201,8 +214,10 @@ def measure(service: Load, reports: list[bytes], told: argparse.Namespace) -> No
         (f"PUT /v1/report HTTP/1.1\r\nauthorization: Bearer {capability}", body)
         for capability, body in sent
     ]
-    service.run("reports singly", count, single, 204, many)
-    service.run("the same again, replacing", count, single, 204, many)
+    service.run("reports singly", count, single, 204, many, told.rate)
+    service.run("the same again, replacing", count, single, 204, many, told.rate)
+    if told.rate:
+        return
     entries = [b'{"capability":"%s","report":%s}' % (c.encode(), body) for c, body in sent]
     groups = [entries[i : i + told.batch] for i in range(0, count, told.batch)]
     batches = [
@@ -225,6 +240,7 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=32)
     parser.add_argument("--batch", type=int, default=50)
     parser.add_argument("--batch-connections", type=int, default=4)
+    parser.add_argument("--rate", type=float, default=0.0, help="uploads due in a second")
     parser.add_argument("--postgres", action="store_true", help="into PostgreSQL, not SQLite")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     told = parser.parse_args()
@@ -234,7 +250,8 @@ def main() -> None:
     reports = draw_reports(make_collection(told.items, told.mechanism, told.epsilon), told.distinct)
     mean = sum(map(len, reports)) / len(reports)
     print(
-        f"{told.items:,} items, {told.mechanism}, epsilon {told.epsilon:g}: {mean:,.0f} bytes each"
+        f"{told.items:,} items, {told.mechanism}, epsilon {told.epsilon:g}: {mean:,.0f} bytes "
+        f"each; load average {os.getloadavg()[0]:.1f}"
     )
     order = {name: getattr(told, name) for name in ("items", "mechanism", "epsilon", "batch")}
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,7 @@
-"""`python -m fuzz [NAME ...] --seconds 3600 --seed 1`: fuzz parsers, and print what they raise."""
+"""`python -m fuzz [NAME ...] --seconds 3600 --seed 1`: fuzz parsers, and print what they raise.
+
+With atheris where it is installed (`pip install atheris`), else with a small fuzzer of our own.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import argparse
 import base64
 import sys
 
+from fuzz._atheris import INSTALLED, fuzz_with_atheris
 from fuzz._fuzzer import fuzz
 from fuzz.targets import TARGETS
 
@@ -17,11 +21,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="for each")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    failed = False
+    failed, unit = False, "counters" if INSTALLED else "lines"
     for name in given.names or TARGETS:
-        found = fuzz(TARGETS[name], seed=given.seed, seconds=given.seconds)
+        if INSTALLED:
+            found = fuzz_with_atheris(name, seed=given.seed, seconds=given.seconds)
+        else:
+            found = fuzz(TARGETS[name], seed=given.seed, seconds=given.seconds)
         sys.stdout.write(
-            f"{name}: {found.tried:,} inputs, {len(found.lines):,} lines, "
+            f"{name}: {found.tried:,} inputs, {found.reached:,} {unit}, "
             f"{len(found.corpus):,} kept, {len(found.crashes):,} found\n"
         )
         sys.stdout.flush()

@@ -5,49 +5,30 @@ from __future__ import annotations
 import random
 import sys
 import time
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from fuzz._outcome import LONGEST, Outcome, place
 from fuzz.targets import ALLOWED, Target
 
-# Inputs are cut to this many bytes: parsers refuse or read more in the same way.
-_LONGEST = 1 << 14
 _TOKENS = (
     b"null", b"true", b"-1", b"0", b"1e999", b"18446744073709551616", b'""', b"[]", b"{}", b"\x00",
     b"\xff" * 4, b"NaN", b"\n", b'"', b",", b"\xc3", b"::", b"9" * 30,
 )  # fmt: skip
 
 
-@dataclass
-class Outcome:
-    """What was found.
-
-    Attributes:
-        tried: Inputs.
-        lines: Lines of discreet that were reached.
-        corpus: Inputs that each reached something new.
-        crashes: Inputs with the first error of each kind and place.
-    """
-
-    tried: int = 0
-    lines: set[tuple[str, int]] = field(default_factory=set)
-    corpus: list[bytes] = field(default_factory=list)
-    crashes: dict[str, bytes] = field(default_factory=dict)
-
-
 def fuzz(target: Target, *, seed: int, seconds: float = 0.0, tries: int = 0) -> Outcome:
     """Try changed inputs for a time, or so many of them."""
     rng, found, end = random.Random(seed), Outcome(), time.monotonic() + seconds
+    lines: set[tuple[str, int]] = set()
     for content in target.seeds():
-        _try(target, content, found)
+        _try(target, content, found, lines)
     while found.tried < tries or time.monotonic() < end:
-        content = _changed(rng, found.corpus)
-        _try(target, content, found)
+        _try(target, _changed(rng, found.corpus), found, lines)
     return found
 
 
-def _try(target: Target, content: bytes, found: Outcome) -> None:
+def _try(target: Target, content: bytes, found: Outcome, lines: set[tuple[str, int]]) -> None:
     seen: set[tuple[str, int]] = set()
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -66,15 +47,12 @@ def _try(target: Target, content: bytes, found: Outcome) -> None:
         pass
     except Exception as error:  # noqa: BLE001  (whatever it is, it is a finding)
         sys.settrace(before)
-        frame = error.__traceback__
-        while frame is not None and frame.tb_next is not None:
-            frame = frame.tb_next
-        where = "" if frame is None else f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
-        found.crashes.setdefault(f"{type(error).__name__} at {where}: {error}"[:300], content)
+        found.crashes.setdefault(place(error), content)
     finally:
         sys.settrace(before)
-    if not seen <= found.lines or not found.corpus:
-        found.lines |= seen
+    if not seen <= lines or not found.corpus:
+        lines |= seen
+        found.reached = len(lines)
         found.corpus.append(content)
 
 
@@ -98,4 +76,4 @@ def _changed(rng: random.Random, corpus: list[bytes]) -> bytes:
                 other = rng.choice(corpus)
                 cut = rng.randrange(len(other) + 1)
                 content[at:] = other[cut:]
-    return bytes(content[:_LONGEST])
+    return bytes(content[:LONGEST])

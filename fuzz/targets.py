@@ -5,7 +5,9 @@ A parser may refuse with a `DiscreetError` or a refused request; whatever else i
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,8 +17,10 @@ from typing import Any
 
 import numpy as np
 
+import discreet.predict  # noqa: F401  (predictors are known once it is imported)
 from discreet.domain import Catalog, OwnRatings, Scale
 from discreet.domain.errors import DiscreetError
+from discreet.methods import fit
 from discreet.privacy import PureEvent, SeededRandomness, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.protocols.closed_clusters.messages import Directory, TagUpload
@@ -26,11 +30,12 @@ from discreet.protocols.local_reports.server import LocalReports
 from discreet.protocols.open_clusters.messages import Collection as OpenCollection
 from discreet.protocols.open_clusters.server import OpenClusters
 from discreet.protocols.servers import Protocol
-from discreet.ratings import read_ratings
+from discreet.ratings import make_ratings, read_ratings
 from discreet.ratings.readers import read_catalog
-from discreet.release import load
+from discreet.release import Release, _codec, load
 from discreet.serve._requests import Refused, parse_json
 
+_METHODS = ("refined", "lists", "slope-one", "cosine", "covariance")
 _FOLDER = Path(tempfile.mkdtemp(prefix="discreet-fuzz."))
 ALLOWED = (DiscreetError, Refused)
 
@@ -102,13 +107,60 @@ def _terms(content: bytes) -> None:
 
 
 def _release(content: bytes) -> None:
-    load(_file("fuzzed.discreet", content), verify=True).predictor()
+    release = load(_file("fuzzed.discreet", content), verify=True)
+    if len(release.catalog):
+        release.predictor().recommend({release.catalog.ids[0]: release.scale.hi}, 3)
 
 
 def _release_seeds() -> list[bytes]:
+    table = make_ratings("ml-100k", ratings=60, seed=1)
+    made = [LocalReports(_collection()).build(list(_reports()))]
+    made += [fit(table, method=each, epsilon=math.inf) for each in _METHODS]
     path = _FOLDER / "seed.discreet"
-    LocalReports(_collection()).build(list(_reports())).save(path)
-    return [path.read_bytes()]
+    return [_saved(release, path) for release in made]
+
+
+def _saved(release: Release, path: Path) -> bytes:
+    release.save(path, overwrite=True)
+    return path.read_bytes()
+
+
+def _stamped(content: bytes) -> None:
+    """A release whose digests are right, as somebody makes it who means harm: from JSON."""
+    try:
+        parsed = json.loads(content)
+        fields, entries, data = dict(parsed["metadata"]), {}, bytearray()
+        for name, (dtype, shape, numbers) in parsed["arrays"].items():
+            raw = bytes.fromhex(numbers)
+            places = [len(data), len(data) + len(raw)]
+            entries[name] = {"dtype": dtype, "shape": shape, "data_offsets": places}
+            data += raw
+            fields["tensors"][name]["sha256"] = hashlib.sha256(raw).hexdigest()
+        texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in fields.items()}
+        header = json.dumps(entries | {"__metadata__": texts | {"digest": _codec._digest(texts)}})
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        return
+    head = header.encode()
+    _release(len(head).to_bytes(8, "little") + head + data)
+
+
+def _stamped_seeds() -> list[bytes]:
+    return [_unpacked(content) for content in _release_seeds()]
+
+
+def _unpacked(content: bytes) -> bytes:
+    begin = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:begin])
+    fields = {k: _json_or(v) for k, v in header.pop("__metadata__").items() if k != "digest"}
+    arrays = {
+        name: [at["dtype"], at["shape"], content[begin:][slice(*at["data_offsets"])].hex()]
+        for name, at in header.items()
+    }
+    return json.dumps({"metadata": fields, "arrays": arrays}).encode()
+
+
+def _json_or(text: str) -> Any:
+    return json.loads(text) if text.startswith(("{", "[")) else text
 
 
 def _ledger(content: bytes) -> None:
@@ -158,6 +210,7 @@ TARGETS = {
     "terms": Target(_terms, _message_seeds),
     "directory": Target(_binary, _binary_seeds),
     "release": Target(_release, _release_seeds),
+    "stamped release": Target(_stamped, _stamped_seeds),
     "ledger": Target(_ledger, _ledger_seeds),
     "csv": Target(_csv, lambda: _TABLES),
     "catalogue": Target(

@@ -74,6 +74,27 @@ def test_an_invitation_enrols_once(tmp_path: Path) -> None:
         assert more.status == 201
 
 
+def test_whoever_misses_the_answer_asks_again(tmp_path: Path) -> None:
+    mine, other = "m" * 43, "o" * 43
+    with running(make_settings(tmp_path, admission=invitations(tmp_path))) as talk:
+        asked = {"invitation": _CODES[0], "capability": mine}
+        for _ in range(2):
+            answer = talk.ask("POST", "/v1/enrolments", asked)
+            assert (answer.status, answer.json()) == (201, {"capability": mine})
+        assert talk.send(mine, make_report()).status == 204
+        # It is nobody else's, and no way to a second enrolment.
+        for wrong in ({"capability": other}, {}):
+            again = talk.ask("POST", "/v1/enrolments", {"invitation": _CODES[0]} | wrong)
+            assert again.status == 403 and "already" in again.reason
+        for odd in ("short", 7, "é" * 43):
+            answer = talk.ask("POST", "/v1/enrolments", asked | {"capability": odd})
+            assert answer.status == 422
+        assert talk.statistics()["enrolled"] == 1
+        # A capability that was deleted is not brought back by its invitation.
+        assert talk.ask("DELETE", "/v1/enrolment", secret=mine).status == 204
+        assert talk.ask("POST", "/v1/enrolments", asked).status == 403
+
+
 def test_the_client_shows_an_invitation_and_does_the_work(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     with (

@@ -256,6 +256,9 @@ def test_all_methods_of_a_path_are_named(talk: Talk) -> None:
     assert refused.status == 405
     assert refused.headers["allow"] == "DELETE, GET, HEAD, PUT"
     assert talk.ask("PATCH", "/v1/release").headers["allow"] == "GET, HEAD"
+    raw = Raw(talk.url).send(head("PATCH", "/v1/report", "Connection: close"))
+    assert raw.rest().lower().count("\r\nallow:") == 1
+    raw.close()
 
 
 def test_believing_every_proxy_is_warned_of(

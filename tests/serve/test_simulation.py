@@ -1,4 +1,4 @@
-"""Writer, database file and ledger under faults that a seed decides.
+"""Writer, network, database file and ledger under faults that a seed decides.
 
 `python tests/serve/test_simulation.py 100000` runs more seeds than the tests do, from a random
 first one, and prints every seed that fails.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import random
-import shutil
 import sqlite3
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,15 +23,18 @@ from unittest import mock
 import pytest
 from sqlalchemy.exc import IntegrityError, OperationalError
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where this file is run as a program
 from discreet.domain.errors import BudgetExceeded, LedgerError
 from discreet.privacy import PureEvent, Unit
 from discreet.privacy.ledger import Ledger, Limit
-from discreet.serve import _writer
+from discreet.protocols.common import make_capability
+from discreet.serve import Invitations, _writer
 from discreet.serve._changes import Enrol, Put
 from discreet.serve._store import Store
 from discreet.serve._writer import GroupWriter
+from serve._running import Talk, make_report, make_settings, running
 
-_SEEDS, _TORN_SEEDS, _LEDGER_SEEDS = 2000, 400, 25
+_SEEDS, _TORN_SEEDS, _LEDGER_SEEDS, _NETWORK_SEEDS = 2000, 400, 25, 40
 
 
 # The writer over a database that is simulated: every call may fail, before or after it has worked.
@@ -143,6 +146,126 @@ def test_the_simulation_notices_a_writer_that_acknowledges_too_early() -> None:
     ):
         for seed in range(500):
             run_writer(seed)
+
+
+# The network: requests that are lost, doubled, late, or whose answers are lost; whoever hears
+# nothing tries again.
+
+
+@dataclass
+class Person:
+    """What somebody did, and what the service has of it: the last that arrived."""
+
+    invitation: str
+    capability: str
+    is_enrolled: bool = False
+    is_gone: bool = False
+    stored: dict[str, Any] | None = None
+
+
+@dataclass
+class Network:
+    """A service, and what a seed does to requests to it."""
+
+    talk: Talk
+    rng: random.Random
+    late: list[Callable[[], int]] = field(default_factory=list)
+
+    def send(self, deliver: Callable[[], int]) -> int:
+        """Try until an answer is heard."""
+        while True:
+            match self.rng.randrange(6):
+                case 0:  # lost
+                    continue
+                case 1:  # it arrived, and its answer was lost
+                    deliver()
+                case 2:  # it arrives later, after its own repetition and other requests
+                    self.late.append(deliver)
+                case 3:
+                    deliver()
+                    return deliver()
+                case _:
+                    return deliver()
+
+    def arrive(self) -> None:
+        """Something that was late."""
+        if self.late:
+            self.late.pop(self.rng.randrange(len(self.late)))()
+
+    def enrol(self, person: Person) -> int:
+        asked = {"invitation": person.invitation, "capability": person.capability}
+        answer = self.talk.ask("POST", "/v1/enrolments", asked)
+        assert answer.status == (403 if person.is_gone else 201), "an invitation was lost"
+        person.is_enrolled = not person.is_gone
+        return answer.status
+
+    def put(self, person: Person, report: dict[str, Any]) -> int:
+        status = self.talk.send(person.capability, report).status
+        assert status == (401 if person.is_gone else 204), "somebody came back, or was refused"
+        if status == 204:
+            person.stored = report
+        return status
+
+    def forget(self, person: Person) -> int:
+        status = self.talk.ask("DELETE", "/v1/enrolment", secret=person.capability).status
+        assert status == (401 if person.is_gone else 204)
+        person.is_gone, person.stored = True, None
+        return status
+
+    def look(self, person: Person) -> None:
+        """What is there is what arrived last, and nobody else's."""
+        answer = self.talk.ask("GET", "/v1/report", secret=person.capability)
+        if person.stored is not None:
+            assert answer.json() == person.stored, "acknowledged and lost"
+        else:
+            assert answer.status == (401 if person.is_gone else 404)
+
+
+def run_network(seed: int, talk: Talk, reports: Sequence[dict[str, Any]], codes: Path) -> None:
+    rng = random.Random(seed)
+    network = Network(talk, rng)
+    before = talk.statistics()
+    people = [Person(f"invitation-{seed}-{n}", make_capability()) for n in range(3)]
+    with codes.open("a") as file:
+        file.writelines(f"{person.invitation:->20}\n" for person in people)
+    for person in people:
+        person.invitation = f"{person.invitation:->20}"
+        network.send(partial(network.enrol, person))
+    for _ in range(8):
+        person = rng.choice(people)
+        match rng.randrange(6):
+            case 0:
+                network.send(partial(network.forget, person))
+            case 1:
+                network.arrive()
+            case 2:
+                network.send(partial(network.enrol, person))
+            case _:
+                network.send(partial(network.put, person, rng.choice(reports)))
+        network.look(person)
+    while network.late:
+        network.arrive()
+    for person in people:
+        network.look(person)
+    now = talk.statistics()
+    assert now["enrolled"] - before["enrolled"] == sum(not person.is_gone for person in people)
+    sent = sum(person.stored is not None for person in people)
+    assert now["reports"] - before["reports"] == sent
+
+
+@contextlib.contextmanager
+def network_of(folder: Path) -> Iterator[Callable[[int], None]]:
+    codes = folder / "codes"
+    codes.write_text("")
+    reports = [make_report(number) for number in range(20)]
+    with running(make_settings(folder, admission=Invitations(codes))) as talk:
+        yield lambda seed: run_network(seed, talk, reports, codes)
+
+
+def test_whatever_the_network_does_people_have_what_they_sent(tmp_path: Path) -> None:
+    with network_of(tmp_path) as simulate:
+        for seed in range(_NETWORK_SEEDS):
+            simulate(seed)
 
 
 # The database's file: power fails while a transaction is being written.
@@ -266,27 +389,31 @@ def test_a_ledger_forgets_no_charge_and_passes_no_limit(tmp_path: Path) -> None:
         run_ledger(seed, tmp_path)
 
 
+# How many times as long as others a seed takes.
+_COST = {"ledger": 50, "network": 100}
+
+
 def main(count: int) -> int:
     """Run many seeds; 1 if any fails."""
     first, failed = random.SystemRandom().randrange(1 << 40), 0
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         made = record(folder)
+        simulate = stack.enter_context(network_of(folder))
         runs: dict[str, Callable[[int], None]] = {
+            "network": simulate,
             "writer": run_writer,
             "torn": lambda seed: tear(seed, made, folder),
             "ledger": lambda seed: run_ledger(seed, folder),
         }
         for kind, run in runs.items():
-            for seed in range(first, first + (count // 50 if kind == "ledger" else count)):
+            for seed in range(first, first + count // _COST.get(kind, 1)):
                 try:
                     run(seed)
                 except AssertionError as error:
                     failed += 1
                     sys.stdout.write(f"{kind} {seed} {str(error).splitlines()[0]}\n")
             sys.stdout.write(f"{kind}: seeds from {first}, {failed} failed so far\n")
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
     return int(failed > 0)
 
 

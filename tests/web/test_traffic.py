@@ -185,6 +185,8 @@ def test_contributing_sends_the_message_that_was_shown_and_nothing_else(
         # The terms, and whether they are the same still when it is drawn.
         ("GET", "/v1/collection", {}, b""),
         ("GET", "/v1/collection", {}, b""),
+        # Whether newcomers need an invitation.
+        ("GET", "/v1/enrolments", {}, b""),
         ("POST", "/v1/enrolments", {}, b""),
         ("PUT", "/v1/report", secret | typed, message),
     ]

@@ -92,6 +92,7 @@ def test_no_words_are_left_over_or_missing() -> None:
         "pledge-",
         "did-",
         "order-",
+        "ask-",
     )
     assert {name for name in known - named if not name.startswith(parts)} == set()
     ids = set(re.findall(r'id="([\w-]+)"', (WEB / "index.html").read_text("utf-8")))

@@ -84,9 +84,9 @@ async def _refuse(_: Request, refused: Any) -> Response:
 
 async def _not_here(request: Request, error: Any) -> Response:
     """What no route takes: 404 or 405."""
-    headers = dict(error.headers or {})
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
     if error.status_code == 405:
-        # Several routes share a path, and each knows its own methods alone.
+        # Several routes share a path, and the error names one's own methods alone.
         taken = [
             each for each in request.app.routes if each.matches(request.scope)[0] != Match.NONE
         ]

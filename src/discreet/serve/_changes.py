@@ -9,6 +9,7 @@ two groups wait for each other.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +40,10 @@ from discreet.protocols.servers import Claim
 
 VERSION = 2
 """Of these tables; in the first, reports had no slot."""
+
+# Bytes that a database has to have room for to be ready: more than most reports have. Chosen by
+# hand.
+_ROOM = 32 << 10
 
 metadata = MetaData()
 _Number = BigInteger().with_variant(Integer(), "sqlite")
@@ -165,11 +170,15 @@ def insert_once(connection: Connection, table: Any) -> Any:
 def make(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
     """Make some changes, each as if those before it had been made; the caller commits.
 
-    Without any change the database is written to all the same, so that it is seen whether it can.
+    Without any change the database is written to all the same, so that it is seen whether it has
+    room for a report: on a full disk it may have some for less.
     """
     if not changes:
-        version = update(about).where(about.c.name == "version")
-        connection.execute(version.values(value=str(VERSION)))
+        # Under a name of its own, so that services do not wait for each other; by chance, so that
+        # no database makes it smaller.
+        name = f"room {secrets.token_hex(16)}"
+        connection.execute(insert(about), {"name": name, "value": secrets.token_hex(_ROOM // 2)})
+        connection.execute(delete(about).where(about.c.name == name))
         return []
     refused = _admitted_before(connection, changes)
     enrolled = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import string
 from hashlib import sha256
 from pathlib import Path
 
@@ -30,6 +31,13 @@ _DECLARES = re.compile(rb"let[ \[{]")
 # Values that have shorter names; not as the name of a property, or before a colon.
 _VALUE = re.compile(rb"(?<![\w$.\-])(?:true|false|undefined|Infinity)(?![\w$:(])")
 _VALUES = {b"true": b"!0", b"false": b"!1", b"undefined": b"void 0", b"Infinity": b"1/0"}
+# What a module declares for itself: at the beginning of a line, and not exported.
+_OWN = re.compile(rb"^(?:const|let|(?:async )?function\*?) ([A-Za-z]\w{3,})", re.MULTILINE)
+_QUOTED = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
+# Where a name is, or may be, that of a property; one in capitals is none without a colon.
+_NAMED = rb"(?<!\.\.)\.\s*%b|%b\s*:"
+_PROPERTY = _NAMED + rb"|[{,]\s*%b\s*[,}=]|^\s+(?:async |static |get |set |\*)*%b\([^\n]*\) \{$"
+_SHORT = [*string.ascii_uppercase, *(f"${letter}" for letter in string.ascii_letters)]
 
 
 def without_comments(script: bytes) -> bytes:
@@ -54,10 +62,25 @@ def slim(script: bytes) -> bytes:
     with these values, and `new Error` becomes `Error`, which does the same, in plain lines. No
     template literal may go on in the next line, no comment follow such a bracket, no statement be
     empty, and no statement that ends with the brace of an expression lack its semicolon.
+
+    What a module declares for itself alone gets a short name, if its name is plainly nothing else.
     """
-    lines = [line.strip() for line in without_comments(script).splitlines()]
+    script = _renamed(without_comments(script))
+    lines = [line.strip() for line in script.splitlines()]
     lines = _joined([_tighten(line) for line in lines if line])
     return b"".join(map(_ended, lines, [*lines[1:], b""]))
+
+
+def _renamed(script: bytes) -> bytes:
+    taken = set(re.findall(rb"[\w$]+", script))
+    free = (short for short in map(str.encode, _SHORT) if short not in taken)
+    texts, code = b"".join(_QUOTED.findall(script)), _QUOTED.sub(b'""', script)
+    for name in dict.fromkeys(_OWN.findall(script)):
+        word = rb"(?<![\w$])%b(?![\w$])" % name
+        odd = (_NAMED if name.isupper() else _PROPERTY).replace(b"%b", word)
+        if not re.search(word, texts) and not re.search(odd, code, re.MULTILINE):
+            script = re.sub(word, next(free), script)
+    return script
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:
@@ -122,7 +145,14 @@ _PROTOCOLS = {
 """Scripts of one protocol alone, by its name."""
 _NPM_ONLY = {"js/predict/vectors.js"}
 """Scripts that the package for npm has and the page does not need."""
-_COLLECTING = {"js/coins.js", "js/page/contribute.js", "js/protocol.js", "js/random.js"}
+_COLLECTING = {
+    "js/coins.js",
+    "js/page/admission.js",
+    "js/page/contribute.js",
+    "js/protocol.js",
+    "js/random.js",
+    "js/work.js",
+}
 """Scripts of any protocol."""
 _PREDICTORS = {
     f"js/predict/{name}.js" for name in ("clusters", "knn", "lists", "matrix", "pairs", "posterior")

@@ -248,12 +248,13 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
         # By network: whoever has an IPv6 prefix has more addresses than one can count.
         host = network_of(request.client.host) if request.client else ""
         service.limit("enrolment", service.enrolments, host)
-        once = await _admission(service, request)
-        capability = make_capability()
+        once, capability = await _admission(service, request)
         # The capability itself goes to the person and is kept nowhere.
         digest = capability_digest(capability)
         # Written before it is handed out: a capability that was seen is never forgotten by a crash.
-        if (await service.write([Enrol(digest, once)]))[0] is None:
+        # Whoever missed the answer asks again with the capability that they named.
+        is_here = once is not None and await service.ask(service.collecting().is_enrolled, digest)
+        if not is_here and (await service.write([Enrol(digest, once)]))[0] is None:
             raise Refused(403, "this was used for an enrolment already")
         service.remember(digest)
         return JSONResponse({"capability": capability}, 201)
@@ -270,19 +271,28 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
         return Response(status_code=204)
 
 
-async def _admission(service: Service, request: Request) -> bytes | None:
-    """What an enrolment is admitted for, which admits once; None where anybody may enrol."""
+async def _admission(service: Service, request: Request) -> tuple[bytes | None, str]:
+    """What an enrolment is admitted for, which admits once, and the capability that it makes.
+
+    The first is None where anybody may enrol. The second is new, unless the person names one.
+    """
     admission = service.settings.admission
     if admission is None:
-        return None
+        return None, make_capability()
     with service.batches.room() as room:
         seconds = service.settings.body_seconds
         body = await read_body(request, LARGEST_PROOF, seconds, room)
     if not body:
         raise Refused(403, f"an enrolment here needs more: {admission.kind}")
     content = parse_json(body)
+    named = content.pop("capability", None) if isinstance(content, dict) else None
+    capability = make_capability() if named is None else str(named)
     try:
-        return await run_in_threadpool(admission.admit, content)
+        capability_digest(capability)
+    except InputError as error:
+        raise Refused(422, error.reason) from None
+    try:
+        return await run_in_threadpool(admission.admit, content), capability
     except FieldError as error:
         raise Refused(422, error.reason) from None
     except InputError as error:

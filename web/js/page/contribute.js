@@ -5,6 +5,7 @@
 import { toldIn } from "../protocol.js";
 import { ask, askJson } from "../service.js";
 import { alone, read, write } from "../store.js";
+import { admissionFields, endAdmission, keepInvitation, prove, takeInvitation } from "./admission.js";
 import { atMost, brief, by, counted, el, fail, fill, same, say, words } from "./dom.js";
 import { loadCatalog } from "./load.js";
 import { guessesOf } from "./privacy.js";
@@ -50,11 +51,20 @@ function hashOf({ cost, collection: { bits, epoch, hash_on: on, bit_epsilon_thou
   return words(`hash-${on === "obfuscated" ? on : isCovered ? covered : "bare"}`, counted(bits, "bit"), atMost(cost), sumOf(cost, epoch + 1));
 }
 
-/**
- * The page; the protocol that the service collects by, and its module; the catalogue that it collects on, if that is not
- * the page's; what it offers; what was sent; what is in hand. @type {any}
- */
-let home, collected, ours, listed, offered, record, current;
+/** The page. @type {any} */
+let home;
+/** The protocol that the service collects by. @type {any} */
+let collected;
+/** Its module. @type {any} */
+let ours;
+/** The catalogue that it collects on, if that is not the page's. @type {any} */
+let listed;
+/** What it offers. @type {any} */
+let offered;
+/** What was sent. @type {any} */
+let record;
+/** What is in hand. @type {any} */
+let current;
 /** @type {Promise<any>} */
 let last = Promise.resolve();
 
@@ -71,7 +81,14 @@ export async function setUpContributing(page, kind) {
   by("contribute-switch").onchange = ({ target }, seen = record) => tried(target.checked ? prepare : () => seen === record && turnOff());
   home.onChange = () => by("update") && tried(offerUpdate);
   home.onKept = () => tried(follow);
+  onhashchange = () => tried(invite);
   await tried(begin);
+  await tried(invite);
+}
+
+/** Somebody came with an invitation. */
+async function invite() {
+  if ((await takeInvitation()) && !record?.capability) note(words("invited"));
 }
 
 async function begin() {
@@ -154,10 +171,13 @@ async function offer(terms) {
   const client = await met.make();
   const cost = client.cost > 0 ? [words("looking")] : [];
   rows(step("cost"), ...paragraphs(met.protocol.before(client)), ...limitField(client, await read("limit")),
-    step("send"), ...paragraphs([words("look-first"), ...cost]), ...paragraphs([words("decide")], "soft"),
+    step("send"), ...(await newcomer()), ...paragraphs([words("look-first"), ...cost]), ...paragraphs([words("decide")], "soft"),
     buttons(button(words("show"), () => draw(), "main")));
   current = offered = met;
 }
+
+/** What the service asks of who is not enrolled. */
+const newcomer = async () => ((await read("contribution"))?.capability ? [] : admissionFields());
 
 /** Where there is something to pay: how much epsilon everything together may cost, by whatever protocol. */
 function limitField({ cost }, value = "") {
@@ -190,6 +210,7 @@ async function draw(anyway = false) {
   const input = by("limit");
   // What is shown counts, also if the field was not left or another tab set another one.
   if (input && readLimit(input) !== (await read("limit"))) return void input.onchange();
+  await keepInvitation();
   const terms = anyway ? current.announced : await askTerms();
   if (!same(terms, current.announced)) {
     await offer(terms);
@@ -205,8 +226,14 @@ async function draw(anyway = false) {
     return made;
   });
   current.isDrawn = true;
-  await show(message, [button("Send this", () => send(message), "main"), button("Not now", leave)]);
+  await showDraft(message);
   note(words("not-yet"));
+}
+
+async function showDraft(message) {
+  const asked = await newcomer();
+  await show(message, [button("Send this", () => send(message), "main"), button("Not now", leave)]);
+  below().lastChild.before(...asked);
 }
 
 function askWhetherAnyway() {
@@ -251,14 +278,18 @@ async function show(message, choices) {
 
 /** Send it, in place of what was sent before; how far it came is kept before each step. */
 async function send(message) {
+  await keepInvitation();
+  // Before the lock: work takes its time, and nobody else need wait.
+  const proof = (await read("contribution"))?.capability ? undefined : await prove();
   const isStale = await alone(async () => {
     const { drawn } = await current.make();
     if (drawn && !same(drawn, message)) return true;
     record = (await read("contribution")) ?? {};
     if (!record.capability) {
-      const { capability } = await askJson("POST", "v1/enrolments", { why: "why-name" });
+      const { capability } = await askJson("POST", "v1/enrolments", { why: "why-name", body: proof });
       if (!/^[\w-]{43}$/.test(capability)) fail("no-capability");
       await keep({ capability });
+      await endAdmission();
     }
     const before = record;
     // What was there before is there until this takes its place.
@@ -270,7 +301,10 @@ async function send(message) {
       // It was refused, so the service has what it had; but it was sent. Without an answer it may have arrived.
       const isUnknown = error.status === 401;
       if (error.status >= 400 && error.status < 500) await noteGone((record = isUnknown ? undefined : before));
-      if (isUnknown) fail("unknown-person");
+      if (isUnknown) {
+        below().lastChild.before(...(await newcomer()));
+        fail("unknown-person");
+      }
       throw error;
     }
     await keep({ ...record, done: true });
