@@ -1,9 +1,8 @@
 """Private data comes in here: readers, splits, synthetic data."""
 
-from discreet.ratings._build import build_ratings
 from discreet.ratings._figures import Figures, figures
 from discreet.ratings._keyed import bound_contributions, cap_periods
-from discreet.ratings._ratings import Intake, Ratings, Stability
+from discreet.ratings._ratings import Intake, Ratings, Stability, build_ratings
 from discreet.ratings._splits import (
     Split,
     split_at_time,
