@@ -70,7 +70,7 @@ def test_items_that_did_not_change_at_all_keep_their_popularity() -> None:
 
 
 def test_a_period_of_noise_is_not_the_present() -> None:
-    """Among 1,776 empty periods noise reaches four sigma in one release of sixteen."""
+    """One release in sixteen has four standard deviations of noise in some empty period."""
     counts = np.zeros(1776)
     counts[500:520], counts[1700] = 1000.0, 45.0
     window = find_window(Noisy(counts, 10.0))

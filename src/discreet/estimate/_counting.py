@@ -39,7 +39,7 @@ def believed_counts(counts: Noisy) -> _Floats:
     ones is drawn far towards them, and a popular one hardly.
     """
     if counts.spread <= 0:
-        return np.maximum(np.asarray(counts.value, np.float64), 0.0)
+        return np.asarray(np.maximum(counts.value, 0.0))
     noisy = np.asarray(counts.value, np.float64) / counts.spread
     true = np.arange(0.0, _CLEAR + 2, _APART)
     seen = np.arange(-_REACH, _CLEAR + 2, _BIN)
