@@ -166,6 +166,7 @@ def weigh(browser: Any, settings: Settings, live: Callable[[Any], None]) -> int:
 
 
 def look_around(page: Any) -> None:
+    page.locator("#how").evaluate("details => (details.open = true)")
     page.get_by_label("Worked out by").select_option("knn")
     with page.expect_download():
         page.get_by_role("button", name="Save as CSV").click()
