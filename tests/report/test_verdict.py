@@ -20,7 +20,7 @@ from report._pages import RECORDED, gaussian, report, report_of_canaries
 from report._reading import Seen
 
 LITTLE = "An epsilon above 10 promises little on its own"
-IN_PART = "It protects a person only in part: guesses between two equally likely cases may be right "
+IN_PART = "It protects a person only in part: guesses between two equally likely cases may be right"
 PAGE = Path(__file__).parents[2] / "web" / "js" / "page" / "privacy.js"
 NOT_FOR_USE = "it is meant for an audit, not for predictions"
 
@@ -44,9 +44,9 @@ def canaries(guarantee: Guarantee, *, violated: bool = False) -> AuditFinding:
     [
         (1.0, ""),
         (2.19, ""),
-        (2.2, f"{IN_PART}90.1 % of the time."),
-        (3.0, f"{IN_PART}95.3 % of the time."),
-        (9.99, f"{IN_PART}100 % of the time."),
+        (2.2, f"{IN_PART} 90.1 % of the time."),
+        (3.0, f"{IN_PART} 95.3 % of the time."),
+        (9.99, f"{IN_PART} 100 % of the time."),
         (10.1, LITTLE),
         (50, LITTLE),
     ],

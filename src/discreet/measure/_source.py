@@ -388,10 +388,10 @@ def sum_over_blocks(ratings: Ratings, work: Callable[[Ratings, int], Ints], size
 
 
 def check_head(head: npt.NDArray[np.int32]) -> None:
-    """Refuse a head that is none.
+    """Refuse items that cannot be a head.
 
     Raises:
-        InputError: It is empty, or its items do not rise.
+        InputError: There are none, or they do not rise.
     """
     if not len(head) or head[0] < 0 or np.any(np.diff(head) <= 0):
         raise InputError("the items of a head are listed in rising order, each once")

@@ -133,9 +133,9 @@ _HAS_CANARIES = (
 def _verdict(release: Release, audits: Sequence[AuditFinding], pairing: Pairing | None) -> Html:
     """Green for a guarantee of people that a ledger records, amber if it is less, red for none.
 
-    Amber: a weak or partial guarantee, one of single ratings that leaves people open, or one that no ledger
-    records; canaries in the ratings; a ledger of other people. Also red: a refuted claim, and a
-    ledger that contradicts the file.
+    Amber: a weak or partial guarantee, one of single ratings that leaves people open, or one that
+    no ledger records; canaries in the ratings; a ledger of other people. Also red: a refuted claim,
+    and a ledger that contradicts the file.
     """
     guarantee = release.guarantee
     lines = str(guarantee).splitlines()
@@ -182,8 +182,8 @@ def _on_refuted(release: Release, refuted: list[str]) -> tuple[str, str]:
     return head, f"An audit refuted {what}: {', '.join(own or refuted)}. See below."
 
 
-# A guarantee is partial if the best guess is right more often than this: epsilon 2.2 at delta 0. The
-# largest share that `web/js/page/privacy.js` calls fair, which was chosen by hand.
+# A guarantee is partial if the best guess may be right more often than this: above epsilon 2.2, at
+# delta 0. It is the largest share that `web/js/page/privacy.js` calls fair. Chosen by hand.
 _MOST_RIGHT = 0.9
 
 
