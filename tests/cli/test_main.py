@@ -72,6 +72,14 @@ finally:
     assert not loaded & {"numpy", "numba", "scipy", "polars", "pyarrow", "rich", "cryptography"}
 
 
+def test_scipy_loads_where_a_command_of_its_own_process_needs_it(tmp_path: Path) -> None:
+    # Its optimiser needs its linear algebra, which numba tries to load in the same process.
+    made = tmp_path / "made.csv"
+    size = ("--users", 60, "--items", 30, "--ratings", 600, "--seed", 1)
+    said = call_alone("data", "make", "ml-1m", *size, "-o", made)
+    assert said.code == 0 and made.exists(), said.err
+
+
 def commands() -> Iterator[tuple[str, Any]]:
     """Every command by its whole name."""
     waiting: list[tuple[str, Any]] = [("discreet", typer.main.get_command(app))]
