@@ -35,6 +35,7 @@ SOURCE = Path(discreet.__file__).parent
         (("evaluate", "r.csv", "--split", "halves"), "'leave-out'"),
         (("frobnicate",), "no such command 'frobnicate'; see discreet --help"),
         (("recomend", "m"), "no such command 'recomend'. Did you mean 'recommend'? See discreet"),
+        (("ledger", "init", "a", "--population", "p"), "Choose from: rating, user,"),
         (("ledger", "inti", "a"), "Did you mean 'init'? See discreet ledger --help"),
         (("ledger", "init", "a"), "see discreet ledger init --help"),
     ],
