@@ -15,7 +15,7 @@ from discreet.domain import InputError
 from discreet.protocols.common import has_worked, work
 from discreet.protocols.common.http import Refusal, ServiceClient
 from discreet.serve import Invitations, SignedTokens, Work
-from discreet.serve._changes import Enrol
+from discreet.serve._changes import Enrol, Forget
 from discreet.serve._store import Store
 from serve._running import make_report, make_settings, running
 
@@ -200,4 +200,20 @@ def test_an_admission_counts_once_within_a_group_and_later(tmp_path: Path) -> No
     assert store.submit(group).result(10) == [True, None, True]
     assert store.submit([Enrol(four, b"x" * 32)]).result(10) == [None]
     assert store.enrolled({one, two, three, four}) == {one, three}
+    store.close()
+
+
+def test_asking_again_before_the_answer_uses_an_admission_up_once(tmp_path: Path) -> None:
+    """A client that waited too long asks again while its first request is still to be written."""
+    store = Store(str(tmp_path / "db"))
+    mine, other, code, spare = (bytes([n]) * 32 for n in range(4))
+    group = [Enrol(mine, code), Enrol(mine, code), Enrol(other, code), Enrol(mine, spare)]
+    assert store.submit(group).result(10) == [True, True, None, True]
+    assert store.submit([Enrol(mine, code), Enrol(mine, spare)]).result(10) == [True, True]
+    assert store.enrolled({mine, other}) == {mine}
+    # The spare one was not needed, and admits somebody else.
+    assert store.submit([Enrol(other, spare)]).result(10) == [True]
+    # Who has left is not brought back.
+    assert store.submit([Forget(mine), Enrol(mine, code)]).result(10) == [True, None]
+    assert store.submit([Enrol(mine, code)]).result(10) == [None]
     store.close()

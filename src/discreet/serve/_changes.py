@@ -179,37 +179,40 @@ def make(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
         connection.execute(insert(about), {"name": name, "value": secrets.token_hex(_ROOM // 2)})
         connection.execute(delete(about).where(about.c.name == name))
         return []
-    refused = _admitted_before(connection, changes)
-    enrolled = [
-        {"digest": each.digest}
-        for each in changes
-        if isinstance(each, Enrol) and each.digest not in refused
-    ]
-    # First, and at once: later changes of the same group may be theirs.
-    if enrolled:
-        connection.execute(insert(people), enrolled)
+    # First, and at once: later changes of the same group may be theirs. Who is here already stays.
+    if enrolled := _admitted(connection, changes):
+        connection.execute(insert_once(connection, people), enrolled)
     persons = _persons(connection, {each.digest for each in changes})
     known = list(zip(changes, _known(changes, persons), strict=True))
     claimed = _claimed(connection, (each for each, here in known if here))
     group = _Group(connection, persons, claimed)
-    outcomes = [group.take(each) if here else False for each, here in known]
+    outcomes = [group.take(each) if here else _unknown(each) for each, here in known]
     group.write()
-    if not refused:
-        return outcomes
-    pairs = zip(changes, outcomes, strict=True)
-    return [None if each.digest in refused else outcome for each, outcome in pairs]
+    return outcomes
 
 
-def _admitted_before(connection: Connection, changes: Sequence[Change]) -> set[bytes]:
-    """The new capabilities whose admission has been used, now or before."""
-    refused = set()
+def _unknown(change: Change) -> Outcome:
+    """What is said of a capability that is not enrolled."""
+    return None if isinstance(change, Enrol) else False
+
+
+def _admitted(connection: Connection, changes: Sequence[Change]) -> list[dict[str, bytes]]:
+    """The people to enrol: what they were admitted for has admitted nobody, now or before.
+
+    Whoever asks again, because an answer was lost, is here or among them, and uses up nothing.
+    """
+    enrols = [each for each in changes if isinstance(each, Enrol)]
+    asking = [(each.once, each.digest) for each in enrols if each.once is not None]
+    # Not locked: people are locked after admissions, by every process.
+    asked = select(people.c.digest).where(people.c.digest.in_(sorted({d for _, d in asking})))
+    here = {bytes(digest) for (digest,) in connection.execute(asked)} if asking else set()
+    new = {each.digest for each in enrols if each.once is None}
     # Sorted: rows are locked in one order. Of two in a group the first by digest is let in.
-    asking = [(e.once, e.digest) for e in changes if isinstance(e, Enrol) and e.once is not None]
     for once, digest in sorted(asking):
-        used = connection.execute(insert_once(connection, admissions), {"digest": once})
-        if used.rowcount == 0:
-            refused.add(digest)
-    return refused
+        if digest not in here | new:
+            used = connection.execute(insert_once(connection, admissions), {"digest": once})
+            new |= {digest} if used.rowcount else set()
+    return [{"digest": each} for each in dict.fromkeys(e.digest for e in enrols) if each in new]
 
 
 def _dialect(connection: Connection) -> Any:

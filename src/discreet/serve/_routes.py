@@ -253,8 +253,7 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
         digest = capability_digest(capability)
         # Written before it is handed out: a capability that was seen is never forgotten by a crash.
         # Whoever missed the answer asks again with the capability that they named.
-        is_here = once is not None and await service.ask(service.collecting().is_enrolled, digest)
-        if not is_here and (await service.write([Enrol(digest, once)]))[0] is None:
+        if (await service.write([Enrol(digest, once)]))[0] is None:
             raise Refused(403, "this was used for an enrolment already")
         service.remember(digest)
         return JSONResponse({"capability": capability}, 201)
