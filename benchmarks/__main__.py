@@ -19,7 +19,7 @@ README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- table: python -m benchmarks --write -->\n", "<!-- end of the table -->\n"
 TABLE = {
     "noise": "--samples 10000000 --rows 200",
-    "readers": "--rows 1000000 --runs 1",
+    "readers": "--rows 1000000 --runs 3",
     "synthetic": "--ratings 1e6",
     "covariance": "--ratings 1e6",
     "pairs": "--ratings 1e6",

@@ -137,7 +137,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     co_moments(*make_table(options.shape, 20_000))  # compiles, or loads what was compiled
     for ratings in options.ratings:
         line = measure(options.shape, round(ratings), options.repeats, options.threads)
-        beside = f"scipy {line['scipy_ratio']:.1f} times" if "scipy_ratio" in line else ""
+        scipy = line.get("scipy_ratio")
+        beside = f"scipy takes {scipy:.1f} times as much" if scipy is not None else ""
         figure = f"{line['cpu_seconds']:.1f} CPU-s, {line['peak_gib']:.1f} GiB"
         add_row(f"Cov and Wgt of {line['ratings']:,} ratings", figure, beside)
         print(json.dumps(line) if options.json else show(line), flush=True)

@@ -126,7 +126,7 @@ def print_selections(rows: int) -> None:
 
 def _print_line(name: str, timing: Timing, plain: Timing) -> None:
     ratio = timing.nanoseconds / plain.nanoseconds
-    add_row(f"{timing.count:,} draws, {name}", f"{timing.cpu:.2f} CPU-s", f"{ratio:.2f} of numpy")
+    add_row(f"{timing.count:,} draws, {name}", f"{timing.cpu:.2f} CPU-s", f"{ratio:,.2f} of numpy")
     print(
         f"{name:<42} {timing.count:>12,} {timing.cpu:>8.2f} "
         f"{timing.nanoseconds:>9,.1f} {ratio:>8,.2f}"

@@ -139,7 +139,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for ratings in _loads(options):
         for kind in (DifferencePairs, CosinePairs):
             line = measure(ratings, kind, options)
-            beside = f"scipy {line['scipy_ratio']:.1f} times" if "scipy_ratio" in line else ""
+            scipy = line.get("scipy_ratio")
+            beside = f"scipy takes {scipy:.1f} times as much" if scipy is not None else ""
             figure = f"{line['cpu_seconds']:.1f} CPU-s, {line['peak_gib']:.1f} GiB"
             add_row(f"{line['sums']}, pairs of {line['ratings']:,} ratings", figure, beside)
             print(json.dumps(line) if options.json else show(line), flush=True)

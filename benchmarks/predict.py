@@ -181,7 +181,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for part, values in figures.items():
             print(part)
             for name, value in values.items():
-                add_row(f"{part}: {name}", f"{value:,.2f}")
+                if "_cpu_" in name:
+                    add_row(f"{part}: {name.replace('_', ' ')}", f"{value:,.1f}")
                 print(f"    {name:34} {value:>16,.2f}")
     return 0
 

@@ -436,6 +436,19 @@ def test_two_copies_at_once_publish_once(
     assert [entry.published for entry in ledger.history()][-1] == done[0].digest()
 
 
+def test_only_the_latest_release_is_written_again(tmp_path: Path) -> None:
+    """As the folder has it: another program may have added a period since it was opened."""
+    series, out = a_series(tmp_path), tmp_path / "films.discreet"
+    assert series.write_again(WEEKS[0], out) is None
+    made = series.add(films([0]), WEEKS[0], ledger="unbooked")
+    before = Series.open(series.path)
+    again = before.write_again(WEEKS[0], out)
+    assert again is not None and again.digest() == made.digest() == load(out).digest()
+    out.unlink()
+    series.add(films([1]), WEEKS[1], ledger="unbooked")
+    assert before.write_again(WEEKS[0], out) is None and not out.exists()
+
+
 def test_rows_of_other_periods_that_were_read_are_said(tmp_path: Path) -> None:
     """Folded with rows of other weeks, a record of one week can depend on another week's rows."""
     write_ratings(films([0, 1]), tmp_path / "ratings.csv")

@@ -388,6 +388,11 @@ class Series:
         Returns:
             The release; None if another period is the latest.
         """
+        with self._folder.locked():
+            self._load(self._folder.read())
+            return self._write_latest(name, out)
+
+    def _write_latest(self, name: str, out: str | os.PathLike[str] | None) -> Release | None:
         if not self.periods or self.periods[-1].period.name != name:
             return None
         assert self.release_path is not None
@@ -443,7 +448,7 @@ class Series:
             self._load(self._folder.read())
             book = open_ledger(ledger)
             recovered = self._recover(book)
-            latest = self.write_again(period, out)
+            latest = self._write_latest(period, out)
             if recovered and latest is not None:
                 return latest
             payment = _Payment(ledger, book, randomness)
