@@ -166,6 +166,7 @@ def weigh(browser: Any, settings: Settings, live: Callable[[Any], None]) -> int:
 
 
 def look_around(page: Any) -> None:
+    page.locator("#how").evaluate("details => (details.open = true)")
     page.get_by_label("Worked out by").select_option("knn")
     with page.expect_download():
         page.get_by_role("button", name="Save as CSV").click()
@@ -203,7 +204,7 @@ def weigh_all(browser: Any, path: Path, release: Release) -> None:
         page = read_page(find_page() or Path(), kind).items()
         sizes = {path.rpartition("/js/")[2]: each.plain.size for path, each in page}
         scripts = {path: size for path, size in sizes.items() if path.endswith(".js")}
-        operator = scripts.pop("operator.js")
+        operator = scripts.pop("operator.js") + scripts.pop("page/history.js")
         for method, needs in PREDICTORS.items():
             others = set().union(*PREDICTORS.values()) - needs
             whole = sum(size for path, size in scripts.items() if path not in others)

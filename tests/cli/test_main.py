@@ -35,6 +35,7 @@ SOURCE = Path(discreet.__file__).parent
         (("evaluate", "r.csv", "--split", "halves"), "'leave-out'"),
         (("frobnicate",), "no such command 'frobnicate'; see discreet --help"),
         (("recomend", "m"), "no such command 'recomend'. Did you mean 'recommend'? See discreet"),
+        (("ledger", "init", "a", "--population", "p"), "Choose from: rating, user,"),
         (("ledger", "inti", "a"), "Did you mean 'init'? See discreet ledger --help"),
         (("ledger", "init", "a"), "see discreet ledger init --help"),
     ],
@@ -70,6 +71,14 @@ finally:
     loaded = {name.split(".")[0] for name in said.err.split()}
     assert "typer" in loaded
     assert not loaded & {"numpy", "numba", "scipy", "polars", "pyarrow", "rich", "cryptography"}
+
+
+def test_scipy_loads_where_a_command_of_its_own_process_needs_it(tmp_path: Path) -> None:
+    # Its optimiser needs its linear algebra, which numba tries to load in the same process.
+    made = tmp_path / "made.csv"
+    size = ("--users", 60, "--items", 30, "--ratings", 600, "--seed", 1)
+    said = call_alone("data", "make", "ml-1m", *size, "-o", made)
+    assert said.code == 0 and made.exists(), said.err
 
 
 def commands() -> Iterator[tuple[str, Any]]:

@@ -214,7 +214,6 @@ def use_small_blocks(patch: pytest.MonkeyPatch, size: int, threads: int) -> None
     """Make every statistic work in blocks of about `size` ratings, on so many threads."""
     patch.setattr(over_blocks, "__defaults__", (size,))
     patch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
-    patch.setattr(numba, "get_num_threads", lambda: threads)
 
 
 @dataclass

@@ -185,6 +185,13 @@ def test_bad_budgets_are_refused(split: Split, epsilon: float) -> None:
         fit(split.train, epsilon=epsilon, ledger="unbooked")
 
 
+def test_what_is_no_number_and_no_ratings_is_said(split: Split) -> None:
+    with pytest.raises(InputError, match="epsilon is a number"):
+        fit(split.train, epsilon="one", ledger="unbooked")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="as read_ratings returns them, not a str"):
+        fit("ratings.csv", ledger="unbooked")  # type: ignore[arg-type]
+
+
 def test_gaussian_noise_needs_a_delta(split: Split) -> None:
     with pytest.raises(InputError, match="delta"):
         fit(split.train, epsilon=1.0, delta=0.0, ledger="unbooked")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from discreet.privacy import GaussianEvent, Guarantee, PureEvent, Unit
 from discreet.privacy.ledger import Ledger, Limit
 from discreet.ratings import Ratings
 from discreet.release import Release
-from discreet.report import AuditFinding
+from discreet.report import AuditFinding, _page
 from release._making import make_release, spent, unprotected
 from report._pages import RECORDED, gaussian, report, report_of_canaries
 from report._reading import Seen
 
 LITTLE = "An epsilon above 10 promises little on its own"
+IN_PART = "It protects a person only in part: guesses between two equally likely cases may be right"
+PAGE = Path(__file__).parents[2] / "web" / "js" / "page" / "privacy.js"
 NOT_FOR_USE = "it is meant for an audit, not for predictions"
 
 
@@ -36,14 +39,40 @@ def canaries(guarantee: Guarantee, *, violated: bool = False) -> AuditFinding:
     return AuditFinding("release", guarantee.epsilon, 0.1, 0.95, 1e-6, 100, violated)
 
 
-@pytest.mark.parametrize(("epsilon", "kind"), [(1.0, ""), (9.99, ""), (10.1, "weak"), (50, "weak")])
-def test_a_large_epsilon_is_amber(tmp_path: Path, epsilon: float, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("epsilon", "warning"),
+    [
+        (1.0, ""),
+        (2.19, ""),
+        (2.2, f"{IN_PART} 90.1 % of the time."),
+        (3.0, f"{IN_PART} 95.3 % of the time."),
+        (9.99, f"{IN_PART} 100 % of the time."),
+        (10.1, LITTLE),
+        (50, LITTLE),
+    ],
+)
+def test_a_large_epsilon_is_amber(tmp_path: Path, epsilon: float, warning: str) -> None:
     promise = replace(gaussian(Unit.USER, epsilon), provenance=RECORDED)
     seen = report(make_release(np.zeros((3, 1)), guarantee=promise), tmp_path)
-    assert colour(seen) == kind
-    assert (LITTLE in inside(seen)) == bool(kind)
-    assert any(said.startswith(LITTLE) for said in promise.sentences()) == bool(kind)
-    assert ("Differentially private, with a warning: epsilon" in inside(seen)) == bool(kind)
+    assert colour(seen) == ("weak" if warning else "")
+    for each in (IN_PART, LITTLE):
+        assert (each in inside(seen)) == warning.startswith(each)
+    assert warning in inside(seen)
+    is_little = any(said.startswith(LITTLE) for said in promise.sentences())
+    assert is_little == (warning == LITTLE)
+    assert ("Differentially private, with a warning: epsilon" in inside(seen)) == bool(warning)
+
+
+def test_it_is_amber_where_the_page_says_only_in_part() -> None:
+    (fair,) = re.findall(r'\[(\d+), "fair"\], \[\d+, "weak"\]', PAGE.read_text(encoding="utf-8"))
+    assert int(fair) == 100 * _page._MOST_RIGHT
+
+
+def test_single_ratings_and_weeks_may_be_protected_in_part(tmp_path: Path) -> None:
+    for unit, whom in ((Unit.RATING, "a rating"), (Unit.USER_WEEK, "a person's week")):
+        made = make_release(np.zeros((3, 1)), guarantee=gaussian(unit, 3.0))
+        said = inside(report(made, tmp_path))
+        assert f"It protects {whom} only in part: " in said and "not people" in said
 
 
 def test_a_large_epsilon_is_told_as_guesses(tmp_path: Path) -> None:

@@ -110,3 +110,47 @@ def test_a_good_copy_is_used_where_the_new_one_is_none(
     wait_ready(page)
     assert page.locator("#notice").inner_text() == ""
     assert recommended(page) == before
+
+
+# More than the page can hold, as docs/how-to/embed.md says.
+TOO_MANY = 256_000_001
+
+
+def test_a_file_that_is_too_large_is_left_where_it_is(visit: Visit, plain: Talk) -> None:
+    page = visit(f"{plain.url}/")
+    rate(page, "Quiet Tea", "5 of 5")
+    before = recommended(page)
+    headers = {"discreet-bytes": str(TOO_MANY)}
+    page.route("**/v1/release", lambda route: route.fulfill(body=b"long", headers=headers))
+    page.reload()
+    wait_ready(page)
+    said = page.locator("#notice").inner_text()
+    assert "goes on with the file that it keeps" in said
+    too_many = "There are more titles here than this page can hold: the file has more than 256 MB."
+    assert too_many in said
+    assert recommended(page) == before
+    page.evaluate(FORGET_RELEASE)
+    page.reload()
+    page.wait_for_selector("#notice.wrong")
+    assert page.locator("#notice").inner_text() == too_many
+    assert "Quiet Tea" in page.locator("#own").inner_text()
+
+
+def test_a_file_of_unknown_size_is_left_as_soon_as_it_is_too_large(
+    visit: Visit, plain: Talk
+) -> None:
+    page = visit(f"{plain.url}/")
+    page.evaluate(FORGET_RELEASE)
+    # The answer has no length and no end: only a page that stops reading gets ready.
+    page.add_init_script(
+        """const real = fetch;
+        const part = new Uint8Array(16e6);
+        window.fetch = async (url, told) => String(url).endsWith("v1/release")
+          ? new Response(new ReadableStream({
+              pull: (to) => to.enqueue(part), cancel: () => (document.title = "left") }))
+          : real(url, told);"""
+    )
+    page.reload()
+    page.wait_for_selector("#notice.wrong")
+    assert "the file has more than 256 MB." in page.locator("#notice").inner_text()
+    assert page.title() == "left"

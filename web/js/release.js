@@ -167,19 +167,18 @@ function checkVersion({ discreet_release: version }) {
   return Number(version);
 }
 
-/** A mark, then texts, each after its length as 64 bits. */
+/** A mark, then texts, each after its length as 64 bits; written in place, because there may be millions of them. */
 function withLengths(mark, texts, littleEndian) {
-  const [begin, parts] = [utf8.encode(mark), texts.map((text) => utf8.encode(text))];
-  const out = new Uint8Array(parts.reduce((size, part) => size + 8 + part.length, begin.length));
+  // No unit of a string takes more than three bytes.
+  const out = new Uint8Array(texts.reduce((size, text) => size + 8 + 3 * text.length, mark.length));
   const view = new DataView(out.buffer);
-  out.set(begin);
-  let at = begin.length;
-  for (const part of parts) {
-    view.setBigUint64(at, BigInt(part.length), littleEndian);
-    out.set(part, at + 8);
-    at += 8 + part.length;
+  let at = utf8.encodeInto(mark, out).written;
+  for (const text of texts) {
+    const { written } = utf8.encodeInto(text, out.subarray(at + 8));
+    view.setBigUint64(at, BigInt(written), littleEndian);
+    at += 8 + written;
   }
-  return out;
+  return out.subarray(0, at);
 }
 
 /** What two parties compare: do they speak of the same items? */

@@ -13,9 +13,6 @@ INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; a known error is one line on standard error, exit code 2 to 4."""
-    # Numba loads SciPy's linear algebra to see whether kernels could call it, and ours never do.
-    # Only here, since another program's kernels may.
-    sys.modules.setdefault("scipy.linalg.cython_blas", None)  # type: ignore[arg-type]
     try:
         from discreet.cli._app import run
 

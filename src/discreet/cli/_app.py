@@ -175,8 +175,9 @@ def _usage(error: Any) -> str:
     message = error.format_message()
     for typers, ours in _TYPERS_WORDS.items():
         message = message.replace(typers, ours)
-    if "\n" in message:  # the help, where no command was named
+    if message.startswith("Usage:"):  # the help, where no command was named
         return str(message)
+    message = " ".join(message.split())  # a missing option's choices come in lines of their own
     command = error.ctx.command_path if getattr(error, "ctx", None) else "discreet"
     see = " See" if message.endswith("?") else "; see"
     return f"discreet: {message[:1].lower()}{message[1:].rstrip('.')}{see} {command} --help"

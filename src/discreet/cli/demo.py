@@ -49,6 +49,7 @@ def demo(
         _show_all(folder, ratings)
     written = (_RELEASE, _PICTURE, _LEDGER)
     _console.say("\nWritten: " + ", ".join(str(output / name) for name in written))
+    _console.say(f"Next, the page: make serve, or discreet serve {output / _RELEASE}")
 
 
 def _show_all(folder: Path, ratings: int) -> None:

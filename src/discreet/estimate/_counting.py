@@ -15,10 +15,12 @@ _Floats = npt.NDArray[np.float64]
 # Each head has this part of the items of the one before; the first _FIRST of the catalogue, the
 # last _SMALLEST at least. Chosen on validation parts of MovieLens latest-small and 100k.
 _NARROWER, _FIRST, _SMALLEST = 0.45, 0.125, 40
-# `believed_counts` in standard deviations of the noise: how far apart true counts are told apart,
-# and noisy ones; how far noise reaches below 0; from where on a count is believed as it is. How
-# often the prior is learnt anew. Chosen by hand.
-_APART, _BIN, _REACH, _CLEAR, _ROUNDS = 0.15, 0.05, 6.0, 10.0, 60
+# For `believed_counts`, in standard deviations of the noise: the steps of the grids of true and of
+# noisy counts, how far below 0 and how far above _CLEAR noisy counts reach, and from where on a
+# count is believed as it is. Chosen by hand.
+_TRUE_STEP, _NOISY_STEP, _BELOW, _BEYOND, _CLEAR = 0.15, 0.05, 6.0, 2.0, 10.0
+# Steps of expectation maximisation. Chosen by hand.
+_ROUNDS = 60
 
 
 def narrowing_heads(items: int) -> list[int]:
@@ -41,9 +43,9 @@ def believed_counts(counts: Noisy) -> _Floats:
     if counts.spread <= 0:
         return np.asarray(np.maximum(counts.value, 0.0))
     noisy = np.asarray(counts.value, np.float64) / counts.spread
-    true = np.arange(0.0, _CLEAR + 2, _APART)
-    seen = np.arange(-_REACH, _CLEAR + 2, _BIN)
-    places = np.rint((noisy[noisy < seen[-1]] + _REACH) / _BIN).astype(np.int64)
+    true = np.arange(0.0, _CLEAR + _BEYOND, _TRUE_STEP)
+    seen = np.arange(-_BELOW, _CLEAR + _BEYOND, _NOISY_STEP)
+    places = np.rint((noisy[noisy < seen[-1]] + _BELOW) / _NOISY_STEP).astype(np.int64)
     often = np.bincount(np.maximum(places, 0), minlength=len(seen)).astype(np.float64)
     likely = np.exp(-np.square(seen[:, None] - true) / 2)
     prior = np.full(len(true), 1 / len(true))

@@ -88,13 +88,13 @@ class PairSums:
     chance: float
 
     def within(self, items: _Head, counts: Noisy) -> PairSums:
-        """The same of some of the head's items, rising.
+        """The sums of some of the head's items alone.
 
-        The mass goes with the items' counts, and the squares of pairs with the product of both
-        items'. Weights are those of all of the head that people have.
+        The mass is taken to be proportional to the items' counts, and `chance` to its square.
+        People keep the weights that they have in the whole head.
 
         Args:
-            items: Those that are not in the head are left out.
+            items: Rising; those that are not in the head are left out.
             counts: Of all items.
         """
         inner = np.intersect1d(items, self.head, assume_unique=True)

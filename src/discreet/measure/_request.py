@@ -289,6 +289,10 @@ class Budget:
         Raises:
             InputError: It cannot be, or is so small that there would be noise alone.
         """
+        try:
+            epsilon = float(epsilon)
+        except (TypeError, ValueError):
+            raise InputError("epsilon is a number, such as 1.0") from None
         if math.isnan(epsilon) or epsilon <= 0:
             raise InputError(f"epsilon must be above 0, not {epsilon:g}; 1 is a usual choice")
         return cls(unit, noise, noise.kind.amount_of(epsilon, delta), delta)

@@ -326,15 +326,13 @@ def over_bands(
         threads: As many as numba may, if None; but one where there is little to do.
     """
     done, bands = 0, list(bands)
-    has_little = threads is None and pairs <= _LITTLE and len(bands) <= _FEW
-    threads = threads or min(numba.config.NUMBA_NUM_THREADS, numba.get_num_threads())
-    if threads == 1 or has_little:
+    if threads is None and pairs <= _LITTLE and len(bands) <= _FEW:
         for band in bands:
             done += work(band)
             if progress is not None:
                 progress(done, pairs)
         return
-    with ThreadPoolExecutor(max_workers=threads) as pool:
+    with ThreadPoolExecutor(max_workers=threads or numba.config.NUMBA_NUM_THREADS) as pool:
         try:
             waiting = [pool.submit(work, band) for band in bands]
             for task in as_completed(waiting):
@@ -390,10 +388,10 @@ def sum_over_blocks(ratings: Ratings, work: Callable[[Ratings, int], Ints], size
 
 
 def check_head(head: npt.NDArray[np.int32]) -> None:
-    """Refuse a head that is none.
+    """Refuse items that cannot be a head.
 
     Raises:
-        InputError: It is empty, or its items do not rise.
+        InputError: There are none, or they do not rise.
     """
     if not len(head) or head[0] < 0 or np.any(np.diff(head) <= 0):
         raise InputError("the items of a head are listed in rising order, each once")

@@ -124,6 +124,9 @@ def fit(
 
 def _method(ratings: RatingsSource, method: Method | str | None, options: dict[str, Any]) -> Method:
     """The method; refuses what it cannot be fitted to, by public things alone."""
+    if not hasattr(ratings, "catalog"):
+        kind = type(ratings).__name__
+        raise InputError(f"fit takes ratings, as read_ratings returns them, not a {kind}")
     unset = [name for name in ("protect", "noise") if options.get(name) is None]
     chosen = method_of(
         method,

@@ -188,8 +188,8 @@ def measure_lists(
         share: Of the budget, for the pairs; for 0 none are measured.
         strength: How well pairs can be learnt (`count_strength`).
         of_head: The part of the usual number of items to pair.
-        beyond: Times as many are paired, for directions that reach further; lists are made from
-            the most popular of them.
+        beyond: How many times as many items are paired, so that directions reach further; lists
+            are made from the most popular of them.
     """
     if not share:
         return popularity_alone(counts, recent), None

@@ -98,8 +98,8 @@ _MANY, _LESS = 6, 0.3
 _UNREFINED = 0.4
 # In a series per rating, how many times as many items are paired as lists are made from. Rows along
 # directions that were not known yet, or were known badly, are lost there, so that directions
-# themselves must reach further, and are held beside the refinement as well. Chosen on another split
-# of MovieLens 1M, in 12 periods, than the one that is reported: 1, 1.5 and 2 were tried.
+# themselves must reach further, and are held beside the refinement as well. Of 1, 1.5 and 2, chosen
+# on a split of MovieLens 1M in 12 periods that is not the reported one.
 _BEYOND_IN_SERIES = 1.5
 # Protecting users, the first round is counts alone and needs this part of `effect_share`. Tuned as
 # above.

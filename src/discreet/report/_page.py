@@ -133,9 +133,9 @@ _HAS_CANARIES = (
 def _verdict(release: Release, audits: Sequence[AuditFinding], pairing: Pairing | None) -> Html:
     """Green for a guarantee of people that a ledger records, amber if it is less, red for none.
 
-    Amber: a weak guarantee, one of single ratings that leaves people open, or one that no ledger
-    records; canaries in the ratings; a ledger of other people. Also red: a refuted claim, and a
-    ledger that contradicts the file.
+    Amber: a weak or partial guarantee, one of single ratings that leaves people open, or one that
+    no ledger records; canaries in the ratings; a ledger of other people. Also red: a refuted claim,
+    and a ledger that contradicts the file.
     """
     guarantee = release.guarantee
     lines = str(guarantee).splitlines()
@@ -182,18 +182,27 @@ def _on_refuted(release: Release, refuted: list[str]) -> tuple[str, str]:
     return head, f"An audit refuted {what}: {', '.join(own or refuted)}. See below."
 
 
+# A guarantee is partial if the best guess may be right more often than this: above epsilon 2.2, at
+# delta 0. It is the largest share that `web/js/page/privacy.js` calls fair. Chosen by hand.
+_MOST_RIGHT = 0.9
+
+
 def _weaknesses(guarantee: Guarantee) -> list[str]:
-    """What makes a guarantee weak."""
+    """What makes a guarantee weak, or partial."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
+    right = best_guess(epsilon, delta)
+    guesses = (
+        f"guesses between two equally likely cases may be right {percent_up(right)} of the time."
+    )
     said = []
     if epsilon > WEAK_EPSILON:
-        right = percent_up(best_guess(epsilon, delta))
         said.append(
             f"An epsilon above {WEAK_EPSILON:g} promises little on its own: an outcome may become "
-            f"{spell_factor(epsilon)} times as likely, and guesses between two equally likely "
-            f"cases may be right {right} of the time."
+            f"{spell_factor(epsilon)} times as likely, and {guesses}"
         )
-    elif guarantee.unit is not Unit.USER:
+    elif right > _MOST_RIGHT:
+        said.append(f"It protects a {_whom(guarantee.unit)} only in part: {guesses}")
+    if epsilon <= WEAK_EPSILON and guarantee.unit is not Unit.USER:
         said += _on_people(guarantee)
     if math.isinf(odds_factor(0.0, delta)[0]):
         said.append(

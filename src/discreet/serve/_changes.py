@@ -41,8 +41,7 @@ from discreet.protocols.servers import Claim
 VERSION = 2
 """Of these tables; in the first, reports had no slot."""
 
-# Bytes that a database has to have room for to be ready: more than most reports have. Chosen by
-# hand.
+# Bytes that a database must have room for to be ready: more than most reports take. Chosen by hand.
 _ROOM = 32 << 10
 
 metadata = MetaData()
@@ -170,12 +169,12 @@ def insert_once(connection: Connection, table: Any) -> Any:
 def make(connection: Connection, changes: Sequence[Change]) -> list[Outcome]:
     """Make some changes, each as if those before it had been made; the caller commits.
 
-    Without any change the database is written to all the same, so that it is seen whether it has
-    room for a report: on a full disk it may have some for less.
+    Without changes, a row as large as a report is written and deleted, to find out whether the
+    database has room: on a nearly full disk a smaller row may still fit.
     """
     if not changes:
-        # Under a name of its own, so that services do not wait for each other; by chance, so that
-        # no database makes it smaller.
+        # Under a name of its own, so that services do not wait for each other; of random
+        # characters, so that no database compresses it.
         name = f"room {secrets.token_hex(16)}"
         connection.execute(insert(about), {"name": name, "value": secrets.token_hex(_ROOM // 2)})
         connection.execute(delete(about).where(about.c.name == name))

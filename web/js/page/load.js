@@ -9,6 +9,8 @@ import { by, fail, sized, words } from "./dom.js";
 const CACHE = `discreet release ${HOME.pathname}`;
 const SCRIPTS = `discreet predictors ${HOME.pathname}`;
 const MINUTES = 10;
+/** Bytes of a file that the page can hold. Chosen: in Chromium one of 217 MB (1.5 million titles) took 1.8 GB. */
+const MOST = 256e6;
 // Who has a copy need not wait for a service that does not even begin to answer.
 const PATIENCE = 4;
 
@@ -40,13 +42,19 @@ export async function loadRelease() {
   return { ...kept, notice, signer };
 }
 
-/** What comes, with a bar that shows how much of it is here. @param {Response} answer */
+/**
+ * What comes, with a bar that shows how much of it is here.
+ * @param {Response} answer @returns {Promise<ArrayBuffer | null>} null: it is too large, and the rest is left
+ */
 async function receive(answer) {
   const all = Number(answer.headers.get("discreet-bytes") ?? answer.headers.get("content-length"));
-  const [bar, parts] = [by("loading"), []];
+  const [bar, parts, reader] = [by("loading"), [], answer.body.getReader()];
   bar.hidden = false;
-  let size = 0;
-  for (const reader = answer.body.getReader(); ;) {
+  for (let size = 0; ;) {
+    if (all > MOST || size > MOST) {
+      reader.cancel().catch(() => {});
+      return null;
+    }
     const { done, value } = await reader.read();
     if (done) break;
     parts.push(value);
@@ -59,6 +67,7 @@ async function receive(answer) {
 
 async function readAnswer(answer, kept) {
   const buffer = await receive(answer).catch(() => fail("not-whole"));
+  if (!buffer) fail("too-large", sized(MOST));
   const digest = await sha256(buffer);
   const tag = /^(?:W\/)?"([0-9a-f]{64})(?:-gzip)?"$/.exec(answer.headers.get("etag") ?? "")?.[1];
   if (tag && tag !== digest) fail("damaged", "");

@@ -277,9 +277,9 @@ def _with_more(users: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.gen
 
 
 def score_release(release: Release, canaries: Canaries) -> Floats:
-    """From the released numbers alone: an item that a canary rated has a larger count and effect.
+    """From the released counts alone: that of an item which a canary rated is larger by one.
 
-    Lists have no effects.
+    Item effects would add little: how far they are believed hangs on the same counts.
 
     Raises:
         InputError: The release does not know an item of a canary, or has no counts.
@@ -289,14 +289,7 @@ def score_release(release: Release, canaries: Canaries) -> Floats:
         raise InputError("the release's catalogue does not have all the canaries' items")
     if "item_counts" not in release.arrays:
         raise InputError(f"a release of method '{release.method}' has no counts to score by")
-    places = np.array(found, np.int64)
-    names = [name for name in ("item_counts", "item_effects") if name in release.arrays]
-    parts = [release.arrays[name][places] for name in names]
-    return np.asarray(sum(_standard(np.asarray(part, np.float64)) for part in parts))
-
-
-def _standard(values: Floats) -> Floats:
-    return np.asarray((values - values.mean()) / max(float(values.std()), 1e-300))
+    return np.asarray(release.arrays["item_counts"][np.array(found, np.int64)], np.float64)
 
 
 def audit_release(release: Release, canaries: Canaries, *, confidence: float = 0.95) -> Finding:

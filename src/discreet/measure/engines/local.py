@@ -150,8 +150,8 @@ def weighted_values(
 ) -> tuple[Ints, ...]:
     """Packed triangles of sums over the users who have both items; their diagonals are 0.
 
-    Either of `weights[u]` times the product of the two values, or two triangles: of `weights[u]`
-    times the first value less the second, and of `weights[u]`.
+    With `products`, one triangle: `weights[u]` times the product of the two values. Without, two:
+    `weights[u]` times the first value less the second, and `weights[u]` itself.
 
     Args:
         starts: As in `co_moments`, like the other arguments.
@@ -159,7 +159,7 @@ def weighted_values(
         values: int16[n], one for each item.
         weights: int64[users].
         size: The number of items.
-        products: Which of the two.
+        products: Whether to sum products, or differences and weights.
         progress: Hears of pairs done and pairs in all.
     """
     _check(starts, items, values, None, size)

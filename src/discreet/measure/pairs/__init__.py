@@ -121,7 +121,7 @@ _SAFE = 1 - 2.0**-30
 _Block = tuple[npt.NDArray[np.int16], Ints]
 
 
-# The most items of a head: a triangle of this side would take four tebibytes.
+# The most items of a head: its triangle would take four tebibytes. Chosen for safety.
 _MOST_ITEMS = 1 << 20
 
 

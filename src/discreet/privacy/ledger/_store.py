@@ -340,7 +340,8 @@ def _check_there(path: Path) -> None:
             raise LedgerError(f"{path}: may not be read by this account")
     except FileNotFoundError:
         raise LedgerError(
-            f"{path}: there is no ledger; make one with 'discreet ledger init'"
+            f"{path}: there is no ledger; make one with 'discreet ledger init {path} "
+            "--population WHOSE --protect user --epsilon 3'"
         ) from None
     except OSError as error:
         raise LedgerError(f"{path}: cannot be read: {error.strerror}") from error

@@ -22,7 +22,7 @@ from discreet.ratings.readers.text import TableDescription
 
 # Bytes of a piece in memory, about, so that a task takes seconds. Chosen by hand.
 _PIECE = 1 << 26
-# Files whose ends are looked at here, one after another; more are left to Spark. Chosen by hand.
+# Files whose footers are read here, one after another; more are left to Spark. Chosen by hand.
 _MOST_FILES = 10_000
 # Types that mean the same to Spark and to the readers, as either names them.
 _SAME = {
@@ -45,7 +45,7 @@ class Files:
 
     Attributes:
         description: Which column is which.
-        pieces: Who reads what; one for each task.
+        pieces: What each task reads.
     """
 
     description: TableDescription
@@ -53,9 +53,9 @@ class Files:
 
 
 def plain_schema(path: str) -> str | None:
-    """The columns of one Parquet file of plain types, as Spark writes them: it need not look.
+    """The schema of one Parquet file of plain types, in Spark's words: then Spark need not find it.
 
-    None if Spark must: for folders, and whatever else it may see otherwise.
+    None if it must: for folders, and for whatever Spark may read differently.
     """
     place = Path(plain_path(path))
     try:
@@ -69,10 +69,10 @@ def plain_schema(path: str) -> str | None:
 
 
 def find_files(table: Table, places: dict[str, int], implicit: bool) -> Files | None:
-    """The files that a table is, whole, and nothing else; None if Spark must read it.
+    """The files that hold a table, all of it and nothing else; None if Spark must read it.
 
-    So it is where it is Parquet of plain types at paths that this machine has too, all files have
-    the same columns, and nothing was done to the table since it was opened.
+    There are some if it is Parquet of plain types at paths that this machine has too, all files
+    have the same columns, and nothing was done to the table since it was opened.
 
     Args:
         table: As the caller has it.

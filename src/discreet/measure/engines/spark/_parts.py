@@ -124,7 +124,7 @@ class Dealt:
 
 
 class _Hands(RowDealer):
-    """Deals rows to as many partitions."""
+    """Deals rows to partitions by user; `full` has what was dealt and not yet taken away."""
 
     def __init__(self, maker: Maker) -> None:
         super().__init__(maker.shape.scale, maker.catalog, maker.on_bad_rows, True)
@@ -143,7 +143,7 @@ class Maker:
     Attributes:
         shape: What the parts have in common.
         on_bad_rows: Refuse them, or skip them.
-        partitions: How many rows are dealt to.
+        partitions: To how many of them rows are dealt.
     """
 
     shape: Shape
@@ -335,7 +335,8 @@ def use_own_cores_only() -> None:
     """Kernels take as many threads as Spark gives the task cores."""
     context = task_context()
     if context is not None:
-        # Python's workers collect garbage after each task: a tenth of a second, for what is loaded.
+        # Python's workers collect garbage after each task. Without what is loaded by now, that is
+        # a tenth of a second less.
         gc.freeze()
         numba.config.NUMBA_NUM_THREADS = max(int(context.cpus()), 1)
 

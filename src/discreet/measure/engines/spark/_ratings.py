@@ -184,13 +184,13 @@ class SparkRatings(RatingsInParts):
 
 
 def facts_of(names: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
-    """What is said of each part, without the part."""
+    """These columns of each part, without its ratings."""
     for batch in batches:
         yield from batch.select(names).to_pylist()
 
 
 def _added(rows: Rows, tasks: int, place: tuple[str, ...]) -> Rows:
-    """Tiles of the same place added up, by as many tasks."""
+    """Tiles of the same place added up, by `tasks` tasks."""
     at = partial(_task_of, place, tasks)
     return rows.keyBy(at).partitionBy(tasks, int).values().mapPartitions(add_tiles)
 

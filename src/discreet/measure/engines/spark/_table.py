@@ -26,9 +26,9 @@ _MOMENT = re.compile(r"date|timestamp|timestamp_ntz")
 def chosen_columns(
     table: Table, columns: Columns | None, *, implicit: bool
 ) -> tuple[Table, dict[str, int]]:
-    """The columns of a Spark table that matter, named for their roles, of types that Arrow has.
+    """The columns of a Spark table that matter, and where in the table they are.
 
-    And where in the table they are.
+    They are named for their roles, and of types that Arrow has.
 
     Raises:
         InputError: A column is missing, or could be one of several, or can never hold ratings; or
