@@ -79,6 +79,8 @@ class Intake:
             raise InputError("an intake's bad_rows is refuse, skip or None")
         if self.part is not None and not _is_line(self.part):
             raise InputError(f"an intake's part is one line of 1 to {_MOST_LETTERS} characters")
+        if self.between is not None and not _is_span(self.between):
+            raise InputError("between is two whole seconds since 1970, the first before the second")
         if not isinstance(self.assumes, tuple) or not all(map(_is_line, self.assumes)):
             raise InputError(f"an intake assumes clauses of 1 to {_MOST_LETTERS} characters")
 
@@ -96,6 +98,13 @@ class Intake:
         latest = self.is_latest and is_latest
         stable = self.stability.and_then(stability)
         return replace(self, part=named, stability=stable, is_latest=latest)
+
+
+def _is_span(span: object) -> bool:
+    match span:
+        case (int() as first, int() as after):
+            return isinstance(span, tuple) and first < after
+    return False
 
 
 def _is_line(text: object) -> bool:

@@ -12,7 +12,8 @@ import pytest
 
 from discreet.domain import Catalog, Scale
 from discreet.measure.engines.spark import _files
-from discreet.measure.engines.spark._parts import Maker, Shape
+from discreet.measure.engines.spark._errors import CHANGED
+from discreet.measure.engines.spark._parts import Dealt, Maker, Shape
 from discreet.ratings import read_ratings
 from discreet.ratings.readers.text import TableDescription
 from measure.engines._dealing import Sent
@@ -52,6 +53,22 @@ def test_pieces_hold_what_the_file_holds(tmp_path: Path) -> None:
     assert sum(each.duplicates for each in found) == whole.duplicates > 0
     counts = sum(np.bincount(each.items, minlength=9) for each in found)
     np.testing.assert_array_equal(counts, np.bincount(whole.items, minlength=9))
+
+
+def test_a_file_that_is_not_what_it_was_is_refused(tmp_path: Path) -> None:
+    path, catalog = written(tmp_path / "r.parquet"), Catalog([str(item) for item in range(9)])
+    maker = Maker(Shape(Scale(1, 5), Sent(catalog)), "refuse", 3)
+    described = TableDescription({"time": None} | {name: name for name in WANTED})
+
+    def last(*groups: int) -> Dealt:
+        return list(_files.deal_pieces(maker, described, iter([(str(path), groups)])))[-1][1]
+
+    assert last(8).error is None
+    assert last(8, 9).error == CHANGED
+    path.write_bytes(path.read_bytes()[:500])
+    assert last(8).error == CHANGED
+    path.unlink()
+    assert last(8).error == CHANGED
 
 
 def test_spark_reads_whatever_is_not_plain(tmp_path: Path) -> None:

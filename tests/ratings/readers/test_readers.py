@@ -265,3 +265,6 @@ def test_rows_of_other_times_are_left_out_before_they_are_folded(tmp_path: Path)
     assert read((10, 30)) == [(2, 20)]
     assert read((30, 36)) == [(3, 30), (4, 35)]
     assert read((40, 50)) == []
+    for odd in ((30, 10), (10, 10), (10.5, 20.5), ("10", "20"), (10,), 10):
+        with pytest.raises(InputError, match="two whole seconds since 1970"):
+            read_ratings(source, scale=(1, 5), catalog=films, between=odd)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.domain import InputError
-from discreet.measure.engines.spark._errors import shown_path, spark_errors
+from discreet.measure.engines.spark._errors import CHANGED, shown_path, spark_errors
 from discreet.measure.engines.spark._jobs import map_in_arrow
 from discreet.measure.engines.spark._lines import FILE, names_of_files
 from discreet.measure.engines.spark._parts import Maker, row_groups, use_own_cores_only
@@ -44,6 +44,8 @@ def refusal(
             return error
         found = []
     named = sorted((row["file"], row["error"]) for row in found if row["file"])
+    if not named and reason == CHANGED:
+        return InputError(reason)
     if not named:
         return InputError(f"in one partition of the table, {reason}", hints=ROW_HINTS)
     file, found_there = named[0]

@@ -13,10 +13,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from discreet.measure.engines.spark._errors import plain_path, spark_errors
+from discreet.domain import InputError
+from discreet.measure.engines.spark._errors import CHANGED, plain_path, spark_errors
 from discreet.measure.engines.spark._parts import Dealt, Maker
 from discreet.measure.engines.spark._session import Table
-from discreet.ratings.readers import ParquetTable
+from discreet.ratings.readers import Batch, ParquetTable
 from discreet.ratings.readers.text import TableDescription
 
 # Bytes of a piece in memory, about, so that a task takes seconds. Chosen by hand.
@@ -104,11 +105,16 @@ def deal_pieces(
     maker: Maker, description: TableDescription, pieces: Iterator[Piece]
 ) -> Iterator[tuple[int, Dealt]]:
     """The rows of a task's pieces, dealt to partitions by user."""
-    return maker.deal_batches(
-        batch
-        for path, groups in pieces
-        for batch in ParquetTable([Path(path)], description, groups).batches()
-    )
+    return maker.deal_batches(_batches(description, pieces))
+
+
+def _batches(description: TableDescription, pieces: Iterator[Piece]) -> Iterator[Batch]:
+    for path, groups in pieces:
+        try:
+            yield from ParquetTable([Path(path)], description, groups).batches()
+        except InputError:
+            # It was whole when the pieces were cut.
+            raise InputError(CHANGED) from None
 
 
 def _is_parquet(table: Table) -> bool:
