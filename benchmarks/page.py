@@ -203,7 +203,7 @@ def weigh_all(browser: Any, path: Path, release: Release) -> None:
         page = read_page(find_page() or Path(), kind).items()
         sizes = {path.rpartition("/js/")[2]: each.plain.size for path, each in page}
         scripts = {path: size for path, size in sizes.items() if path.endswith(".js")}
-        operator = scripts.pop("operator.js")
+        operator = scripts.pop("operator.js") + scripts.pop("page/history.js")
         for method, needs in PREDICTORS.items():
             others = set().union(*PREDICTORS.values()) - needs
             whole = sum(size for path, size in scripts.items() if path not in others)
