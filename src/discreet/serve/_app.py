@@ -15,9 +15,10 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Match
+from starlette.routing import Match, request_response
 
 from discreet import __version__
 from discreet.domain import InputError
@@ -35,6 +36,18 @@ from discreet.serve._requests import Refused
 from discreet.serve._routes import add_admin_routes, add_people_routes, add_public_routes, completed
 from discreet.serve._service import Service
 from discreet.serve._settings import Settings
+
+
+class _PlainRoute(APIRoute):
+    """A route whose handler takes the request and nothing else.
+
+    FastAPI describes it, and Starlette calls it: what FastAPI does around a call is for handlers
+    with other arguments, and took a sixth of an upload's time on the event loop.
+    """
+
+    def __init__(self, *args: Any, **told: Any) -> None:
+        super().__init__(*args, **told)
+        self.app = request_response(self.endpoint)
 
 
 def make_app(settings: Settings) -> FastAPI:
@@ -63,6 +76,7 @@ def make_app(settings: Settings) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.router.route_class = _PlainRoute
     app.state.service = service
     # In the order of how often they are asked for: routes are tried one after the other.
     for add_routes in (add_people_routes, add_public_routes, add_admin_routes):

@@ -162,17 +162,17 @@ def _add_file(
 
 def _add_health(router: APIRouter, service: Service) -> None:
     @router.get("/v1", **describe("What is here", gives=_OBJECT))
-    async def index() -> Response:
+    async def index(_: Request) -> Response:
         kind = None if service.protocol is None else service.protocol.short_name
         index_ = {"service": "discreet", "version": __version__, "collects": kind}
         return JSONResponse(index_ | {"openapi": "/openapi.json"})
 
     @router.get("/healthz", **describe("It runs", gives=_OBJECT))
-    async def health() -> Response:
+    async def health(_: Request) -> Response:
         return JSONResponse({"status": "ok"})
 
     @router.get("/readyz", **describe("It can answer and store", 503, gives=_OBJECT))
-    async def ready() -> Response:
+    async def ready(_: Request) -> Response:
         if not await service.is_ready():
             raise Refused(503, "the database does not answer, or its last transaction failed")
         return JSONResponse({"status": "ready"})
@@ -233,7 +233,7 @@ def _add_enrolment(router: APIRouter, service: Service) -> None:
     }
 
     @router.get("/v1/enrolments", **describe("What an enrolment asks for", 404, gives=_OBJECT))
-    async def ask() -> Response:
+    async def ask(_: Request) -> Response:
         service.collecting()
         admission = service.settings.admission
         return JSONResponse({"admission": "open"} if admission is None else admission.ask())

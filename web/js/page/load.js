@@ -1,6 +1,6 @@
 /** The release: fetched once, kept in Cache Storage by its digest, checked every time it is read. */
 import { load, predictorScripts } from "../predict.js";
-import { areTexts, catalogDigest, readRelease, sha256 } from "../release.js";
+import { areTexts, catalogDigest, placesOf, readRelease, sha256 } from "../release.js";
 import { readScale } from "../scale.js";
 import { ask, askJson } from "../service.js";
 import { HOME, inTime } from "../store.js";
@@ -8,7 +8,8 @@ import { by, fail, sized, words } from "./dom.js";
 
 const CACHE = `discreet release ${HOME.pathname}`;
 const SCRIPTS = `discreet predictors ${HOME.pathname}`;
-const MINUTES = 10;
+/** Seconds for all of it. */
+const LONG = 600;
 /** Bytes of a file that the page can hold. Chosen: in Chromium one of 217 MB (1.5 million titles) took 1.8 GB. */
 const MOST = 256e6;
 // Who has a copy need not wait for a service that does not even begin to answer.
@@ -29,7 +30,7 @@ export async function loadRelease() {
   let notice, signer;
   try {
     const answer = await ask("GET", "v1/release", {
-      why: kept ? "why-known" : "why-file", known: kept?.sha256, seconds: 60 * MINUTES, head: kept ? PATIENCE : 60 * MINUTES,
+      why: kept ? "why-known" : "why-file", known: kept?.sha256, seconds: LONG, head: kept ? PATIENCE : LONG,
     });
     if (answer.status !== 304 || !kept) return await readAnswer(answer, kept);
     signer = await signerOf(answer, kept.sha256);
@@ -44,17 +45,14 @@ export async function loadRelease() {
 
 /**
  * What comes, with a bar that shows how much of it is here.
- * @param {Response} answer @returns {Promise<ArrayBuffer | null>} null: it is too large, and the rest is left
+ * @param {Response} answer @returns {Promise<ArrayBuffer | void>} nothing: it is too large, and the rest is left
  */
 async function receive(answer) {
   const all = Number(answer.headers.get("discreet-bytes") ?? answer.headers.get("content-length"));
   const [bar, parts, reader] = [by("loading"), [], answer.body.getReader()];
   bar.hidden = false;
   for (let size = 0; ;) {
-    if (all > MOST || size > MOST) {
-      reader.cancel().catch(() => {});
-      return null;
-    }
+    if (all > MOST || size > MOST) return reader.cancel();
     const { done, value } = await reader.read();
     if (done) break;
     parts.push(value);
@@ -67,7 +65,7 @@ async function receive(answer) {
 
 async function readAnswer(answer, kept) {
   const buffer = await receive(answer).catch(() => fail("not-whole"));
-  if (!buffer) fail("too-large", sized(MOST));
+  if (!buffer) fail("large", sized(MOST));
   const digest = await sha256(buffer);
   const tag = /^(?:W\/)?"([0-9a-f]{64})(?:-gzip)?"$/.exec(answer.headers.get("etag") ?? "")?.[1];
   if (tag && tag !== digest) fail("damaged", "");
@@ -134,12 +132,10 @@ async function readKept() {
 
 /** The catalogue and the scale that are collected on, which need not be the release's. */
 export async function loadCatalog() {
-  const told = await askJson("GET", "v1/catalog", { why: "why-titles" });
-  const { ids, titles = null, digest, origin, scale } = told;
+  const { ids, titles, digest, origin, scale } = await askJson("GET", "v1/catalog", { why: "why-titles" });
   const named = titles ?? ids;
   if (![ids, named].every(areTexts) || named.length !== ids.length) fail("no-catalog");
   if ((await catalogDigest(ids, named)) !== digest) fail("bad-catalog");
-  const places = new Map([...named.entries(), ...ids.entries()].map(([i, name]) => [name, i]));
   const { lo, hi, step } = readScale(scale);
-  return { catalog: { ids, titles: named, origin, digest, find: (name) => places.get(name) }, scale: { lo, hi, step, presence: false } };
+  return { catalog: { ids, titles: named, origin, digest, find: placesOf(ids, named) }, scale: { lo, hi, step, presence: false } };
 }
