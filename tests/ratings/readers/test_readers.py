@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -268,3 +269,33 @@ def test_rows_of_other_times_are_left_out_before_they_are_folded(tmp_path: Path)
     for odd in ((30, 10), (10, 10), (10.5, 20.5), ("10", "20"), (10,), 10):
         with pytest.raises(InputError, match="two whole seconds since 1970"):
             read_ratings(source, scale=(1, 5), catalog=films, between=odd)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("most_ratings", [None, 1])
+def test_a_persons_rows_of_one_time_have_no_say_in_other_times(most_ratings: int | None) -> None:
+    rng, films = np.random.default_rng(3), Catalog(["0", "1"])
+    spans, edges = ((0, 100), (100, 200), (200, 300)), (99, 99.5, 100, 150, 199.9, 200, 200.5)
+
+    def read(rows: list[dict[str, Any]], between: tuple[int, int]) -> set[tuple[Any, ...]]:
+        found = read_ratings(
+            pl.DataFrame(rows, schema={"user": int, "item": str, "rating": int, "time": float}),
+            scale=(1, 5), catalog=films, between=between, most_ratings=most_ratings,
+        )  # fmt: skip
+        assert found.users is not None and found.times is not None
+        people = np.repeat(found.users, np.diff(found.starts)).tolist()
+        columns = found.items.tolist(), found.codes.tolist(), found.times.tolist()
+        return set(zip(people, *columns, strict=True))
+
+    for _ in range(40):
+        drawn = zip(*rng.integers((0, 0, 1, 0), (2, 2, 6, len(edges)), (7, 4)).T, strict=True)
+        rows: list[dict[str, Any]] = [
+            {"user": int(u), "item": str(i), "rating": int(r), "time": float(edges[t])}
+            for u, i, r, t in drawn
+        ]
+        gone = [row for row in rows if row["user"] or not 100 <= row["time"] < 200]
+        for span in spans:
+            before = read(rows, span)
+            assert all(span[0] <= time < span[1] for *_, time in before)
+            assert read(gone, span) == {
+                record for record in before if record[0] or not 100 <= record[3] < 200
+            }
