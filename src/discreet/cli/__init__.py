@@ -28,7 +28,7 @@ def main() -> None:
     # Numba loads SciPy's linear algebra to see whether kernels could call it, and ours never do.
     # Only here, since another program's kernels may.
     sys.modules.setdefault(_PROBED, None)  # type: ignore[arg-type]
-    sys.meta_path.insert(0, _ProbeEnd())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _ProbeEnd())
     try:
         from discreet.cli._app import run
 
