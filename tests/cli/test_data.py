@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from cli._calling import Outcome, call
+from cli._calling import Outcome, call, call_alone
 from discreet.ratings.download import data_sets
 from discreet.ratings.synthetic import SHAPES
 
@@ -300,3 +300,9 @@ def test_what_was_made_can_be_read(run: Run, tmp_path: Path) -> None:
 
 def test_an_unknown_shape_is_a_line(run: Run, tmp_path: Path) -> None:
     assert "no shape" in run("make", "nothing", "-o", tmp_path / "r.csv").complaint()
+
+
+def test_data_are_made_in_a_process_of_their_own(tmp_path: Path) -> None:
+    """There SciPy's linear algebra is kept from numba, and has to be there for whom needs it."""
+    made = call_alone("data", "make", "netflix", "--ratings", "1000", "-o", tmp_path / "r.csv")
+    assert made.code == 0, made.err
