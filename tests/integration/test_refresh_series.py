@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -111,12 +111,13 @@ def curator(begun: Path, tmp_path: Path) -> Curator:
 @contextmanager
 def serving(curator: Curator) -> Iterator[Talk]:
     told = [sys.executable, "-m", "discreet", "serve", os.fspath(curator.release), "--port", "0"]
+    told += ["--per-address", "0"]  # the test asks until it sees the new release
     with subprocess.Popen(told, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             talk = Talk(process.stderr.readline().rpartition(" ")[2].strip())
-            yield talk
-            talk.close()
+            with closing(talk):
+                yield talk
         finally:
             process.kill()
 
