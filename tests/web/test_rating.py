@@ -39,7 +39,8 @@ def look_up(page: Any, title: str) -> None:
 
 
 def shown(page: Any) -> list[str]:
-    return list(page.locator("#own output").all_inner_texts())
+    # The text as it is, whether or not the browser has laid the new row out yet.
+    return list(page.locator("#own output").all_text_contents())
 
 
 SLIDER = "#results input"
