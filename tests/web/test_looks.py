@@ -254,7 +254,7 @@ def test_a_continuous_scale_has_a_slider(visit: Visit, tmp_path: Path) -> None:
         page.locator("#results").get_by_role("slider", name="Rate Quiet Tea").focus()
         page.keyboard.press("End")
         page.locator("#own > li").wait_for()
-        assert page.locator("#own output").inner_text() == "10"
+        assert page.locator("#own output").text_content() == "10"
         assert all("Quiet" in title for title in recommended(page))
 
 
