@@ -279,7 +279,8 @@ def _with_more(users: npt.NDArray[np.generic], count: int) -> npt.NDArray[np.gen
 def score_release(release: Release, canaries: Canaries) -> Floats:
     """From the released counts alone: that of an item which a canary rated is larger by one.
 
-    Item effects would add little: how far they are believed hangs on the same counts.
+    Item effects are left out: they are noisier, and added to the counts they hid a planted lack of
+    noise per user.
 
     Raises:
         InputError: The release does not know an item of a canary, or has no counts.
