@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import string
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -34,9 +35,13 @@ _VALUES = {b"true": b"!0", b"false": b"!1", b"undefined": b"void 0", b"Infinity"
 # What a module declares for itself: at the beginning of a line, and not exported.
 _OWN = re.compile(rb"^(?:const|let|(?:async )?function\*?) ([A-Za-z]\w{3,})", re.MULTILINE)
 _QUOTED = re.compile(rb'"(?:[^"\\\n]|\\.)*"')
-# Where a name is, or may be, that of a property; one in capitals is none without a colon.
-_NAMED = rb"(?<!\.\.)\.\s*%b|%b\s*:"
-_PROPERTY = _NAMED + rb"|[{,]\s*%b\s*[,}=]|^\s+(?:async |static |get |set |\*)*%b\([^\n]*\) \{$"
+_WORD = re.compile(rb"[\w$]+")
+# Words that are, or may be, names of properties; one in capitals is none without a dot or a colon.
+_NAMED = re.compile(rb"(?<!\.\.)\.\s*([\w$]+)|([\w$]+)\s*:")
+_LISTED = re.compile(rb"[{,]\s*([\w$]+)(?=\s*[,}=])")
+_METHOD = re.compile(
+    rb"^\s+(?:async |static |get |set |\*)*([\w$]+)(?=\([^\n]*\) \{$)", re.MULTILINE
+)
 _SHORT = [*string.ascii_uppercase, *(f"${letter}" for letter in string.ascii_letters)]
 
 
@@ -49,6 +54,8 @@ def without_comments(script: bytes) -> bytes:
     return COMMENT.sub(b"", script)
 
 
+# A process may run several services; the page has about 40 scripts (chosen: room for two pages).
+@lru_cache(maxsize=128)
 def slim(script: bytes) -> bytes:
     """A script without comments, indentation, and the spaces and line ends that say nothing.
 
@@ -72,15 +79,18 @@ def slim(script: bytes) -> bytes:
 
 
 def _renamed(script: bytes) -> bytes:
-    taken = set(re.findall(rb"[\w$]+", script))
+    taken = set(_WORD.findall(script))
     free = (short for short in map(str.encode, _SHORT) if short not in taken)
     texts, code = b"".join(_QUOTED.findall(script)), _QUOTED.sub(b'""', script)
-    for name in dict.fromkeys(_OWN.findall(script)):
-        word = rb"(?<![\w$])%b(?![\w$])" % name
-        odd = (_NAMED if name.isupper() else _PROPERTY).replace(b"%b", word)
-        if not re.search(word, texts) and not re.search(odd, code, re.MULTILINE):
-            script = re.sub(word, next(free), script)
-    return script
+    quoted_words = set(_WORD.findall(texts))
+    named = {word for pair in _NAMED.findall(code) for word in pair}
+    properties = named.union(_LISTED.findall(code), _METHOD.findall(code))
+    short_names = {
+        name: next(free)
+        for name in dict.fromkeys(_OWN.findall(script))
+        if name not in quoted_words and name not in (named if name.isupper() else properties)
+    }
+    return _WORD.sub(lambda found: short_names.get(found[0], found[0]), script)
 
 
 def _joined(lines: list[bytes]) -> list[bytes]:
