@@ -318,6 +318,17 @@ def test_strength_is_nothing_where_counts_are_noise() -> None:
     assert math.isfinite(count_strength(Noisy(np.array([3.0, 4.0]), 0.0), math.inf))
 
 
+def test_strength_is_small_where_the_sum_of_counts_is_near_0_by_chance() -> None:
+    noise = np.random.default_rng(3).normal(0, 25.0, 3000)
+    noise *= 1.05 * 25.0 / noise.std()  # by chance a little more than its variance
+    centred = noise - noise.mean()
+    # At most mu times the noise's standard deviation times 0.1025 sqrt(3000): the excess of squares
+    # is 0.1025 of their variance per item, over a sum of one standard deviation.
+    most = 0.12 * 25.0 * 0.1025 * math.sqrt(3000)
+    assert count_strength(Noisy(centred, 25.0), 0.12) == pytest.approx(most)
+    assert count_strength(Noisy(centred - 1.0, 25.0), 0.12) < 1.1 * most
+
+
 def test_own_items_held_back_leave_popularity() -> None:
     """Half of what own items say is half way between popularity and all of it."""
     rng = np.random.default_rng(4)

@@ -164,10 +164,15 @@ def popularity_alone(counts: Noisy, recent: Noisy | None = None) -> ListModel:
 
 
 def count_strength(counts: Noisy, mu: float) -> float:
-    """Mu sum n^2/sum n, the counts' noise taken off: how well pairs of items can be learnt."""
+    """Mu sum n^2/sum n, the counts' noise taken off: how well pairs of items can be learnt.
+
+    Where the sum drowns in its own noise, it is taken to be one standard deviation of that: by
+    chance it can be near 0, and items would look strong of which nothing is known.
+    """
     n = counts.value
     squares = max(float(n @ n) - len(n) * counts.spread**2, 0.0)
-    return min(mu, 1e9) * squares / max(float(n.sum()), 1.0)
+    total = max(float(n.sum()), math.sqrt(len(n)) * counts.spread, 1.0)
+    return min(mu, 1e9) * squares / total
 
 
 @dataclass(frozen=True, eq=False)
