@@ -50,7 +50,7 @@ def sums(statistic: Statistic, people: list[Person], items: int) -> Sums:
 
 def bounds(statistic: Statistic) -> tuple[float, float]:
     if isinstance(statistic, CosinePairs):
-        return statistic.sensitivity, statistic.square_sensitivity
+        return statistic.sensitivity, statistic.parts[1].sensitivity
     return statistic.sensitivity, statistic.weight_sensitivity
 
 

@@ -67,6 +67,16 @@ class Statistic(abc.ABC):
     def parts(self) -> tuple[Part, ...]:
         """What it releases."""
 
+    @property
+    def sensitivity(self) -> float:
+        """Of the first part, in grid units."""
+        return self.parts[0].sensitivity
+
+    @property
+    def grid(self) -> float:
+        """Grid units in one unit of the first part."""
+        return self.parts[0].grid
+
     @abc.abstractmethod
     def measure(self, ratings: Ratings) -> Any:
         """The exact integers, private: one int64 array or one integer for each part.

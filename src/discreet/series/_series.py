@@ -12,7 +12,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,8 @@ class Series:
         self._load(content)
 
     def _load(self, content: Mapping[str, Any]) -> None:
+        # The next generation says the same but for what a period changes.
+        self._content = content
         try:
             self.terms = SeriesTerms.from_dict(content["terms"])
             self.kind: str = content["period"]
@@ -168,29 +170,6 @@ class Series:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"{self._folder.path}: series.json is damaged ({error})") from None
-
-    def _content(self) -> dict[str, Any]:
-        return {
-            "format": FORMAT,
-            "terms": self.terms.to_dict(),
-            "period": self.kind,
-            "delta": self.delta,
-            "scale": _plain_scale(self.scale),
-            "method": str(self.method.name),
-            "settings": _plain_settings(self.method),
-            "created": self.created,
-            "generation": self._generation,
-            "tag": self._tag,
-            "settled": self._settled,
-            "older_records": None if self._weights is None else dataclasses.asdict(self._weights),
-            "columns": self._columns,
-            "origin": str(self._origin),
-            "assumes": list(self._assumes),
-            "not_private": list(self._not_private),
-            "periods": [
-                vars(each) | {"period": each.period.to_dict()} for each in self.periods
-            ],
-        }  # fmt: skip
 
     @classmethod
     def create(
@@ -252,7 +231,9 @@ class Series:
         unit, noise = unit_of(protect), noise_of(noise)
         _check_items(catalog)
         delta = noise.kind.default_delta if delta is None else delta
-        inside = {**settings, "protect": _statistics_unit(unit), "noise": noise}
+        # Within one period a user-week is a user.
+        inner = Unit.RATING if unit is Unit.RATING else Unit.USER
+        inside = {**settings, "protect": inner, "noise": noise}
         chosen = method_of(method, inside, presence=scale.presence)
         chosen.check_scale(scale)
         plans = _noise_plan(plan, unit, noise, half_life, horizon)
@@ -261,11 +242,17 @@ class Series:
         identity, kind = secrets.token_hex(16), kind_of(unit, period)
         crosses = older_share > 0
         terms = SeriesTerms(identity, unit, event, plans, most_periods, crosses=crosses)
-        if older_share:
-            _check_older(chosen, scale, unit, noise, most_ratings, kind)
-        weights = FrozenWeights(share=older_share) if older_share else None
-        content = _content_of_new(terms, kind, delta, scale, chosen, weights, catalog)
+        content = _content_of_new(terms, kind, delta, scale, chosen, catalog)
         series = cls(Folder(path), content)
+        if older_share:
+            if not series.could_meet_older:
+                raise InputError(
+                    "new records meet older ones (older_share) in a series of interactions with "
+                    "times, with method lists, Gaussian noise, single records protected and all "
+                    "of them kept"
+                )
+            weights = dataclasses.asdict(FrozenWeights(share=older_share))
+            series._load(content | {"older_records": weights})
         series._make_folder(catalog, key)
         return series
 
@@ -280,7 +267,7 @@ class Series:
             folder.path.rmdir()
             raise
         write_state(folder.state_path(0), {}, encode_catalog(catalog))
-        folder.write(self._content())
+        folder.write(self._content)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Series:
@@ -336,7 +323,17 @@ class Series:
         Raises:
             InputError: The newer list has other columns.
         """
-        return _grown(self.catalog, newer)
+        known = self.catalog
+        if list(newer.columns) != list(known.columns):
+            raise InputError("the newer list of items has other columns than the series' catalogue")
+        ids = tuple(dict.fromkeys((*known.ids, *newer.ids)))
+
+        def merged(old: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
+            texts = dict(zip(known.ids, old, strict=True)) | dict(zip(newer.ids, new, strict=True))
+            return tuple(texts[name] for name in ids)
+
+        columns = {name: merged(known.columns[name], newer.columns[name]) for name in known.columns}
+        return Catalog(ids, merged(known.titles, newer.titles), known.origin, columns)
 
     def period(self, name: str) -> Period:
         """The next period, by its name.
@@ -403,10 +400,18 @@ class Series:
 
     @property
     def could_meet_older(self) -> bool:
-        """Whether a series like this one could have been started with an `older_share`."""
-        most = self.terms.event.ratings_per_user
-        return self._weights is None and _may_meet_older(
-            self.method, self.scale, self.unit, self.noise, most, self.kind
+        """Whether a series like this one could have been started with an `older_share`.
+
+        What `history_pairs/PROOF.md` rests on.
+        """
+        return (
+            self._weights is None
+            and self.method.name is MethodName.LISTS
+            and self.scale.presence
+            and self.unit is Unit.RATING
+            and self.noise is Noise.GAUSSIAN
+            and self.terms.event.ratings_per_user is None
+            and self.kind != "any"
         )
 
     def add(
@@ -479,10 +484,14 @@ class Series:
         request = self._request(measured, period, features)
         receipt = self._charge(request, period, payment)
         with mentioning_charge(payment.book is not None):
-            spender = self._spender(receipt, period, streams)
+            spender = RunningSpender(
+                self._budget(), receipt, self._label,
+                plan=self.plan, period=period.number, streams=streams, settled=dict(self._settled),
+            )  # fmt: skip
             seen = None
             if self.terms.most_periods is not None:
-                measured, seen = _capped(measured, secret, self.terms.most_periods)
+                assert isinstance(measured, Ratings), "others were refused before the charge"
+                measured, seen = cap_periods(measured, secret, self.terms.most_periods)
             spender.measure_size(measured, self.method.protect)
             task = PeriodTask(measured, spender, features, progress, self._older(ratings, period))
             learnt = self.method.learn(task)
@@ -499,7 +508,9 @@ class Series:
 
     def _own_records(self, ratings: RatingsSource, period: Period) -> RatingsSource:
         """The records of the period; of each person as many as the series counts on."""
-        measured, most = _within(ratings, period), self.terms.event.ratings_per_user
+        measured, most = ratings, self.terms.event.ratings_per_user
+        if period.start is not None and period.end is not None:
+            measured = between(ratings, period.start, period.end)
         if most is not None and isinstance(measured, Ratings) and not ratings.intake.most_ratings:
             # Of the period's ratings: those of other periods have no say in which are kept.
             measured = bound_contributions(measured, most)
@@ -513,14 +524,6 @@ class Series:
             measured, self.unit, self._label,
             settings=self.method, terms=self.terms.to_dict(), period=period.to_dict(),
             features=digest,
-        )  # fmt: skip
-
-    def _spender(
-        self, receipt: Receipt, period: Period, streams: dict[str, Stream]
-    ) -> RunningSpender:
-        return RunningSpender(
-            self._budget(), receipt, self._label,
-            plan=self.plan, period=period.number, streams=streams, settled=dict(self._settled),
         )  # fmt: skip
 
     def _promise(
@@ -657,17 +660,16 @@ class Series:
             round(spender.noise, 4),
         )
         content = {
-            **self._content(),
+            **self._content,
+            "format": FORMAT,
             "generation": new,
             "tag": tag,
             "settled": spender.settled,
             "columns": list(release.catalog.columns),
             "assumes": list(release.guarantee.assumes),
             "not_private": list(release.guarantee.not_private),
-            "periods": [
-                *self._content()["periods"], vars(added) | {"period": period.to_dict()}
-            ],
-        }  # fmt: skip
+            "periods": [*self._content["periods"], vars(added) | {"period": period.to_dict()}],
+        }
         folder.write_draft(new, content)
         if book is not None:
             assert receipt.charge is not None
@@ -697,41 +699,32 @@ def _others(said: tuple[str, ...], besides: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(each for each in dict.fromkeys(said) if each not in besides)
 
 
-def _plain_scale(scale: Scale) -> dict[str, Any]:
-    fields = dataclasses.fields(scale)
-    return {field.name: getattr(scale, field.name) for field in fields if field.init}
-
-
-def _plain_settings(method: Method) -> dict[str, Any]:
-    return {
-        name: str(value) if isinstance(value, str) else value
-        for name, value in vars(method).items()
-    }
-
-
 def _content_of_new(
     terms: SeriesTerms,
     kind: str,
     delta: float,
     scale: Scale,
     method: Method,
-    weights: FrozenWeights | None,
     catalog: Catalog,
 ) -> dict[str, Any]:
     """What series.json says of a series before its first period."""
+    fields = [field.name for field in dataclasses.fields(scale) if field.init]
     return {
         "format": FORMAT,
         "terms": terms.to_dict(),
         "period": kind,
         "delta": delta,
-        "scale": _plain_scale(scale),
+        "scale": {name: getattr(scale, name) for name in fields},
         "method": str(method.name),
-        "settings": _plain_settings(method),
+        "settings": {
+            name: str(value) if isinstance(value, str) else value
+            for name, value in vars(method).items()
+        },
         "created": _now(),
         "generation": 0,
         "tag": terms.series,
         "settled": {},
-        "older_records": None if weights is None else dataclasses.asdict(weights),
+        "older_records": None,
         "columns": list(catalog.columns),
         "origin": str(catalog.origin),
         "assumes": [],
@@ -760,15 +753,10 @@ def _budget_of(
     budget = Budget.of(unit, noise, epsilon, delta)
     budget.check_finite()
     if most_periods is not None:
-        budget = _for_two(budget, plan)
+        # With a cap two periods may change together: each has what is left for one of two.
+        share = 1 / plan.worst(2) if noise is Noise.GAUSSIAN else 1 / 2
+        budget = dataclasses.replace(budget, amount=noise.kind.part(budget.amount, share))
     return dataclasses.replace(budget, ratings_per_user=most_ratings)
-
-
-def _for_two(budget: Budget, plan: NoisePlan) -> Budget:
-    """What is left for each of two periods that change together, as with a cap they may."""
-    kind = budget.noise.kind
-    share = 1 / plan.worst(2) if budget.noise is Noise.GAUSSIAN else 1 / 2
-    return dataclasses.replace(budget, amount=kind.part(budget.amount, share))
 
 
 def _noise_plan(
@@ -781,58 +769,18 @@ def _noise_plan(
     return NoisePlan.factorised(half_life, horizon, records=unit is Unit.RATING)
 
 
-def _check_older(
-    method: Method, scale: Scale, unit: Unit, noise: Noise, most_ratings: int | None, kind: str
-) -> None:
-    """Refuse a series in which a new record cannot meet older ones.
-
-    Raises:
-        InputError: Says what would be right.
-    """
-    if not _may_meet_older(method, scale, unit, noise, most_ratings, kind):
-        raise InputError(
-            "new records meet older ones (older_share) in a series of interactions with times, "
-            "with method lists, Gaussian noise, single records protected and all of them kept"
-        )
-
-
-def _may_meet_older(
-    method: Method, scale: Scale, unit: Unit, noise: Noise, most_ratings: int | None, kind: str
-) -> bool:
-    """Whether a new record can meet older ones: what `history_pairs/PROOF.md` rests on."""
-    fits = method.name is MethodName.LISTS and scale.presence and unit is Unit.RATING
-    return fits and noise is Noise.GAUSSIAN and most_ratings is None and kind != "any"
-
-
-def _statistics_unit(unit: Unit) -> Unit:
-    """Within one period a user-week is a user."""
-    return Unit.RATING if unit is Unit.RATING else Unit.USER
-
-
-def _within(ratings: RatingsSource, period: Period) -> RatingsSource:
-    """The ratings whose time lies in the period: each rating's own time decides."""
-    if period.start is None or period.end is None:
-        return ratings
-    return between(ratings, period.start, period.end)
-
-
 def _restore_noise(streams: Mapping[str, Stream], secret: Arrays, plan: NoisePlan) -> None:
     """Give streams their earlier noise back; those whose noise is lost start afresh."""
     for label, stream in streams.items():
         buffers = secret.get(f"noise:{label}")
-        if buffers is None:
-            _forget_noise(stream, plan)
-        else:
+        if buffers is not None:
             stream.buffers = buffers
-
-
-def _forget_noise(stream: Stream, plan: NoisePlan) -> None:
-    """Without earlier noise the next draw starts afresh: what the total has stays in it."""
-    if stream.steps:
-        own = stream.sigma / stream.grid * plan.spread(stream.steps)
-        stream.before += own**2
-    stream.steps, stream.sigma = 0, 0.0
-    stream.buffers = np.zeros((plan.buffers, stream.total.size), np.int64)
+            continue
+        # What the total has of the noise that is lost stays in it.
+        if stream.steps:
+            stream.before += (stream.sigma / stream.grid * plan.spread(stream.steps)) ** 2
+        stream.steps, stream.sigma = 0, 0.0
+        stream.buffers = np.zeros((plan.buffers, stream.total.size), np.int64)
 
 
 def _check_catalog(known: Catalog, given: Catalog) -> None:
@@ -841,28 +789,6 @@ def _check_catalog(known: Catalog, given: Catalog) -> None:
             "the catalogue's items are not those of the series, in its order; read the ratings "
             "with series.catalog, or with series.catalog_with(newer) if there are new items"
         )
-
-
-def _grown(known: Catalog, newer: Catalog) -> Catalog:
-    if list(newer.columns) != list(known.columns):
-        raise InputError("the newer list of items has other columns than the series' catalogue")
-    places = {name: place for place, name in enumerate(newer.ids)}
-    added = [name for name in newer.ids if name not in set(known.ids)]
-    ids = (*known.ids, *added)
-
-    def merged(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(
-            new[places[name]] if name in places else old[place] for place, name in enumerate(ids)
-        )
-
-    columns = {name: merged(known.columns[name], newer.columns[name]) for name in known.columns}
-    return Catalog(ids, merged(known.titles, newer.titles), known.origin, columns)
-
-
-def _capped(ratings: RatingsSource, secret: Arrays, most: int) -> tuple[Ratings, Arrays]:
-    """Ratings of people who were in fewer than `most` periods, and in how many everybody was."""
-    assert isinstance(ratings, Ratings), "others were refused before the charge"
-    return cap_periods(ratings, secret, most)
 
 
 def _now() -> str:

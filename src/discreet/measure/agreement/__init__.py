@@ -36,20 +36,15 @@ class RatingAgreement(Statistic):
     centring: HuberCentring = field(kw_only=True)
     levels: ItemLevels = field(kw_only=True)
 
-    grid = float(GRID)
-
     def __post_init__(self) -> None:
         if not np.all(np.abs(self.directions) < 1e6):
             raise InputError("directions are finite numbers")
 
     @property
-    def sensitivity(self) -> float:
-        """In grid units: q is between -1 and 1, and 0 for somebody with no rating."""
-        return float(GRID if self.unit is Unit.USER else 2 * GRID)
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("agreement along features", self.sensitivity, self.grid),)
+        # q is between -1 and 1, and 0 for somebody with no rating.
+        most = float(GRID if self.unit is Unit.USER else 2 * GRID)
+        return (Part("agreement along features", most, float(GRID)),)
 
     def measure(self, ratings: Ratings) -> int:
         """The exact integer; private."""

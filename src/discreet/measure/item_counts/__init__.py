@@ -39,19 +39,11 @@ class ItemCounts(Statistic):
     noise: Noise
 
     @property
-    def grid(self) -> int:
-        """Grid units in one full vote."""
-        return 1 if self.unit is Unit.RATING else GRID
-
-    @property
-    def sensitivity(self) -> float:
-        """In grid units: L2 for Gaussian noise, L1 for Laplace noise."""
-        return float(self.grid)
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        label = "item counts" if self.unit is Unit.RATING else "item votes"
-        return (Part(label, self.sensitivity, self.grid),)
+        # One full vote: L2 for Gaussian noise, L1 for Laplace noise.
+        if self.unit is Unit.RATING:
+            return (Part("item counts", 1.0, 1),)
+        return (Part("item votes", float(GRID), GRID),)
 
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""

@@ -38,18 +38,9 @@ class RatingSums(Statistic):
         return _CONTINUOUS if levels is None else len(levels) - 1
 
     @property
-    def grid(self) -> float:
-        """Grid units in one unit of the scale."""
-        return self.reach / (self.scale.range / 2)
-
-    @property
-    def sensitivity(self) -> float:
-        """In grid units, L1 and L2 alike: one record moves one entry."""
-        return float(self.reach)
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("item sums", self.sensitivity, self.grid),)
+        # L1 and L2 alike: one record moves one entry.
+        return (Part("item sums", float(self.reach), self.reach / (self.scale.range / 2)),)
 
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""
@@ -115,22 +106,17 @@ class ResidualSums(Statistic):
     noise: Noise
     items: int
 
-    grid = float(GRID)
-
     @property
-    def sensitivity(self) -> float:
-        """In grid units: the new rating's own entry, and how far it pushes the old ones."""
+    def parts(self) -> tuple[Part, ...]:
+        # The new rating's own entry, and how far it pushes the old ones.
         old = np.arange(self.items, dtype=np.float64)
         own, step = self.centring.clamp, self.centring.step
         if self.noise.kind.order == 1:
             moved = own + self.centring.total_movement(old) + old * step
         else:
             moved = np.hypot(own, self.centring.movement(old) + np.sqrt(old) * step)
-        return float(moved.max()) * GRID * (1 + 2.0**-40)  # far more than the floats can lose
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        return (Part("centred item sums", self.sensitivity, self.grid),)
+        most = float(moved.max()) * GRID * (1 + 2.0**-40)  # far more than the floats can lose
+        return (Part("centred item sums", most, float(GRID)),)
 
     def measure(self, ratings: Ratings) -> npt.NDArray[np.int64]:
         """The exact integers; private."""

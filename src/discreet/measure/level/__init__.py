@@ -29,16 +29,9 @@ class Level(Statistic):
     scale: Scale
     levels: ItemLevels
 
-    grid = float(GRID)
-
-    @property
-    def sensitivity(self) -> float:
-        """In grid units: R."""
-        return float(self._reach)
-
     @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("mean residual", self.sensitivity, self.grid),)
+        return (Part("mean residual", float(self._reach), float(GRID)),)
 
     @property
     def _reach(self) -> int:

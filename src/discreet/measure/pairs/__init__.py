@@ -192,20 +192,9 @@ class DifferencePairs(_WeightedPairs):
             raise InputError(f"spread must be between 0.01 and 0.5, not {self.spread:g}")
 
     @property
-    def grid(self) -> float:
-        """Grid units of D in one unit of the scale at weight 1."""
-        return self._top * self.weight_grid / self.scale.range
-
-    @property
     def weight_grid(self) -> float:
         """Grid units of N in a weight of 1."""
         return float(self._weights.whole)
-
-    @property
-    def sensitivity(self) -> float:
-        """Of the strict triangle D, in grid units."""
-        bound = self._top * self._weights.difference_bound
-        return min(bound, self._longest) if self._cuts else bound
 
     @property
     def weight_sensitivity(self) -> float:
@@ -214,8 +203,11 @@ class DifferencePairs(_WeightedPairs):
 
     @property
     def parts(self) -> tuple[Part, ...]:
+        grid = self._top * self.weight_grid / self.scale.range
+        bound = self._top * self._weights.difference_bound
+        bound = min(bound, self._longest) if self._cuts else bound
         return (
-            Part("pair differences", self.sensitivity, self.grid, is_triangle=True),
+            Part("pair differences", bound, grid, is_triangle=True),
             Part("pair weights", self.weight_sensitivity, self.weight_grid, is_triangle=True),
         )
 
@@ -267,29 +259,15 @@ class CosinePairs(_WeightedPairs):
     """
 
     @property
-    def grid(self) -> float:
-        """Grid units of P and of Q in a product of 1 at weight 1."""
-        return float(self._most)
-
-    @property
-    def sensitivity(self) -> float:
-        """Of the strict triangle P, in grid units."""
-        if self.unit is Unit.RATING:
-            return self._top**2 * self._weights.count_bound
-        return self._most / (2 if self.noise.kind.order == 1 else math.sqrt(2))
-
-    @property
-    def square_sensitivity(self) -> float:
-        """Of Q, in grid units."""
-        if self.unit is Unit.RATING:
-            return self._top**2 * self._weights.square_bound
-        return float(self._most)
-
-    @property
     def parts(self) -> tuple[Part, ...]:
+        grid = products = squares = float(self._most)  # a product of 1 at weight 1
+        products /= 2 if self.noise.kind.order == 1 else math.sqrt(2)
+        if self.unit is Unit.RATING:
+            products = self._top**2 * self._weights.count_bound
+            squares = self._top**2 * self._weights.square_bound
         return (
-            Part("pair products", self.sensitivity, self.grid, is_triangle=True),
-            Part("item squares", self.square_sensitivity, self.grid),
+            Part("pair products", products, grid, is_triangle=True),
+            Part("item squares", squares, grid),
         )
 
     def sum_items(self, entries: HeadEntries) -> tuple[Ints, ...]:

@@ -62,13 +62,9 @@ class PeriodCounts(Statistic):
     label: str = "records by period"
 
     @property
-    def grid(self) -> int:
-        """Grid units in one record, or in one user."""
-        return 1 if self.unit is Unit.RATING else GRID
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part(self.label, float(self.grid), self.grid),)
+        one = 1 if self.unit is Unit.RATING else GRID  # one record, or one user
+        return (Part(self.label, float(one), one),)
 
     def measure(self, ratings: Ratings) -> _Ints:
         """The exact integers; private."""
@@ -112,13 +108,9 @@ class RecentCounts(Statistic):
             raise InputError(f"weights are int64, one for each period, from 0 to {WEIGHT_GRID}")
 
     @property
-    def grid(self) -> int:
-        """Grid units in one record of weight 1."""
-        return WEIGHT_GRID if self.unit is Unit.RATING else GRID
-
-    @property
     def parts(self) -> tuple[Part, ...]:
-        return (Part("recent item counts", float(self.grid), self.grid),)
+        one = WEIGHT_GRID if self.unit is Unit.RATING else GRID  # one record of weight 1
+        return (Part("recent item counts", float(one), one),)
 
     def measure(self, ratings: Ratings) -> _Ints:
         """The exact integers; private."""

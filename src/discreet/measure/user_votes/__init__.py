@@ -101,13 +101,6 @@ class UserVotes(Statistic):
         if not 1e-100 < self.floor < 1e100:
             raise InputError(f"floor must be above 0, not {self.floor:g}")
 
-    grid = float(GRID)
-
-    @property
-    def sensitivity(self) -> float:
-        """In grid units."""
-        return float(GRID)
-
     @property
     def scale_sensitivity(self) -> float:
         """Of the sum of `||e_u|| w_u`, each at most 1/f, in grid units."""
@@ -116,8 +109,8 @@ class UserVotes(Statistic):
     @property
     def parts(self) -> tuple[Part, ...]:
         return (
-            Part("users' scaled residuals", self.sensitivity, self.grid),
-            Part("users' scales", self.scale_sensitivity, self.grid),
+            Part("users' scaled residuals", float(GRID), float(GRID)),
+            Part("users' scales", self.scale_sensitivity, float(GRID)),
         )
 
     def measure(self, ratings: Ratings) -> tuple[npt.NDArray[np.int64], int]:
