@@ -24,11 +24,15 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_people_see_the_promise_and_what_was_spent(path: Path) -> None:
-    said = call("inspect", path)
+    short, said = call("inspect", path), call("inspect", path, "--details")
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith(f"{spent()}\n\n")
+    items = ["items", "9,", "given", "as", "public"]
+    for shown in (short, said):
+        assert shown.out.startswith(f"{spent()}\n\n")
+        assert items in [line.split() for line in shown.out.splitlines()]
+    assert short.out.endswith("--details shows parameters, what was spent, and arrays.\n")
+    assert "gaussian" not in short.out and "float32" not in short.out
     lines = [line.split() for line in said.out.splitlines()]
-    assert ["items", "9,", "given", "as", "public"] in lines
     assert ["sums", "gaussian", "4.5", "1"] in lines  # sigma 9 against sensitivity 2
     assert ["choice", "pure", "epsilon", "0.25", "1"] in lines
     assert ["factors", "float32", "9", "x", "3"] in lines
@@ -37,7 +41,8 @@ def test_people_see_the_promise_and_what_was_spent(path: Path) -> None:
 def test_small_files_and_what_was_not_told(tmp_path: Path) -> None:
     told: dict[str, Any] = {"settings": {"rank": 20, "head": None, "reach": None}, "nothing": None}
     make_release(np.zeros((300, 1)), guarantee=spent(), **told).save(tmp_path / "m")
-    lines = [line.split() for line in call("inspect", tmp_path / "m").out.splitlines()]
+    said = call("inspect", tmp_path / "m", "--details").out
+    lines = [line.split() for line in said.splitlines()]
     assert ["settings", "rank", "20"] in lines
     assert ["arrays", "6.0", "kB"] in lines
     assert not any(line[:1] == ["nothing"] for line in lines)

@@ -129,10 +129,8 @@ def test_words_for_a_user() -> None:
         "epsilon 0.5, delta 0, per user",
         "With or without any one person's ratings, the probability of any outcome changes by at "
         "most a factor of 1.65.",
-        "Changing a rating, or a person's whole history, counts as removing and re-adding it: "
-        "factor 2.72 (epsilon 1).",
-        "For one rating added or removed, epsilon is 1, because its author counts as removed "
-        "and re-added.",
+        "Adding, removing or changing some of a person's ratings counts as removing the person "
+        "and adding them back: factor 2.72 (epsilon 1).",
     ]
     assert words("per user from ratings").splitlines()[-1] == (
         "For one rating added or removed, epsilon is 0.5."
@@ -420,10 +418,8 @@ def test_a_series_per_user_and_month_in_words() -> None:
         "With or without any one person's ratings of any one month, the probability of any outcome "
         "of the whole series, all 30 periods so far and all to come, changes by at most a factor "
         "of 2.72, plus at most 1 in 1,000,000.",
-        "Changing a rating, or everything a person did in one month, counts as removing and "
-        "re-adding it: factor 8.36 (epsilon 2.123).",
-        "For one rating added or removed, epsilon is 2.123, because its author's month counts "
-        "as removed and re-added.",
+        "Adding, removing or changing some of a person's ratings of one month counts as removing "
+        "that month and adding it back: factor 8.36 (epsilon 2.123).",
         f"For somebody active in 12 months, epsilon is {_number(year)}; in all 30 so far, "
         f"{_number(so_far)} (at the same delta), counting what later releases reveal about them.",
     ]
@@ -444,14 +440,18 @@ def test_noise_that_is_taken_back_costs_more_for_somebody_who_comes_often() -> N
 
 def test_a_capped_series_in_words() -> None:
     said = in_series(MONTH, 30, cap=24).sentences()
-    assert said[3].startswith("For somebody active in 12 months, epsilon is")
-    assert said[4].startswith(
+    assert said[2].startswith("For somebody active in 12 months, epsilon is")
+    assert said[3].startswith(
         "Nobody is counted in more than 24 months: over all periods, epsilon is"
     )
-    assert "one added or removed can displace another; this epsilon covers both" in said[4]
+    assert "one added or removed can displace another; this epsilon covers both" in said[3]
     assert in_series(MONTH, 30, cap=24).epsilon > in_series(MONTH, 30).epsilon
+    # One sentence speaks of a changed month and of one rating more or less.
+    for cap in (None, 24):
+        made = in_series(MONTH, 30, cap=cap)
+        assert made.per(RATING) == pytest.approx(made.changed_rating, rel=1e-12)
     few = in_series(MONTH, 30, cap=1).sentences()
-    assert few[3].startswith("Nobody is counted in more than 1 month: over all periods, epsilon")
+    assert few[2].startswith("Nobody is counted in more than 1 month: over all periods, epsilon")
     assert "12 months" not in " ".join(few)
 
 

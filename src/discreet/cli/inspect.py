@@ -27,6 +27,9 @@ def inspect(
     ledger: Annotated[
         Path | None, typer.Option(help="Check that a charge of this ledger paid for the file.")
     ] = None,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show parameters, what was spent, and arrays too.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check the file of a release, and show what it is and what it guarantees.
@@ -44,7 +47,12 @@ def inspect(
         _console.say("\n".join(release.learnt.sentences()) + "\n")
         if pairing is not None:
             say_pairing(pairing)
-        _console.out.print(_facts(release), "", _spends(release), "", _arrays(release), sep="\n")
+        _console.out.print(_facts(release))
+        if details:
+            tables = ("", _parameters(release), "", _spends(release), "", _arrays(release))
+            _console.out.print(*tables, sep="\n")
+        else:
+            _console.say("\n--details shows parameters, what was spent, and arrays.")
     if pairing is not None and not pairing.is_paid:
         raise typer.Exit(1)
 
@@ -77,11 +85,17 @@ def _facts(release: Release) -> Any:
         "arrays": _console.spell_size(release.nbytes),
         "digest": _short(release.digest()),
     } | _origin(release)
+    return _console.table(("", ""), rows=list(_known(rows).items()), wraps=True)
+
+
+def _parameters(release: Release) -> Any:
     # What was learnt is said in words above.
-    parameters = {n: v for n, v in _known(release.parameters).items() if n != "learnt"}
-    rows = _known(rows) | {name: _spell(value) for name, value in parameters.items()}
-    cells = [(name.replace("_", " "), value) for name, value in rows.items()]
-    return _console.table(("", ""), rows=cells, wraps=True)
+    rows = [
+        (name.replace("_", " "), _spell(value))
+        for name, value in _known(release.parameters).items()
+        if name != "learnt"
+    ]
+    return _console.table(("parameter", "value"), rows=rows, title="parameters", wraps=True)
 
 
 def _origin(release: Release) -> dict[str, str]:

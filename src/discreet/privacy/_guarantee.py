@@ -313,10 +313,10 @@ class Guarantee:
         if not self.is_private:
             return [f"Not private: {'; '.join(self.not_private)}.", *origin]
         said = [self._on_presence(), self._on_changes()]
-        if self.series is None:
-            said.append(self._on_other_unit())
-        else:
+        if self.series is not None:
             said += self._on_several_periods(self.series)
+        elif not self._replaces_author:
+            said.append(self._on_other_unit())
         if self.assumes:
             said.append(f"It assumes that {'; that '.join(self.assumes)}.")
         if self.epsilon > WEAK_EPSILON:
@@ -344,16 +344,30 @@ class Guarantee:
     def _on_changes(self) -> str:
         if all(event.covers_change for event in self.events):
             return "Changing a rating costs no more than adding one."
-        what = "Changing a rating"
-        if all(event.unit is Unit.USER for event in self.events):
-            what = "Changing a rating, or a person's whole history,"
-        elif self.unit.is_period:
-            what = f"Changing a rating, or everything a person did in one {self.unit.period},"
-        factor = spell_factor(self.changed_rating)
+        what = "Changing a rating counts as removing and re-adding it"
+        if self.unit.is_period:
+            period = self.unit.period
+            what = (
+                f"Adding, removing or changing some of a person's ratings of one {period} counts "
+                f"as removing that {period} and adding it back"
+            )
+        elif self._replaces_author:
+            what = (
+                "Adding, removing or changing some of a person's ratings counts as removing the "
+                "person and adding them back"
+            )
         return (
-            f"{what} counts as removing and re-adding it: factor {factor} "
+            f"{what}: factor {spell_factor(self.changed_rating)} "
             f"(epsilon {_number(self.changed_rating)}).{self._on_bound()}"
         )
+
+    @property
+    def _replaces_author(self) -> bool:
+        """Whether one rating more or less costs as much as its author's ratings changed.
+
+        So it does where every spend is per user: both are one user less and one user more.
+        """
+        return all(e.unit is Unit.USER and not e.covers_change for e in self.events)
 
     def _on_bound(self) -> str:
         """Which ratings a promise per rating is about, where only some of a user's were kept."""
@@ -398,12 +412,7 @@ class Guarantee:
                 f"For all of a person's ratings of one period, added or removed, epsilon is {one}."
             ]
         else:
-            rating, period = self.per(Unit.RATING), self.unit.period
-            assert rating is not None
-            said = [
-                f"For one rating added or removed, epsilon is {_number(rating)}, because its "
-                f"author's {period} counts as removed and re-added."
-            ]
+            said = []
         name = self.unit.period
         if cap is None:
             year, all_of_them = (

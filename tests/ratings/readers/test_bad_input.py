@@ -19,16 +19,16 @@ _CATALOG = Catalog(["1", "2", "3"])
 # Each bad line stands on line 5, below a header and three good lines.
 _BAD_LINES = {
     "3,1,,5": "the rating is empty",
-    "3,1,five,5": "the rating is not a number",
-    "3,1,nan,5": "the rating is not a number",
-    "3,1,4 stars,5": "the rating is not a number",
+    "3,1,five,5": "the rating is not a number; decimals need a point, like 3.5",
+    "3,1,nan,5": "the rating is not a number; decimals need a point, like 3.5",
+    "3,1,4 stars,5": "the rating is not a number; decimals need a point, like 3.5",
     "3,1,6,5": "the rating is not on the scale 1..5 in steps of 1",
     "3,1,0,5": "the rating is not on the scale 1..5 in steps of 1",
     "3,1,2.5,5": "the rating is not on the scale 1..5 in steps of 1",
-    "3,1,inf,5": "the rating is not a number",
-    "3,1,0x4,5": "the rating is not a number",
-    "3,1,\uff14,5": "the rating is not a number",
-    "3,1,1_0,5": "the rating is not a number",
+    "3,1,inf,5": "the rating is not a number; decimals need a point, like 3.5",
+    "3,1,0x4,5": "the rating is not a number; decimals need a point, like 3.5",
+    "3,1,\uff14,5": "the rating is not a number; decimals need a point, like 3.5",
+    "3,1,1_0,5": "the rating is not a number; decimals need a point, like 3.5",
     "3,1,1e999,5": "the rating is not on the scale 1..5 in steps of 1",
     ",1,4,5": "the user is empty",
     '"",1,4,5': "the user is empty",
@@ -132,7 +132,7 @@ def test_unknown_items_are_counted_to_the_end(write, refusal, monkeypatch):
 def test_a_bad_line_before_unknown_items_goes_first(write, refusal):
     text = _HEADER + _GOOD + "2,1,bad,5\n1,7,3,5\n"
     error = refusal(write("r.csv", text), catalog=_CATALOG)
-    assert "the rating is not a number" in error.reason
+    assert "the rating is not a number; decimals need a point, like 3.5" in error.reason
 
 
 def test_no_message_shows_what_a_cell_says(write, refusal):

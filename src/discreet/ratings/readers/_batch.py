@@ -69,7 +69,7 @@ REASONS = {
     Fault.ITEM_EMPTY: "the item is empty",
     Fault.ITEM_FRACTION: "the item is a number, but not a whole number up to 2^53",
     Fault.RATING_EMPTY: "the rating is empty",
-    Fault.RATING_NOT_NUMBER: "the rating is not a number",
+    Fault.RATING_NOT_NUMBER: "the rating is not a number; decimals need a point, like 3.5",
     Fault.TIME_EMPTY: f"the time is empty; {_NO_TIMES} leaves times out",
     Fault.TIME_UNREADABLE: (
         "the time is neither a whole number of seconds since 1970 nor a date like 2005-12-31 or "
