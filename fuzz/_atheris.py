@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from fuzz._outcome import LONGEST, Outcome, place
+from fuzz._outcome import LONGEST, Outcome, place, quick_folder
 
 INSTALLED = importlib.util.find_spec("atheris") is not None
 # Prints one finding: libFuzzer's process ends without a word from Python.
@@ -23,8 +24,8 @@ _MOST_MEMORY, _LONGEST_SECONDS = 4096, 60
 
 def fuzz_with_atheris(name: str, *, seed: int, seconds: float) -> Outcome:
     """Fuzz a target for a time; what it raises does not stop it."""
-    with tempfile.TemporaryDirectory(prefix="discreet-fuzz.") as name_of_folder:
-        folder = Path(name_of_folder)
+    with tempfile.TemporaryDirectory(prefix="discreet-fuzz.", dir=quick_folder()) as place_of_all:
+        folder = Path(place_of_all)
         (folder / "corpus").mkdir()
         options = {
             "max_len": LONGEST,
@@ -37,7 +38,9 @@ def fuzz_with_atheris(name: str, *, seed: int, seconds: float) -> Outcome:
         }
         given = [f"-{option}={value}" for option, value in options.items()]
         command = [sys.executable, "-m", "fuzz._atheris", name, str(folder / "corpus"), *given]
-        run = subprocess.run(command, check=False, capture_output=True)
+        # libFuzzer ends its process before Python tidies up: what the target writes is here too.
+        where = os.environ | {"TMPDIR": place_of_all}
+        run = subprocess.run(command, check=False, capture_output=True, env=where)
         corpus = [path.read_bytes() for path in (folder / "corpus").iterdir()]
         # What stops libFuzzer itself: a crash of the interpreter, memory or time without end.
         stopped = [path for path in folder.iterdir() if path.is_file()]

@@ -5,9 +5,11 @@ A parser may refuse with a `DiscreetError` or a refused request; whatever else i
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import math
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -34,9 +36,11 @@ from discreet.ratings import make_ratings, read_ratings
 from discreet.ratings.readers import read_catalog
 from discreet.release import Release, _codec, load
 from discreet.serve._requests import Refused, parse_json
+from fuzz._outcome import quick_folder
 
 _METHODS = ("refined", "lists", "slope-one", "cosine", "covariance")
-_FOLDER = Path(tempfile.mkdtemp(prefix="discreet-fuzz."))
+_FOLDER = Path(tempfile.mkdtemp(prefix="discreet-fuzz.", dir=quick_folder()))
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
 ALLOWED = (DiscreetError, Refused)
 
 
@@ -203,6 +207,7 @@ _TABLES = [
     b'user;item;rating;title\n1;a;5;"x, y"\n2;"b ";3;"q""q"\n',
     b"1::2::3::4\n5::6::4::8\n",
     b"\xef\xbb\xbfuser\titem\trating\n1\t2\t3.5\n",
+    b"userId,movieId,rating,timestamp\n1,31,2.5,1260759144\n7,31,4.0,1260759179\n",
 ]
 
 TARGETS = {
