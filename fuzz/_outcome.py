@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 LONGEST = 1 << 15
 """Bytes to which inputs are cut: parsers refuse or read more in the same way."""
 
-_MEMORY = "/dev/shm"
+_MEMORY = "/dev/shm"  # noqa: S108  (folders below it have names of their own)
 
 
 def quick_folder() -> str | None:
-    """Where files are made quickly, below TMPDIR if that is set: on a disk it takes a millisecond."""
+    """Where files are made quickly (on a disk it takes a millisecond); None: where TMPDIR says."""
     return None if "TMPDIR" in os.environ or not os.access(_MEMORY, os.W_OK) else _MEMORY
 
 
