@@ -18,7 +18,7 @@ import pytest
 from discreet.domain import InputError
 from discreet.serve import Server, check_token
 from discreet.serve import _changes as changes
-from discreet.serve._connections import allowed_connections
+from discreet.serve._connections import HTTPTOOLS, allowed_connections
 from discreet.serve._logs import Collapse, JsonLines
 from serve._running import TOKEN, Talk, make_report, make_settings, running
 
@@ -133,6 +133,47 @@ def test_a_head_that_does_not_come_ends_the_connection(
             assert raw.some().startswith("HTTP/1.1 200 ")
         assert "HTTP/1.1" not in raw.send(sent).rest()
         raw.close()
+
+
+@pytest.mark.parametrize(
+    ("begun", "more"),
+    [
+        (head("GET", "/v1")[:-2], "X-Y: z\r\n"),
+        (head("GET", "/v1")[:-2] + "X-Y: ", "z"),
+        ("GET /v1?", "z"),
+        (head("PUT", "/v1/report", "BEARER", "Transfer-Encoding: chunked"), "1;x=y"),
+        (head("PUT", "/v1/report", "BEARER", "Transfer-Encoding: chunked") + "0\r\n", "X-Y: z\r\n"),
+    ],
+    ids=["fields", "field", "address", "extension", "trailers"],
+)
+def test_what_is_not_a_body_does_not_go_on_for_ever(talk: Talk, begun: str, more: str) -> None:
+    raw = Raw(talk.url).send(begun.replace("BEARER", f"Authorization: Bearer {talk.enrol()}"))
+    with pytest.raises(ConnectionError):
+        for _ in range(300):
+            raw.send(more * (50_000 // len(more)))
+    raw.close()
+    assert talk.ask("GET", "/v1").status == 200
+
+
+@pytest.mark.skipif(not HTTPTOOLS, reason="h11 reads no further before it has answered")
+def test_only_a_few_requests_wait_on_a_connection(talk: Talk) -> None:
+    few = Raw(talk.url).send(head("GET", "/v1") * 9 + head("GET", "/v1", "Connection: close"))
+    assert few.rest().count("HTTP/1.1 200 ") == 10
+    many = Raw(talk.url).send(head("GET", "/v1") * 2000)
+    answer = many.rest()
+    assert answer.count("HTTP/1.1 200 ") < 100 and "HTTP/1.1 400 " in answer
+    for each in (few, many):
+        each.close()
+
+
+def test_a_body_in_chunks_of_one_byte_is_read(talk: Talk) -> None:
+    body = json.dumps(make_report()).encode()
+    told = (f"Authorization: Bearer {talk.enrol()}", "Transfer-Encoding: chunked")
+    raw = Raw(talk.url).send(head("PUT", "/v1/report", *told))
+    for at in range(0, len(body), 500):
+        raw.send(b"".join(b"1\r\n%c\r\n" % byte for byte in body[at : at + 500]))
+    assert raw.send(b"0\r\n\r\n").some().startswith("HTTP/1.1 204 ")
+    raw.close()
 
 
 def test_there_are_fewer_connections_than_files_may_be_open(

@@ -81,7 +81,7 @@ def test_metrics_are_prometheus_text_and_count(tmp_path: Path) -> None:
         me, report = talk.enrol(), make_report()
         for _ in range(3):
             talk.send(me, report)
-        talk.ask("FROBNICATE", "/v1/report")
+        talk.ask("PROPFIND", "/v1/report")
         for secret in (None, me):
             assert talk.ask("GET", "/metrics", secret=secret).status == 401
         answer = talk.ask("GET", "/metrics", secret=TOKEN)
@@ -90,7 +90,7 @@ def test_metrics_are_prometheus_text_and_count(tmp_path: Path) -> None:
     assert 'discreet_requests_total{method="PUT",route="/v1/report",status="204"} 3' in text
     assert "discreet_reports_stored_total 3" in text
     assert 'method="other"' in text
-    assert "FROBNICATE" not in text
+    assert "PROPFIND" not in text
     assert "report_bytes" not in text
     line = re.compile(
         r'(# (HELP|TYPE) .+|[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e+-]+)'
