@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,7 +215,12 @@ def test_limits_of_user_periods_are_shown_beside_the_others(tmp_path: Path) -> N
         gaussian_epsilon(math.sqrt(2) * gaussian_mu(1.0, 1e-6), 1e-6), rel=1e-6
     )
     told = says("history", path)
-    assert "period 2, 'm2', of series abababab" in told and "user-month" in told
+    assert "(period 'm2')" in told and "user-month" in told and "abababab" not in told
+    other = replace(terms, series="cd" * 16)
+    Ledger.open(path).charge_period(other, Period(1, "m1"), "lists series, period m1")
+    told = says("history", path)
+    assert told.count("abababab)") == 2 and told.count("cdcdcdcd)") == 1
+    assert told.count("'m1'") == 1
     entries = data("history", path)
     assert entries[1]["series"] == {
         "terms": terms.to_dict(), "period": Period(2, "m2").to_dict()

@@ -116,13 +116,14 @@ def _pair(ledger: Ledger, path: Path) -> Pairing:
 
 def _print_history(ledger: Ledger, entries: Sequence[Entry]) -> None:
     rows, units = [], ledger.units
+    several = len({entry.terms.series for entry in entries if entry.terms is not None}) > 1
     for entry in entries:
         spent = [_epsilon_text(_reading(ledger, unit, entry.spent[unit])) for unit in units]
-        file = "none recorded" if entry.published is None else f"{entry.published[:12]}..."
-        rows.append([*_entry_cells(entry), *spent, file])
-    spends = (f"spent per {unit}" for unit in units)
-    headings = ("#", "time (UTC)", "purpose", *spends, "file (digest)")
-    _console.out.print(_console.table(headings, rows=rows, wraps=True))
+        file = "none recorded" if entry.published is None else entry.published[:8]
+        rows.append([*_entry_cells(entry, several), *spent, file])
+    headings = ("#", "time (UTC)", "purpose", *(f"per {unit}" for unit in units), "file (digest)")
+    title = "Epsilon spent after each charge:"
+    _console.out.print(_console.table(headings, rows=rows, title=title, wraps=True))
 
 
 @app.command()
@@ -301,14 +302,16 @@ def _series_data(entry: Entry) -> dict[str, Any] | None:
     return {"terms": entry.terms.to_dict(), "period": entry.period.to_dict()}
 
 
-def _entry_cells(entry: Entry) -> list[str]:
+def _entry_cells(entry: Entry, names_series: bool) -> list[str]:
     purpose = entry.purpose if entry.is_private else f"{entry.purpose} (seeded: not private)"
     labels = dict.fromkeys(event.label for event in entry.events)
-    what = ", ".join(label for label in labels if label != entry.purpose)
+    what = ", ".join(label for label in labels if not entry.purpose.startswith(label))
     purpose = f"{purpose}: {what}" if what else purpose
     if entry.terms is not None and entry.period is not None:
-        period = f"period {entry.period.number:,}, '{entry.period.name}'"
-        purpose += f" ({period}, of series {entry.terms.series[:8]})"
+        said = "" if entry.period.name in entry.purpose else f"period '{entry.period.name}'"
+        series = f"series {entry.terms.series[:8]}" if names_series else ""
+        more = " of ".join(filter(None, (said, series)))
+        purpose += f" ({more})" if more else ""
     return [f"{entry.number:,}", f"{entry.time:%Y-%m-%d %H:%M}", purpose]
 
 
