@@ -216,15 +216,24 @@ def test_limits_of_user_periods_are_shown_beside_the_others(tmp_path: Path) -> N
     )
     told = says("history", path)
     assert "(period 'm2')" in told and "user-month" in told and "abababab" not in told
-    other = replace(terms, series="cd" * 16)
-    Ledger.open(path).charge_period(other, Period(1, "m1"), "lists series, period m1")
-    told = says("history", path)
-    assert told.count("abababab)") == 2 and told.count("cdcdcdcd)") == 1
-    assert told.count("'m1'") == 1
     entries = data("history", path)
     assert entries[1]["series"] == {
         "terms": terms.to_dict(), "period": Period(2, "m2").to_dict()
     }  # fmt: skip
+
+
+def test_the_history_names_the_series_where_there_are_several(tmp_path: Path) -> None:
+    path = str(tmp_path / "l")
+    says("init", path, "--population", "people", "--protect", "user-month", "--epsilon", "9")
+    event = GaussianEvent(unit=Unit.USER_MONTH, label="x", sensitivity=1.0, sigma=5.0)
+    terms = SeriesTerms("ab" * 16, Unit.USER_MONTH, event, NoisePlan.fresh())
+    Ledger.open(path).charge_period(terms, Period(1, "m1"), "add")
+    assert "abababab" not in says("history", path)
+    other = replace(terms, series="cd" * 16)
+    Ledger.open(path).charge_period(other, Period(1, "m1"), "lists, period m1")
+    told = says("history", path)
+    assert told.count("abababab)") == told.count("cdcdcdcd)") == 1
+    assert told.count("'m1'") == 1  # the second purpose says it
 
 
 def test_a_plan_books_nothing(path: Path) -> None:
